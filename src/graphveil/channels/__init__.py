@@ -1,0 +1,50 @@
+"""The trusted core: every local randomizer is a finite channel, a table of integers whose privacy is computed.
+
+>>> square_wave(1.0).epsilon <= 1.0
+True
+"""
+
+from graphveil.channels.channel import Channel, FiniteChannel
+from graphveil.channels.esw import esw
+from graphveil.channels.exact import TOTAL, Claim, Loss
+from graphveil.channels.gaussian import analytic_gaussian, gaussian
+from graphveil.channels.graded import condensed, featurerr
+from graphveil.channels.hybrid import hybrid
+from graphveil.channels.kary import KaryChannel, kary
+from graphveil.channels.laplace import laplace
+from graphveil.channels.onebit import duchi, onebit
+from graphveil.channels.piecewise import piecewise, pm_sub
+from graphveil.channels.product import ProductChannel
+from graphveil.channels.square_wave import square_wave
+from graphveil.channels.three_output import three_output
+from graphveil.channels.unary import latent, ome
+from graphveil.channels.words import SeededWords, SystemWords, Words
+
+__all__ = [
+    "TOTAL",
+    "Channel",
+    "Claim",
+    "FiniteChannel",
+    "KaryChannel",
+    "Loss",
+    "ProductChannel",
+    "SeededWords",
+    "SystemWords",
+    "Words",
+    "analytic_gaussian",
+    "condensed",
+    "duchi",
+    "esw",
+    "featurerr",
+    "gaussian",
+    "hybrid",
+    "kary",
+    "laplace",
+    "latent",
+    "ome",
+    "onebit",
+    "piecewise",
+    "pm_sub",
+    "square_wave",
+    "three_output",
+]

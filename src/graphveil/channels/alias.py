@@ -1,0 +1,101 @@
+"""Exact alias tables: one word, one comparison, one draw.
+
+Every row of counts (they sum to 2^62) is packed into C = 2^c columns of equal height 2^(62-c). A column holds at
+most two outputs: its own below a cut, its alias above it. The top c bits of a random word name the column and the
+word itself is compared with the cut, which carries the column's number in its own top bits. All of it is integer
+arithmetic, so the probability of every output is exactly its count over 2^62 (Walker 1977; Vose 1991).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.exact import TOTAL_BITS, Counts
+from graphveil.channels.words import WordArray
+
+# Words a block: 128 KiB of them stay in the second-level cache together with what is computed from them.
+BLOCK = 1 << 14
+
+
+def code_type(size: int) -> np.dtype[np.unsignedinteger]:
+    """The smallest unsigned integer type that holds 0..size-1."""
+    return np.dtype(np.min_scalar_type(max(size - 1, 0)))
+
+
+@dataclass(frozen=True)
+class AliasTable:
+    """Alias tables of all rows: ``cuts`` (rows·columns) and ``codes`` (rows·columns·2: own, alias)."""
+
+    column_bits: int
+    cuts: NDArray[np.uint64]
+    codes: NDArray[np.unsignedinteger]
+
+    @classmethod
+    def build(cls, table: Counts) -> AliasTable:
+        """Pack the rows, all at once: step i closes one column of every row."""
+        rows, outputs = table.shape
+        bits = max((outputs - 1).bit_length(), 1)
+        columns = 1 << bits
+        height = 1 << (TOTAL_BITS - bits)
+        mass = np.zeros((rows, columns), dtype=np.int64)
+        mass[:, :outputs] = table
+        # Stable order: the columns that are not full first, then the others.
+        order = np.argsort(mass >= height, axis=1, kind="stable")
+        lacking = (mass < height).sum(axis=1)
+        alias = np.broadcast_to(np.arange(columns), (rows, columns)).copy()
+        level = np.full((rows, columns), height, dtype=np.int64)
+
+        running = np.flatnonzero(lacking > 0)
+        active = order[running, 0]
+        next_lacking = np.ones(len(running), dtype=np.int64)
+        giver_place = lacking[running].copy()
+        while running.size:
+            giver = order[running, giver_place]
+            level[running, active] = mass[running, active]
+            alias[running, active] = giver
+            mass[running, giver] -= height - mass[running, active]
+            poor = mass[running, giver] < height
+            done = ~poor & (next_lacking >= lacking[running])
+            active = np.where(poor, giver, order[running, np.minimum(next_lacking, columns - 1)])
+            giver_place = np.minimum(giver_place + poor, columns - 1)
+            next_lacking = next_lacking + ~poor
+            keep = ~done
+            running, active = running[keep], active[keep]
+            giver_place, next_lacking = giver_place[keep], next_lacking[keep]
+
+        shift = np.uint64(64 - bits)
+        full = level == height
+        alias[full] = np.broadcast_to(np.arange(columns), (rows, columns))[full]
+        cuts = (np.arange(columns, dtype=np.uint64) << shift) + (
+            np.where(full, 0, level).astype(np.uint64) << 2
+        )
+        kind = code_type(outputs)
+        own = np.where(full, alias, np.arange(columns))
+        codes = np.stack([alias, own], axis=2).astype(kind)
+        return cls(bits, cuts.ravel(), codes.ravel())
+
+    def draw(self, symbols: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
+        """One code a symbol from one word a symbol; at most a block of them."""
+        slot = (words >> np.uint64(64 - self.column_bits)).view(np.int64)
+        slot += symbols.astype(np.int64) << self.column_bits
+        below = words < self.cuts.take(slot)
+        slot <<= 1
+        slot += below
+        drawn: NDArray[np.unsignedinteger] = self.codes.take(slot)
+        return drawn
+
+    def shares(self, row: int, outputs: int) -> list[int]:
+        """What the table really draws, out of 2^62, summed up column by column; for checks."""
+        columns, height = 1 << self.column_bits, 1 << (TOTAL_BITS - self.column_bits)
+        mask = (1 << (64 - self.column_bits)) - 1
+        counts = [0] * outputs
+        for column in range(columns):
+            slot = row * columns + column
+            level = (int(self.cuts[slot]) & mask) >> 2
+            for code, share in ((self.codes[2 * slot + 1], level), (self.codes[2 * slot], height - level)):
+                if share:
+                    counts[int(code)] += share
+        return counts

@@ -1,0 +1,142 @@
+"""From densities to tables of counts: the two ways in which a family's table is made.
+
+``window_table`` is for densities with two levels, high in a window that moves with the input, low elsewhere. It works
+in integers from the start: the low entry is chosen first and the high one is e^ε times it, rounded down, so that the
+claim holds by construction. ``rounded_table`` takes any probabilities and rounds them; its caller checks the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import ParamSpec, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.channel import Channel, FiniteChannel, Values, verified
+from graphveil.channels.exact import MARGIN, TOTAL, Claim, Counts
+from graphveil.errors import ClaimError, InputError
+
+# Input grids: enough points that rounding between them adds less than 0.4% to the variance of any family.
+POINTS, FINE_POINTS, FINE_ABOVE = 65, 513, 4.0
+# Edges of cells are placed on a lattice of 2^-57 of the output range.
+LATTICE_BITS = 57
+
+P = ParamSpec("P")
+
+
+def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel]:
+    """Mark a constructor of channels: what it builds is verified exactly, and cached for the process."""
+
+    @lru_cache(maxsize=128)
+    def cached(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+        return verified(constructor(*args, **kwargs))
+
+    cached.__doc__, cached.__name__, cached.__module__ = (
+        constructor.__doc__,
+        constructor.__name__,
+        constructor.__module__,
+    )
+    cached.__wrapped__ = constructor  # type: ignore[attr-defined]
+    return cast(Callable[P, FiniteChannel], cached)
+
+
+def input_grid(epsilon: float, points: int | None) -> Values:
+    """The input symbols on [-1, 1]: as many as asked for, or as the ε needs."""
+    if points is None:
+        points = POINTS if epsilon <= FINE_ABOVE else FINE_POINTS
+    if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or not 2 <= points <= 4096:
+        raise InputError(f"points must be an integer from 2 to 4096, got {points!r}")
+    return np.linspace(-1.0, 1.0, int(points))
+
+
+def window_table(
+    widths: Sequence[int], first: Sequence[int], last: Sequence[int], ratio: Fraction, total: int = TOTAL
+) -> Counts:
+    """Counts of a two-level density: ``ratio`` times as high on the cells first[t]..last[t]-1 of row t as elsewhere.
+
+    Cell j gets b_j = ⌈κ w_j⌉ outside the window and at most ⌊ratio·b_j⌋ inside it, with κ such that a row makes up
+    the total or a little more. The excess (a few counts a cell) is taken from the window, which can only bring the two
+    levels closer. So a column's largest entry is at most ``ratio`` times its smallest.
+    """
+    ends = np.concatenate([[0], np.cumsum(np.array(widths, dtype=object))])
+    narrowest = min(int(ends[stop] - ends[start]) for start, stop in zip(first, last, strict=True))
+    scale = Fraction(total) / (int(ends[-1]) + (ratio - 1) * narrowest)
+    low = [-(-width * scale.numerator // scale.denominator) for width in widths]
+    high = [min(count * ratio.numerator // ratio.denominator, total) for count in low]
+    low_row, high_row = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+    table = np.tile(low_row, (len(first), 1))
+    for row, (start, stop) in enumerate(zip(first, last, strict=True)):
+        table[row, start:stop] = high_row[start:stop]
+        missing = total - int(table[row].sum())
+        inside = np.zeros(len(low), dtype=bool)
+        inside[start:stop] = True
+        # Rounding down inside may leave a row short by less than a count a cell: that goes outside.
+        _spread(table[row], np.flatnonzero(inside if missing < 0 else ~inside), missing)
+    return table
+
+
+def rounded_table(probabilities: NDArray[np.float64], total: int = TOTAL) -> Counts:
+    """Counts in proportion to the probabilities, each row with exactly this total."""
+    shares = probabilities / np.array([math.fsum(row) for row in probabilities])[:, None]
+    table = np.rint(shares * float(total)).astype(np.int64)
+    everywhere = np.arange(table.shape[1])
+    for row in table:
+        _spread(row, everywhere, total - int(row.sum()))
+    return table
+
+
+def _spread(row: Counts, places: NDArray[np.intp], missing: int) -> None:
+    """Add (or take) ``missing`` counts at these places, in proportion to what is there, to the count."""
+    present = row[places]
+    if missing and not present.sum():
+        raise InputError("a row of counts has nowhere to put what it lacks")
+    parts = np.trunc(present * (missing / max(float(present.sum()), 1.0))).astype(np.int64)
+    row[places] += parts
+    rest = missing - int(parts.sum())
+    if not rest:
+        return
+    largest = places[np.argsort(-row[places], kind="stable")]
+    step = 1 if rest > 0 else -1
+    whole, odd = divmod(abs(rest), len(largest))
+    row[largest] += step * whole
+    row[largest[:odd]] += step
+
+
+def lattice(edges: NDArray[np.float64]) -> list[int]:
+    """Cell edges as integers: the outermost is about 2^57 away from 0."""
+    _, exponent = math.frexp(float(np.abs(edges).max()))
+    return [round(Fraction(edge) * Fraction(2) ** (LATTICE_BITS - exponent)) for edge in edges.tolist()]
+
+
+def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Channel:
+    """A channel on [-1, 1] that is unbiased: outputs scaled so that the end rows have means -1 and 1.
+
+    The input symbols in between stand for their rows' exact means. They differ from an even grid only by what cutting
+    the output into cells has done to them, and rounding at random between them leaves no bias at all.
+    """
+    draft = Channel(name, table, np.arange(len(table)), outputs, claim)
+    start, stop = draft._exact_moments(0)[0], draft._exact_moments(len(table) - 1)[0]
+    scale = 2 / (stop - start)
+    offset = -1 - scale * start
+    decoded = np.array([float(scale * Fraction(value) + offset) for value in outputs.tolist()])
+    inputs = Channel(name, table, np.arange(len(table)), decoded, claim).means.copy()
+    inputs[0], inputs[-1] = -1.0, 1.0
+    return Channel(name, table, inputs, decoded, claim)
+
+
+def fitted(build: Callable[[Fraction], Channel], claim: Claim) -> Channel:
+    """The channel that ``build`` makes from the largest ε at which the rounded table keeps the claim.
+
+    Rounding moves ε by about 2^-50; the aim starts 2^-40 of ε below the claim and gives way by a little more each time.
+    """
+    allowance = Fraction(0)
+    for attempt in range(44):
+        channel = build(Fraction(claim.epsilon) * (1 - Fraction(MARGIN)) - allowance)
+        if channel.holds:
+            return channel
+        allowance = Fraction(1, 1 << (56 - attempt))
+    raise ClaimError(f"no table of {channel.name} keeps {claim}: the constructor is wrong")

@@ -1,0 +1,294 @@
+"""Channel: a local randomizer as a table of integers."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import BLOCK, AliasTable, code_type
+from graphveil.channels.exact import (
+    TOTAL,
+    Claim,
+    Counts,
+    Loss,
+    Worst,
+    hockey_stick,
+    loss_at_delta,
+    worst_ratio,
+)
+from graphveil.channels.words import SystemWords, WordArray, Words
+from graphveil.errors import ClaimError, InputError
+
+Values = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger]
+
+
+class FiniteChannel(ABC):
+    """What all channels share: k input symbols, l output symbols, a row of counts out of 2^62 for each input.
+
+    ``inputs`` are the public values that the input symbols stand for, ascending; a value between two of them is
+    rounded to one of them at random, which keeps its mean. ``outputs`` are the decoded values of the output symbols.
+    A channel is frozen: two channels are equal if their tables, values and claims are.
+    """
+
+    name: str
+    inputs: Values
+    outputs: Values
+    claim: Claim
+
+    @property
+    def total(self) -> int:
+        """What a row sums to."""
+        return TOTAL
+
+    @property
+    def input_count(self) -> int:
+        """k, the number of input symbols."""
+        return len(self.inputs)
+
+    @property
+    def output_count(self) -> int:
+        """l, the number of output symbols."""
+        return len(self.outputs)
+
+    @property
+    def code_type(self) -> np.dtype[np.unsignedinteger]:
+        """The smallest unsigned integer type that holds an output symbol."""
+        return code_type(self.output_count)
+
+    @abstractmethod
+    def row(self, symbol: int) -> list[int]:
+        """The counts of one input symbol; they sum to 2^62."""
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """The exact privacy loss (at the claimed δ, if there is one)."""
+
+    @property
+    @abstractmethod
+    def worst(self) -> Worst:
+        """The output and the two inputs that reveal most."""
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> Fraction:
+        """The exact δ at this ε: the hockey-stick divergence of the two worst rows."""
+
+    @abstractmethod
+    def blind(self) -> FiniteChannel:
+        """The control: all rows equal to their mean, so that ε is exactly 0."""
+
+    @abstractmethod
+    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+        """One code a symbol, at most a block of them."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A digest of everything that the channel is."""
+
+    @property
+    def epsilon(self) -> float:
+        """The exact ε, rounded up to a float (at the claimed δ, if there is one)."""
+        return self.loss.epsilon
+
+    @cached_property
+    def delta(self) -> float:
+        """The exact δ at the claimed ε, rounded up to a float."""
+        exact = self.delta_at(self.claim.epsilon)
+        value = float(exact)
+        return float(np.nextafter(value, 1.0)) if Fraction(value) < exact else value
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds; decided in exact arithmetic."""
+        if self.claim.delta > 0:
+            return self.delta_at(self.claim.epsilon) <= Fraction(self.claim.delta)
+        return not self.loss.exceeds(self.claim.epsilon)
+
+    def respond(self, symbols: NDArray[np.integer], words: Words | None = None) -> Codes:
+        """Draw one output symbol for every input symbol, from the operating system's words unless told otherwise."""
+        symbols = np.asarray(symbols)
+        if symbols.dtype.kind not in "iu" or symbols.ndim != 1:
+            raise InputError(
+                f"symbols must be a one-dimensional array of integers, got {symbols.dtype} of {symbols.ndim} dimensions"
+            )
+        if symbols.size and not 0 <= int(symbols.min()) <= int(symbols.max()) < self.input_count:
+            raise InputError(
+                f"symbols must lie in 0..{self.input_count - 1}, got {int(symbols.min())}..{int(symbols.max())}"
+            )
+        source = SystemWords() if words is None else words
+        codes = np.empty(symbols.size, dtype=self.code_type)
+        for start in range(0, symbols.size, BLOCK):
+            block = slice(start, min(start + BLOCK, symbols.size))
+            codes[block] = self._respond(symbols[block], source)
+        return codes
+
+    def decode(self, codes: Codes) -> Values:
+        """The decoded values of output symbols."""
+        return self.outputs.take(codes)
+
+    def moments(self, value: float) -> tuple[float, float]:
+        """Mean and variance of the decoded report of any value in the public range, rounding at random included."""
+        if not self.inputs[0] <= value <= self.inputs[-1]:
+            raise InputError(f"value must lie in [{self.inputs[0]:g}, {self.inputs[-1]:g}], got {value!r}")
+        upper = min(max(int(np.searchsorted(self.inputs, value)), 1), self.input_count - 1)
+        gap = self.inputs[upper] - self.inputs[upper - 1]
+        share = Fraction(float((value - self.inputs[upper - 1]) / gap))
+        below, above = self._exact_moments(upper - 1), self._exact_moments(upper)
+        mean = (1 - share) * below[0] + share * above[0]
+        square = (1 - share) * below[1] + share * above[1]
+        return float(mean), float(square - mean**2)
+
+    @cached_property
+    def means(self) -> Values:
+        """The exact mean of the decoded report for each input symbol, rounded to floats."""
+        return np.array([float(self._exact_moments(symbol)[0]) for symbol in range(self.input_count)])
+
+    @cached_property
+    def variances(self) -> Values:
+        """The exact variance of the decoded report for each input symbol, rounded to floats."""
+        moments = (self._exact_moments(symbol) for symbol in range(self.input_count))
+        return np.array([float(square - mean**2) for mean, square in moments])
+
+    @cached_property
+    def _exact_outputs(self) -> tuple[list[int], int]:
+        """The decoded values as integers over one common power of two."""
+        pairs = [value.as_integer_ratio() for value in self.outputs.tolist()]
+        common = max(bottom for _, bottom in pairs)
+        return [top * (common // bottom) for top, bottom in pairs], common
+
+    def _exact_moments(self, symbol: int) -> tuple[Fraction, Fraction]:
+        values, common = self._exact_outputs
+        first = second = 0
+        for count, value in zip(self.row(symbol), values, strict=True):
+            weighted = count * value
+            first, second = first + weighted, second + weighted * value
+        return Fraction(first, common * self.total), Fraction(second, common * common * self.total)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteChannel) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        claim = f"epsilon={self.claim.epsilon:g}" + (
+            f", delta={self.claim.delta:g}" if self.claim.delta else ""
+        )
+        return f"{type(self).__name__}({self.name}, {claim}, {self.input_count} -> {self.output_count})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Channel(FiniteChannel):
+    """A channel with its whole table: row t holds how many of 2^62 equally likely draws give each output.
+
+    >>> half = TOTAL // 2
+    >>> coin = Channel("coin", np.array([[half, half], [half, half]]), np.array([0, 1]), np.array([0, 1]), Claim(0.0))
+    >>> coin.epsilon, coin.holds
+    (0.0, True)
+    """
+
+    name: str
+    table: Counts
+    inputs: Values
+    outputs: Values
+    claim: Claim
+
+    def __post_init__(self) -> None:
+        for field, kind in (("table", np.int64), ("inputs", np.float64), ("outputs", np.float64)):
+            array = np.array(getattr(self, field), dtype=kind)
+            array.setflags(write=False)
+            object.__setattr__(self, field, array)
+        if self.table.shape != (len(self.inputs), len(self.outputs)) or self.table.size == 0:
+            raise InputError(
+                f"table must have a row an input and a column an output ({len(self.inputs)} x {len(self.outputs)}), "
+                f"got {self.table.shape}"
+            )
+        if self.table.min() < 0:
+            raise InputError(f"table must hold counts of at least 0, got {int(self.table.min())}")
+        # Counts up to 2^62 could wrap around unnoticed in one sum: their halves are added up apart.
+        totals = [(int(high) << 31) + int(low) for high, low in zip(*_half_sums(self.table), strict=True)]
+        for symbol, total in enumerate(totals):
+            if total != TOTAL:
+                raise InputError(f"row {symbol} of the table must sum to 2^62, it is off by {total - TOTAL}")
+        if not np.isfinite(self.inputs).all() or (np.diff(self.inputs) <= 0).any():
+            raise InputError("inputs must be finite and strictly ascending")
+        if not np.isfinite(self.outputs).all():
+            raise InputError("outputs must be finite")
+
+    def row(self, symbol: int) -> list[int]:
+        counts: list[int] = self.table[symbol].tolist()
+        return counts
+
+    @cached_property
+    def worst(self) -> Worst:
+        return worst_ratio(self.table)
+
+    @cached_property
+    def loss(self) -> Loss:
+        if self.claim.delta > 0:
+            return loss_at_delta(self.table, self.claim.delta, self.claim.epsilon)
+        return Loss.of(self.worst.ratio)
+
+    def delta_at(self, epsilon: float) -> Fraction:
+        if not Loss.of(self.worst.ratio).exceeds(epsilon):
+            return Fraction(0)
+        return hockey_stick(self.table, epsilon)[0]
+
+    def worst_pair_at(self, epsilon: float) -> tuple[int, int]:
+        """The two inputs with the largest hockey-stick divergence at this ε."""
+        return hockey_stick(self.table, epsilon)[1]
+
+    def blind(self) -> Channel:
+        size = self.input_count
+        columns = [sum(column) for column in zip(*self.table.tolist(), strict=True)]
+        counts = [column // size for column in columns]
+        missing = TOTAL - sum(counts)
+        for output in sorted(range(len(columns)), key=lambda place: -(columns[place] % size))[:missing]:
+            counts[output] += 1
+        return Channel(f"blind {self.name}", np.array([counts] * size), self.inputs, self.outputs, Claim(0.0))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
+        for array in (self.table, self.inputs, self.outputs):
+            digest.update(np.ascontiguousarray(array))
+        return digest.hexdigest()
+
+    @cached_property
+    def _alias(self) -> AliasTable:
+        return AliasTable.build(self.table)
+
+    @cached_property
+    def _second(self) -> WordArray:
+        """For two outputs: the counts of the second one."""
+        return self.table[:, 1].astype(np.uint64)
+
+    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+        drawn = words.take(symbols.size)
+        if self.output_count == 2:
+            drawn >>= np.uint64(2)
+            return (drawn < self._second.take(symbols)).view(np.uint8)
+        return self._alias.draw(symbols, drawn)
+
+
+def _half_sums(table: Counts) -> tuple[Counts, Counts]:
+    return (table >> 31).sum(axis=1), (table & 0x7FFFFFFF).sum(axis=1)
+
+
+def verified(channel: FiniteChannel) -> FiniteChannel:
+    """The channel itself, if its claim holds; every constructor ends in this."""
+    if not channel.holds:
+        worst = channel.worst
+        raise ClaimError(
+            f"{channel.name} claims {channel.claim} but its table has epsilon {channel.epsilon:.12g} "
+            f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer}): the constructor is wrong"
+        )
+    return channel

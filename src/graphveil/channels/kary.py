@@ -1,0 +1,122 @@
+"""k-ary randomized response, for any number of symbols, without a table."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.build import family
+from graphveil.channels.channel import Codes, FiniteChannel, Values
+from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, check_epsilon, exp_below, target
+from graphveil.channels.words import Words
+from graphveil.errors import InputError
+
+MAX_SYMBOLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KaryChannel(FiniteChannel):
+    """Every output has ``other`` counts; what is left of 2^62, the surplus, goes to one's own symbol.
+
+    A draw is one word and one division: the first counts are the surplus, the rest is cut into k equal parts.
+    A blind channel gives the surplus (fewer than k counts there) to symbol 0, whoever asks.
+    """
+
+    name: str
+    size: int
+    other: int
+    claim: Claim
+    truthful: bool = True
+
+    @property
+    def surplus(self) -> int:
+        """How many more counts one's own symbol has than another."""
+        return TOTAL - self.size * self.other
+
+    @property
+    def input_count(self) -> int:
+        return self.size
+
+    @property
+    def output_count(self) -> int:
+        return self.size
+
+    @cached_property
+    def inputs(self) -> Values:  # type: ignore[override]
+        """The symbols themselves: 0..k-1."""
+        return np.arange(self.size, dtype=np.float64)
+
+    @cached_property
+    def outputs(self) -> Values:  # type: ignore[override]
+        """The symbols themselves: 0..k-1. A frequency is estimated from `keep` and `other`, not from these."""
+        return np.arange(self.size, dtype=np.float64)
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The whole table; for a small k."""
+        return np.array([self.row(symbol) for symbol in range(self.size)], dtype=np.int64)
+
+    def row(self, symbol: int) -> list[int]:
+        counts = [self.other] * self.size
+        counts[symbol if self.truthful else 0] += self.surplus
+        return counts
+
+    @property
+    def worst(self) -> Worst:
+        if not self.truthful:
+            return Worst(0, 0, 0, Fraction(1))
+        return Worst(0, 0, 1, Fraction(self.other + self.surplus, self.other) if self.other else None)
+
+    @cached_property
+    def loss(self) -> Loss:
+        return Loss.of(self.worst.ratio)
+
+    def delta_at(self, epsilon: float) -> Fraction:
+        if not self.loss.exceeds(epsilon):
+            return Fraction(0)
+        # Only one's own output is likelier than e^ε times the other row's.
+        return (self.other + self.surplus - exp_below(Fraction(epsilon)) * self.other) / TOTAL
+
+    def blind(self) -> KaryChannel:
+        return KaryChannel(f"blind {self.name}", self.size, TOTAL // self.size, Claim(0.0), truthful=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        whole = f"{self.name}|{self.claim}|{self.size}|{self.other}|{self.truthful}"
+        return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+        drawn = words.take(symbols.size)
+        drawn >>= np.uint64(2)
+        surplus = np.uint64(self.surplus)
+        own = drawn < surplus
+        drawn -= surplus  # wraps around where `own`, which is overwritten below
+        drawn //= np.uint64(self.other)
+        codes = drawn.astype(self.code_type)
+        np.copyto(codes, symbols if self.truthful else 0, where=own, casting="unsafe")
+        return codes
+
+
+@family
+def kary(epsilon: float, size: int) -> FiniteChannel:
+    """k-ary randomized response: the own symbol with probability e^ε/(e^ε+k-1), each other with 1/(e^ε+k-1).
+
+    Source: Kairouz, Bonawitz and Ramage (2016), "Discrete distribution estimation under local privacy"; for k = 2
+    Warner (1965).
+    Claim: ε. A column holds two different numbers, q (somebody else's symbol) and p (one's own). With q rounded up,
+    p = 2^62 - (k-1)q is at most e^ε·q.
+
+    >>> kary(1.0, 7).epsilon <= 1.0
+    True
+    """
+    epsilon = check_epsilon(epsilon)
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_SYMBOLS:
+        raise InputError(f"the number of symbols must be an integer from 2 to {MAX_SYMBOLS}, got {size!r}")
+    other = math.ceil(TOTAL / (exp_below(target(epsilon)) + int(size) - 1))
+    return KaryChannel(f"kary({size})", int(size), other, Claim(epsilon))

@@ -1,0 +1,100 @@
+"""A product of binary channels: a value as a string of bits, each answered on its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values
+from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, exp_below
+from graphveil.channels.words import Words
+from graphveil.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProductChannel(FiniteChannel):
+    """L binary channels side by side; symbol and code are L-bit integers, the first bit the highest.
+
+    Every string of bits can be an input, so the losses of the bits add up to the loss of the whole, exactly.
+    A row counts draws out of 2^(62L).
+    """
+
+    name: str
+    bits: tuple[Channel, ...]
+    inputs: Values
+    outputs: Values
+    claim: Claim
+
+    def __post_init__(self) -> None:
+        size = 1 << len(self.bits)
+        if (
+            any(bit.table.shape != (2, 2) for bit in self.bits)
+            or len(self.inputs) != size
+            or len(self.outputs) != size
+        ):
+            raise InputError(f"a product of {len(self.bits)} binary channels has {size} inputs and outputs")
+
+    @property
+    def total(self) -> int:
+        return TOTAL ** len(self.bits)
+
+    def _places(self) -> list[int]:
+        return list(range(len(self.bits) - 1, -1, -1))
+
+    def row(self, symbol: int) -> list[int]:
+        counts = [1]
+        for bit, place in zip(self.bits, self._places(), strict=True):
+            zero, one = bit.row(symbol >> place & 1)
+            counts = [count * part for count in counts for part in (zero, one)]
+        return counts
+
+    @cached_property
+    def worst(self) -> Worst:
+        output = likelier = rarer = 0
+        ratio: Fraction | None = Fraction(1)
+        for bit in self.bits:
+            worst = bit.worst
+            output, likelier, rarer = (
+                2 * output + worst.output,
+                2 * likelier + worst.likelier,
+                2 * rarer + worst.rarer,
+            )
+            ratio = None if ratio is None or worst.ratio is None else ratio * worst.ratio
+        return Worst(output, likelier, rarer, ratio)
+
+    @cached_property
+    def loss(self) -> Loss:
+        return Loss.total(bit.loss for bit in self.bits)
+
+    def delta_at(self, epsilon: float) -> Fraction:
+        """Exact for the pair of inputs with the largest ratio; 0 where the claim holds without δ."""
+        if not self.loss.exceeds(epsilon):
+            return Fraction(0)
+        power = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
+        rows = zip(self.row(self.worst.likelier), self.row(self.worst.rarer), strict=True)
+        return sum((max(Fraction(0), one - power * other) for one, other in rows), Fraction(0)) / self.total
+
+    def blind(self) -> ProductChannel:
+        blinded = tuple(bit.blind() for bit in self.bits)
+        return ProductChannel(f"blind {self.name}", blinded, self.inputs, self.outputs, Claim(0.0))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
+        for bit in self.bits:
+            digest.update(bit.fingerprint.encode())
+        digest.update(np.ascontiguousarray(self.inputs))
+        digest.update(np.ascontiguousarray(self.outputs))
+        return digest.hexdigest()
+
+    def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
+        codes = np.zeros(symbols.size, dtype=self.code_type)
+        for bit, place in zip(self.bits, self._places(), strict=True):
+            codes <<= 1
+            codes |= bit._respond(symbols >> place & 1, words)
+        return codes

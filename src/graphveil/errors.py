@@ -1,0 +1,59 @@
+"""Everything that graphveil raises on purpose.
+
+    GraphveilError
+    ├── InputError          a value that was given is wrong (also a ValueError)
+    │   ├── MessageError    a report message is damaged, truncated or of another mechanism
+    │   └── UnknownNameError  no mechanism of that name
+    ├── ClaimError          a channel does not keep the privacy that it claims
+    └── BudgetError         a plan would overdraw somebody's privacy budget
+
+    GraphveilWarning
+    └── ClippedWarning      values outside the public range were clipped on the client
+
+Every message says what was wrong, what was expected, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetError",
+    "ClaimError",
+    "ClippedWarning",
+    "GraphveilError",
+    "GraphveilWarning",
+    "InputError",
+    "MessageError",
+    "UnknownNameError",
+]
+
+
+class GraphveilError(Exception):
+    """The root of all errors that graphveil raises on purpose."""
+
+
+class InputError(GraphveilError, ValueError):
+    """A value that was given is wrong."""
+
+
+class MessageError(InputError):
+    """A report message is damaged, truncated, or belongs to another mechanism."""
+
+
+class UnknownNameError(InputError):
+    """No mechanism has that name."""
+
+
+class ClaimError(GraphveilError):
+    """A channel does not keep the privacy that it claims."""
+
+
+class BudgetError(GraphveilError):
+    """A plan would overdraw somebody's privacy budget."""
+
+
+class GraphveilWarning(UserWarning):
+    """The root of all warnings."""
+
+
+class ClippedWarning(GraphveilWarning):
+    """Values outside the public range were clipped on the client."""
