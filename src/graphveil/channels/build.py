@@ -40,7 +40,7 @@ def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel
         constructor.__name__,
         constructor.__module__,
     )
-    cached.__wrapped__ = constructor  # type: ignore[attr-defined]
+    cached.__wrapped__ = constructor
     return cast(Callable[P, FiniteChannel], cached)
 
 
@@ -68,7 +68,7 @@ def window_table(
     low = [-(-width * scale.numerator // scale.denominator) for width in widths]
     high = [min(count * ratio.numerator // ratio.denominator, total) for count in low]
     low_row, high_row = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
-    table = np.tile(low_row, (len(first), 1))
+    table: Counts = np.tile(low_row, (len(first), 1))
     for row, (start, stop) in enumerate(zip(first, last, strict=True)):
         table[row, start:stop] = high_row[start:stop]
         missing = total - int(table[row].sum())
@@ -82,7 +82,7 @@ def window_table(
 def rounded_table(probabilities: NDArray[np.float64], total: int = TOTAL) -> Counts:
     """Counts in proportion to the probabilities, each row with exactly this total."""
     shares = probabilities / np.array([math.fsum(row) for row in probabilities])[:, None]
-    table = np.rint(shares * float(total)).astype(np.int64)
+    table: Counts = np.rint(shares * float(total)).astype(np.int64)
     everywhere = np.arange(table.shape[1])
     for row in table:
         _spread(row, everywhere, total - int(row.sum()))
@@ -118,12 +118,12 @@ def calibrated(name: str, table: Counts, outputs: Values, claim: Claim) -> Chann
     The input symbols in between stand for their rows' exact means. They differ from an even grid only by what cutting
     the output into cells has done to them, and rounding at random between them leaves no bias at all.
     """
-    draft = Channel(name, table, np.arange(len(table)), outputs, claim)
+    draft = Channel(name, table, np.arange(len(table), dtype=np.float64), outputs, claim)
     start, stop = draft._exact_moments(0)[0], draft._exact_moments(len(table) - 1)[0]
     scale = 2 / (stop - start)
     offset = -1 - scale * start
     decoded = np.array([float(scale * Fraction(value) + offset) for value in outputs.tolist()])
-    inputs = Channel(name, table, np.arange(len(table)), decoded, claim).means.copy()
+    inputs = Channel(name, table, np.arange(len(table), dtype=np.float64), decoded, claim).means.copy()
     inputs[0], inputs[-1] = -1.0, 1.0
     return Channel(name, table, inputs, decoded, claim)
 

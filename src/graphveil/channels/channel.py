@@ -259,7 +259,7 @@ class Channel(FiniteChannel):
     def fingerprint(self) -> str:
         digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
         for array in (self.table, self.inputs, self.outputs):
-            digest.update(np.ascontiguousarray(array))
+            digest.update(array.tobytes())
         return digest.hexdigest()
 
     @cached_property

@@ -40,7 +40,7 @@ def esw(epsilon: float, levels: int) -> FiniteChannel:
     return Channel(
         f"esw({levels})",
         table,
-        np.arange(1, levels + 1),
-        np.arange(1 - reach, levels + reach + 1),
+        np.arange(1.0, levels + 1),
+        np.arange(1.0 - reach, levels + reach + 1),
         Claim(epsilon),
     )

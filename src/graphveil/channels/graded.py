@@ -17,7 +17,8 @@ from graphveil.errors import InputError
 def graded_masses(epsilon: float, size: int) -> NDArray[np.float64]:
     """P[u | t] in proportion to exp(-ε|u-t|/(k-1)), rows not yet summing to one."""
     places = np.arange(size)
-    return np.exp(-epsilon / (size - 1) * np.abs(places[:, None] - places[None, :]))
+    masses: NDArray[np.float64] = np.exp(-epsilon / (size - 1) * np.abs(places[:, None] - places[None, :]))
+    return masses
 
 
 def unbiased_outputs(epsilon: float, inputs: Values) -> Values:

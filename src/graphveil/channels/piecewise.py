@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,13 +23,10 @@ def window_cells(
     count = len(starts)
     first = [place[edge] for edge in placed[1 : count + 1]]
     last = [place[edge] for edge in placed[count + 1 : -1]]
-    widths = [stop - start for start, stop in zip(unique, unique[1:], strict=False)]
+    widths = [stop - start for start, stop in pairwise(unique)]
     unit = (high - low) / (placed[-1] - placed[0])
     midpoints = np.array(
-        [
-            low + (start + stop - 2 * placed[0]) / 2 * unit
-            for start, stop in zip(unique, unique[1:], strict=False)
-        ]
+        [low + (start + stop - 2 * placed[0]) / 2 * unit for start, stop in pairwise(unique)]
     )
     return widths, first, last, midpoints
 

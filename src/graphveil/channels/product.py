@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values
-from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, exp_below
+from graphveil.channels.exact import TOTAL_BITS, Claim, Loss, Worst, exp_below
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
 
@@ -41,7 +41,7 @@ class ProductChannel(FiniteChannel):
 
     @property
     def total(self) -> int:
-        return TOTAL ** len(self.bits)
+        return 1 << TOTAL_BITS * len(self.bits)
 
     def _places(self) -> list[int]:
         return list(range(len(self.bits) - 1, -1, -1))
@@ -88,8 +88,8 @@ class ProductChannel(FiniteChannel):
         digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
         for bit in self.bits:
             digest.update(bit.fingerprint.encode())
-        digest.update(np.ascontiguousarray(self.inputs))
-        digest.update(np.ascontiguousarray(self.outputs))
+        digest.update(self.inputs.tobytes())
+        digest.update(self.outputs.tobytes())
         return digest.hexdigest()
 
     def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:

@@ -1,0 +1,30 @@
+"""Mechanisms: encode and respond on the client, decode on the server, around channels."""
+
+from graphveil.mechanisms.base import Answer, Mechanism
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.features import FeatureMechanism, budget_shares
+from graphveil.mechanisms.item import ItemMechanism
+from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
+from graphveil.mechanisms.reports import Reports
+from graphveil.mechanisms.rows import PublicRange
+
+__all__ = [
+    "Answer",
+    "Entry",
+    "Estimate",
+    "FeatureMechanism",
+    "ItemMechanism",
+    "LabelMechanism",
+    "LevelMechanism",
+    "Mechanism",
+    "PublicRange",
+    "Reports",
+    "budget_shares",
+    "entry",
+    "feature_family",
+    "mechanism",
+    "names",
+    "register",
+    "unregister",
+]

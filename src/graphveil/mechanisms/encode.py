@@ -1,0 +1,74 @@
+"""From values to input symbols, and which dimensions a user is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.channel import Values
+from graphveil.channels.words import Words
+from graphveil.errors import InputError
+
+# Dimensions of a block of users are ticked off on a board of at most this many fields.
+BOARD = 1 << 22
+
+
+def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.int64]:
+    """Each value as one of its two neighbouring symbols, at random so that the mean is kept.
+
+    Always one word a value, whatever the value is.
+    """
+    last = len(inputs) - 1
+    low, step = inputs[0], (inputs[-1] - inputs[0]) / last
+    if np.abs(inputs - np.linspace(inputs[0], inputs[-1], last + 1)).max() < step / 2:
+        # A nearly even grid: guess the cell, then step to the right one.
+        cell = np.clip(((values - low) / step).astype(np.int64), 0, last - 1)
+        cell -= values < inputs[cell]
+        np.maximum(cell, 0, out=cell)
+        cell += values >= inputs[cell + 1]
+    else:
+        cell = np.searchsorted(inputs, values, side="right") - 1
+    cell = np.clip(cell, 0, last - 1)
+    share = (values - inputs[cell]) / (inputs[cell + 1] - inputs[cell])
+    chance = (words.take(values.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    symbols: NDArray[np.int64] = cell + (chance < share.ravel()).reshape(values.shape)
+    return symbols
+
+
+def binary_symbols(values: Values) -> NDArray[np.int64]:
+    """Values that are known to be -1 or 1 as symbols 0 and 1."""
+    symbols = values > 0
+    if not (np.abs(values) == 1).all():
+        raise InputError(
+            "values must be the two ends of the range where they are declared binary: drop binary=True"
+        )
+    return symbols.astype(np.int64)
+
+
+def upper_bins(values: Values, bins: int) -> NDArray[np.int64]:
+    """The bin of each value of [-1, 1], of equal width, each with its upper edge (HeteroRR, Algorithm 1)."""
+    return np.clip(np.ceil((values + 1) / 2 * bins).astype(np.int64) - 1, 0, bins - 1)
+
+
+def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> NDArray[np.int32]:
+    """For every user ``count`` of the dimensions, all subsets equally likely, in ascending order (users x count).
+
+    Floyd's algorithm, for all users of a block at once: for j = d-m..d-1 draw t from 0..j and take t, or j if t has
+    been taken. What is chosen depends on random words alone.
+    """
+    chosen = np.empty((users, count), dtype=np.int32)
+    if count == 1:
+        chosen[:, 0] = words.below(dimensions, users)
+        return chosen
+    block = max(1, BOARD // dimensions)
+    for start in range(0, users, block):
+        size = min(block, users - start)
+        taken = np.zeros((size, dimensions), dtype=bool)
+        everyone = np.arange(size)
+        for step, bound in enumerate(range(dimensions - count, dimensions)):
+            drawn = words.below(bound + 1, size)
+            drawn[taken[everyone, drawn]] = bound
+            taken[everyone, drawn] = True
+            chosen[start : start + size, step] = drawn
+    chosen.sort(axis=1)
+    return chosen

@@ -1,0 +1,47 @@
+"""What the server knows after decoding: a sparse matrix plus a constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimates of all users' values: ``offset`` everywhere, plus ``values`` at the reported places.
+
+    ``indices`` None means that every row reports all its dimensions, in order. ``unbiased`` says whether the mean of the
+    whole (offset included) is the true value; where it is not, the mechanism's docstring says what it is.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32] | None
+    values: NDArray[np.float64]
+    offset: float
+    unbiased: bool
+
+    def dense(self) -> NDArray[np.float64]:
+        """The whole matrix, offset included: users x dimensions floats."""
+        if self.indices is None:
+            return self.values.reshape(self.shape) + self.offset
+        matrix = np.full(self.shape, self.offset)
+        owners = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        matrix[owners, self.indices] += self.values
+        return matrix
+
+    def to_scipy(self) -> Any:
+        """The sparse part as a ``scipy.sparse.csr_array`` (the offset is left out); needs scipy."""
+        from scipy.sparse import csr_array
+
+        indices = self.indices
+        if indices is None:
+            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
+        return csr_array((self.values, indices, self.indptr), shape=self.shape)
+
+    def __repr__(self) -> str:
+        kind = "unbiased" if self.unbiased else "biased"
+        return f"Estimate({self.shape[0]} x {self.shape[1]}, {self.values.size} entries, {kind})"

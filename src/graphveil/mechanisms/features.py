@@ -1,0 +1,234 @@
+"""Feature mechanisms: which of d values are asked, and one channel for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import code_type
+from graphveil.channels.channel import Codes, FiniteChannel, Values
+from graphveil.channels.exact import Claim
+from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Answer, Mechanism, Subject
+from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.rows import PublicRange, Rows
+
+# Whole reports are enumerated up to this many different ones.
+MAX_OUTCOMES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureMechanism(Mechanism):
+    """Sample m of d values without regard to them, randomize each by a channel, report nothing else.
+
+    With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
+    makes the estimate unbiased. ``channels`` holds one channel for all dimensions, or one a dimension (m = d only).
+    """
+
+    name: str
+    claim: Claim
+    public: PublicRange
+    size: int
+    sampled: int
+    channels: tuple[FiniteChannel, ...]
+    scale: float
+    unbiased: bool = True
+    binary: bool = False
+    binned: bool = False
+    subject: Subject = "features"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.sampled <= self.size:
+            raise InputError(
+                f"sampled must lie in 1..{self.size}, the number of dimensions, got {self.sampled}"
+            )
+        if len(self.channels) != 1 and not (len(self.channels) == self.size == self.sampled):
+            raise InputError(
+                "channels must be one for all dimensions, or one for each where all are answered"
+            )
+
+    @property
+    def dimensions(self) -> int:
+        return self.size
+
+    @property
+    def report_length(self) -> int:
+        return self.sampled
+
+    @property
+    def names_dimensions(self) -> bool:
+        return self.sampled < self.size
+
+    @cached_property
+    def alphabet(self) -> int:
+        return max(channel.output_count for channel in self.channels)
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        if len(self.channels) == 1:
+            return (Answer(self.channels[0], self.sampled),)
+        counts: dict[FiniteChannel, int] = {}
+        for channel in self.channels:
+            counts[channel] = counts.get(channel, 0) + 1
+        return tuple(Answer(channel, count) for channel, count in counts.items())
+
+    @property
+    def largest(self) -> float:
+        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
+        top = max(float(np.abs(channel.outputs).max()) for channel in self.channels)
+        return self.public.half_width * self.scale * top
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        source = SystemWords() if words is None else words
+        rows = Rows(private, self.size)
+        rows.check(self.public)
+        if self.sampled == self.size:
+            return Reports(self, even_pointers(rows.users, self.size), None, self._answer_all(rows, source))
+        dims = self.choose(rows.users, source)
+        values = self.public.to_unit(rows.take(dims)).ravel()
+        codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
+        return Reports(self, even_pointers(rows.users, self.sampled), dims.ravel(), codes)
+
+    def choose(self, users: int, words: Words) -> NDArray[np.int32]:
+        """Which dimensions each user is asked for; it depends on random words alone."""
+        return choose_dimensions(users, self.size, self.sampled, words)
+
+    def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
+        """Values of [-1, 1] as input symbols of a channel."""
+        if self.binary:
+            return binary_symbols(values)
+        if self.binned:
+            return upper_bins(values, channel.input_count)
+        return round_at_random(values, channel.inputs, words)
+
+    def _answer_all(self, rows: Rows, words: Words) -> Codes:
+        codes = np.empty((rows.users, self.size), dtype=code_type(self.alphabet))
+        for start, stop in rows.blocks():
+            values = self.public.to_unit(rows.dense(start, stop))
+            if len(self.channels) == 1:
+                symbols = self.encode(values.ravel(), self.channels[0], words)
+                codes[start:stop] = self.channels[0].respond(symbols, words).reshape(values.shape)
+                continue
+            for dimension, channel in enumerate(self.channels):
+                symbols = self.encode(values[:, dimension], channel, words)
+                codes[start:stop, dimension] = channel.respond(symbols, words)
+        return codes.ravel()
+
+    def estimate(self, reports: Reports) -> Estimate:
+        factor = self.public.half_width * self.scale
+        if len(self.channels) == 1:
+            values = (factor * self.channels[0].outputs).take(reports.codes)
+        else:
+            by_user = reports.codes.reshape(reports.users, self.size)
+            columns = [channel.outputs.take(by_user[:, place]) for place, channel in enumerate(self.channels)]
+            values = factor * np.stack(columns, axis=1).ravel()
+        shape = (reports.users, self.size)
+        return Estimate(shape, reports.indptr, reports.dims, values, self.public.centre, self.unbiased)
+
+    def extremes(self) -> list[Values]:
+        """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
+        worst = [channel.worst for channel in self.channels] * (self.size // len(self.channels))
+        spread = self.channels * (self.size // len(self.channels))
+        chosen = [
+            [(w.likelier, w.rarer, channel.inputs) for w, channel in zip(worst, spread, strict=True)],
+            [(0, channel.input_count - 1, channel.inputs) for channel in spread],
+        ]
+        rows = [
+            np.array([inputs[pick[side]] for *pick, inputs in pairs]) for pairs in chosen for side in (0, 1)
+        ]
+        return [self.public.centre + self.public.half_width * row for row in rows]
+
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        symbols = self._grid_symbols(np.asarray(private, dtype=np.float64))
+        channels = self.channels * (self.size // len(self.channels))
+        rows = [
+            np.array(channel.row(symbol), dtype=object)
+            for channel, symbol in zip(channels, symbols, strict=True)
+        ]
+        subsets = list(combinations(range(self.size), self.sampled))
+        if len(subsets) * self.alphabet**self.sampled > MAX_OUTCOMES:
+            raise InputError(
+                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
+            )
+        parts = [reduce(np.multiply.outer, [rows[place] for place in subset]).ravel() for subset in subsets]
+        whole = np.prod([channels[place].total for place in subsets[0]], dtype=object)
+        return np.concatenate(parts), len(subsets) * int(whole)
+
+    def describe_outcome(self, index: int) -> str:
+        each = self.alphabet**self.sampled
+        subset = list(combinations(range(self.size), self.sampled))[index // each]
+        codes = np.unravel_index(index % each, (self.alphabet,) * self.sampled)
+        return ", ".join(
+            f"dimension {place} = code {int(code)}" for place, code in zip(subset, codes, strict=True)
+        )
+
+    def _grid_symbols(self, row: Values) -> list[int]:
+        """The input symbols of a row whose values lie on the grid: encoded without chance."""
+        unit = self.public.to_unit(row)
+        channels = self.channels * (self.size // len(self.channels))
+        symbols = [
+            int(np.abs(channel.inputs - value).argmin())
+            for channel, value in zip(channels, unit, strict=True)
+        ]
+        for channel, symbol, value in zip(channels, symbols, unit, strict=True):
+            if abs(channel.inputs[symbol] - value) > 1e-9:
+                raise InputError(
+                    f"reports are enumerated for values on the grid, got {value:g} between two symbols"
+                )
+        return symbols
+
+    def blind(self) -> FeatureMechanism:
+        blinded: dict[FiniteChannel, FiniteChannel] = {
+            channel: channel.blind() for channel in set(self.channels)
+        }
+        channels = tuple(blinded[channel] for channel in self.channels)
+        return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channels=channels)
+
+    def _settings(self) -> list[str]:
+        order = [] if len(self.channels) == 1 else [channel.fingerprint for channel in self.channels]
+        return [
+            *map(str, (self.public, self.size, self.sampled, self.scale, self.binary, self.binned)),
+            *order,
+        ]
+
+    def __repr__(self) -> str:
+        per_value = "" if len(self.channels) > 1 else f", {self.channels[0]!r} each"
+        return (
+            f"{type(self).__name__}({self.name}, epsilon={self.claim.epsilon:g}, "
+            f"{self.sampled} of {self.size} values{per_value})"
+        )
+
+
+def budget_shares(
+    importance: Sequence[float], sensitivity: Sequence[float], gamma: float = 0.5
+) -> NDArray[np.float64]:
+    """HeteroRR's shares θ of a budget: γα_i + (1-γ)(β_min+β_max-β_i), normalised to sum 1.
+
+    Importance α must come from public data or an earlier private round, sensitivity β from the operator: both public.
+
+    >>> budget_shares([1, 1], [0, 0]).tolist()
+    [0.5, 0.5]
+    """
+    alpha, beta = np.asarray(importance, dtype=np.float64), np.asarray(sensitivity, dtype=np.float64)
+    if (
+        alpha.shape != beta.shape
+        or alpha.ndim != 1
+        or not (np.isfinite(alpha).all() and np.isfinite(beta).all())
+    ):
+        raise InputError("importance and sensitivity must be two lists of finite numbers of the same length")
+    if not 0 <= gamma <= 1:
+        raise InputError(f"gamma must lie in [0, 1], got {gamma!r}")
+    shares = gamma * alpha + (1 - gamma) * (beta.min() + beta.max() - beta)
+    if (shares < 0).any() or shares.sum() <= 0:
+        raise InputError("importance and sensitivity must be at least 0, and not all shares may be 0")
+    normalised: NDArray[np.float64] = shares / shares.sum()
+    return normalised

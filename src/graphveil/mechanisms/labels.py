@@ -1,0 +1,118 @@
+"""One symbol a user: labels by k-ary response, levels by the extended square wave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.exact import TOTAL, Claim
+from graphveil.channels.kary import KaryChannel
+from graphveil.channels.words import Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Answer, Mechanism, Subject
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.reports import Reports, even_pointers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SymbolMechanism(Mechanism):
+    """Every user holds one of the channel's input symbols, counted from ``first``, and sends one code."""
+
+    name: str
+    claim: Claim
+    channel: FiniteChannel
+    subject: Subject
+    first: int = 0
+    unbiased: bool = True
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return (Answer(self.channel, 1),)
+
+    @property
+    def alphabet(self) -> int:
+        return self.channel.output_count
+
+    @property
+    def report_length(self) -> int:
+        return 1
+
+    @property
+    def names_dimensions(self) -> bool:
+        return False
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        symbols = self._symbols(private)
+        return Reports(self, even_pointers(symbols.size, 1), None, self.channel.respond(symbols, words))
+
+    def _symbols(self, private: Any) -> NDArray[np.int64]:
+        array = np.asarray(private)
+        last = self.first + self.channel.input_count - 1
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise InputError(
+                f"{self.subject}s must be a list of integers, got {array.dtype} of shape {array.shape}"
+            )
+        if array.size and not self.first <= int(array.min()) <= int(array.max()) <= last:
+            raise InputError(
+                f"{self.subject}s must lie in {self.first}..{last}, got {int(array.min())}..{int(array.max())}"
+            )
+        return array.astype(np.int64) - self.first
+
+    def extremes(self) -> list[int]:
+        """The two symbols that an answer tells apart best."""
+        worst = self.channel.worst
+        return [self.first + worst.likelier, self.first + worst.rarer]
+
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        return np.array(self.channel.row(int(private) - self.first), dtype=object), self.channel.total
+
+    def blind(self) -> SymbolMechanism:
+        return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, epsilon={self.claim.epsilon:g}, {self.channel!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelMechanism(SymbolMechanism):
+    """A label by k-ary response; the estimate is of its indicator: (1[answer = j] - q)/(p - q) for each class j.
+
+    ``entry`` = 1/(p-q) is what an answer adds to its class, ``offset`` = -q/(p-q) what every class starts from.
+    """
+
+    entry: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def dimensions(self) -> int:
+        return self.channel.output_count
+
+    def estimate(self, reports: Reports) -> Estimate:
+        shape = (reports.users, self.dimensions)
+        values = np.full(reports.codes.size, self.entry)
+        return Estimate(
+            shape, reports.indptr, reports.codes.astype(np.int32), values, self.offset, self.unbiased
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelMechanism(SymbolMechanism):
+    """A level by the extended square wave; the estimate is the level that the answer names, biased towards the middle."""
+
+    @property
+    def dimensions(self) -> int:
+        return 1
+
+    def estimate(self, reports: Reports) -> Estimate:
+        values = self.channel.outputs.take(reports.codes)
+        return Estimate((reports.users, 1), reports.indptr, None, values, 0.0, self.unbiased)
+
+
+def indicator_decoding(channel: KaryChannel) -> tuple[float, float]:
+    """1/(p-q) and -q/(p-q) of a k-ary response."""
+    gap = channel.surplus / TOTAL
+    return 1 / gap, -channel.other / TOTAL / gap

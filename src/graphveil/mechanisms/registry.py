@@ -1,0 +1,331 @@
+"""The registry: every mechanism by its name, and the way to build one.
+
+A new one-value family becomes a feature mechanism by one line in ``FAMILIES``; anything else by `register`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphveil.channels import (
+    KaryChannel,
+    analytic_gaussian,
+    condensed,
+    duchi,
+    esw,
+    featurerr,
+    gaussian,
+    hybrid,
+    kary,
+    laplace,
+    latent,
+    ome,
+    onebit,
+    piecewise,
+    pm_sub,
+    square_wave,
+    three_output,
+)
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.exact import Claim, check_epsilon
+from graphveil.errors import InputError, UnknownNameError
+from graphveil.mechanisms.base import Mechanism, Subject
+from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.item import ItemMechanism, amplified
+from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
+from graphveil.mechanisms.rows import PublicRange
+
+# How many dimensions are asked for at a budget ε: max(1, min(d, ⌊ε·rate⌋)).
+MULTIBIT_RATE = 1 / 2.18  # LPGNN
+SAMPLED_RATE = 2 / 5  # Wang et al. 2019 for PM and HM; TOGL for PM and SW
+DEFAULT_DELTA = 1e-5
+
+Builder = Callable[..., Mechanism]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A registered mechanism: how to build it and what it is for."""
+
+    name: str
+    subject: Subject
+    summary: str
+    build: Builder
+
+
+_entries: dict[str, Entry] = {}
+
+
+def register(name: str, *, subject: Subject = "features", summary: str = "") -> Callable[[Builder], Builder]:
+    """Register a function that builds a mechanism: feature mechanisms take at least epsilon, dims and range,
+    labels epsilon and classes, levels epsilon and levels.
+
+    A registered mechanism can be named in a plan and audited, and `check_mechanism` tests it.
+    """
+
+    def add(build: Builder) -> Builder:
+        if name in _entries:
+            raise InputError(f"a mechanism named {name!r} is registered already: take another name")
+        _entries[name] = Entry(name, subject, summary or (inspect.getdoc(build) or "").split("\n")[0], build)
+        return build
+
+    return add
+
+
+def unregister(name: str) -> None:
+    """Forget a mechanism."""
+    entry(name)
+    del _entries[name]
+
+
+def entry(name: str) -> Entry:
+    """The registered mechanism of that name."""
+    if name not in _entries:
+        raise UnknownNameError(f"no mechanism is named {name!r}: choose one of {', '.join(names())}")
+    return _entries[name]
+
+
+def names(subject: Subject | None = None) -> list[str]:
+    """The names of all registered mechanisms, or of those for features, label or level."""
+    return [name for name, found in _entries.items() if subject in (None, found.subject)]
+
+
+def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
+    """Build a mechanism by name.
+
+    Features need ``dims`` and a public ``range``; ``sampled`` sets m, ``binary=True`` says that values are only ever the
+    two ends of the range. Labels need ``classes``, levels ``levels``.
+
+    >>> mechanism("multibit", epsilon=1.0, dims=1433, range=(0, 1))
+    FeatureMechanism(multibit, epsilon=1, 1 of 1433 values, Channel(onebit, epsilon=1, 2 -> 2) each)
+    """
+    found = entry(name)
+    check_budget(epsilon, settings.get("delta"))
+    settings = {key: value for key, value in settings.items() if value is not None}
+    accepted = inspect.signature(found.build).parameters
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
+        for key in settings:
+            if key not in accepted:
+                choices = ", ".join(option for option in accepted if option != "epsilon")
+                raise InputError(f"{name} has no setting {key!r}: it takes {choices}")
+    for key, parameter in accepted.items():
+        named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        if named and parameter.default is parameter.empty and key != "epsilon" and key not in settings:
+            raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
+    return found.build(epsilon=float(epsilon), **settings)
+
+
+_NEEDED = {
+    "dims": "the number of features of a row",
+    "range": "the public range (LOW, HIGH) that features lie in; it is never read off the data",
+    "classes": "the number of different labels",
+    "levels": "the number of privacy levels",
+    "length": "the public number of items that a row may hold at most",
+}
+
+
+def check_budget(epsilon: Any, delta: Any = None) -> None:
+    """Refuse an ε that is not positive and finite, and a δ outside [0, 1)."""
+    number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
+    if not number or not math.isfinite(epsilon) or epsilon <= 0:
+        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}")
+    if delta is not None:
+        number = isinstance(delta, (int, float, np.integer, np.floating)) and not isinstance(delta, bool)
+        if not number or not 0 <= delta < 1:
+            raise InputError(f"delta must be a number in [0, 1), got {delta!r}")
+
+
+def check_dims(dims: Any, sampled: Any = None) -> None:
+    """Refuse a number of dimensions below 1, and an m outside 1..d."""
+    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)) or dims < 1:
+        raise InputError(f"dims must be an integer of at least 1, got {dims!r}")
+    if sampled is not None and (
+        isinstance(sampled, bool) or not isinstance(sampled, (int, np.integer)) or not 1 <= sampled <= dims
+    ):
+        raise InputError(
+            f"sampled must be an integer from 1 to {dims}, the number of dimensions, got {sampled!r}"
+        )
+
+
+def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
+    """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
+    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate)))
+
+
+def feature_family(
+    name: str,
+    family: Callable[..., FiniteChannel],
+    summary: str,
+    *,
+    rate: float | None = None,
+    rescaled: bool = True,
+    grid: bool = True,
+    with_delta: bool = False,
+    fixed: dict[str, Any] | None = None,
+) -> None:
+    """Register a one-value family as a feature mechanism.
+
+    ``rate`` sets m (None: all d values are answered); ``rescaled`` multiplies estimates by d/m; ``grid`` says that the
+    family takes a number of input points; ``with_delta`` that it takes a δ; ``fixed`` are options of the family.
+    """
+
+    def build(
+        epsilon: float,
+        dims: int,
+        range: Any,
+        sampled: int | None = None,
+        delta: float = DEFAULT_DELTA,
+        binary: bool = False,
+        **options: Any,
+    ) -> FeatureMechanism:
+        check_dims(dims, sampled)
+        count = int(sampled) if sampled is not None else sampled_count(epsilon, int(dims), rate)
+        settings = {**(fixed or {}), **options}
+        if grid and binary:
+            settings["points"] = 2
+        if with_delta:
+            # Rounded down, so that the shares never add up to more than the whole.
+            settings["delta"] = math.nextafter(delta / count, 0.0)
+        channel = one_value(name, family, epsilon / count, settings)
+        return FeatureMechanism(
+            name,
+            Claim(epsilon, delta if with_delta else 0.0),
+            PublicRange.of(range),
+            int(dims),
+            count,
+            (channel,),
+            dims / count if rescaled else 1.0,
+            unbiased=rescaled and not settings.get("raw", False),
+            binary=binary and channel.input_count == 2,
+        )
+
+    register(name, summary=summary)(build)
+
+
+def one_value(
+    name: str, family: Callable[..., FiniteChannel], epsilon: float, settings: dict[str, Any]
+) -> FiniteChannel:
+    """The channel for one value, or an error that says which setting the family does not have."""
+    accepted = inspect.signature(inspect.unwrap(family)).parameters
+    for key in settings:
+        if key not in accepted:
+            choices = ", ".join(option for option in accepted if option != "epsilon") or "none of its own"
+            raise InputError(f"{name} has no setting {key!r}: besides the common ones it takes {choices}")
+    return family(epsilon, **settings)
+
+
+# Mechanisms that answer all d values at ε/d each.
+feature_family("onebit", onebit, "one bit of every value", grid=False)
+feature_family("laplace", laplace, "Laplace noise on every value")
+feature_family("gaussian", gaussian, "Gaussian noise on every value, classical calibration", with_delta=True)
+feature_family(
+    "analytic-gaussian",
+    analytic_gaussian,
+    "Gaussian noise on every value, exact calibration",
+    with_delta=True,
+)
+# Mechanisms that sample m of d values and answer those at ε/m each.
+feature_family(
+    "multibit", onebit, "one bit of m sampled values (LPGNN, PPGNN's MLR)", rate=MULTIBIT_RATE, grid=False
+)
+feature_family("piecewise", piecewise, "piecewise mechanism on m sampled values", rate=SAMPLED_RATE)
+feature_family(
+    "square-wave", square_wave, "square wave on m sampled values, debiased (TOGL)", rate=SAMPLED_RATE
+)
+feature_family(
+    "hds",
+    square_wave,
+    "square wave on m sampled values, as it is (LDP-GE): biased towards the middle by design",
+    rate=SAMPLED_RATE,
+    rescaled=False,
+    fixed={"raw": True},
+)
+feature_family("duchi", duchi, "Duchi et al.'s one bit on m sampled values", rate=SAMPLED_RATE, grid=False)
+feature_family("hybrid", hybrid, "piecewise or one bit on m sampled values", rate=SAMPLED_RATE)
+feature_family(
+    "three-output", three_output, "three outputs on m sampled values", rate=SAMPLED_RATE, grid=False
+)
+feature_family("pm-sub", pm_sub, "PM-SUB on m sampled values", rate=SAMPLED_RATE)
+feature_family(
+    "condensed", condensed, "metric response on m sampled values, ε over the range", rate=SAMPLED_RATE
+)
+feature_family("latent", latent, "every value as a string of bits, LATENT corrected", grid=False)
+feature_family("ome", ome, "every value as a string of bits, OME corrected", grid=False)
+
+
+@register(
+    "featurerr", summary="graded response on every value, budgets by importance and sensitivity (HeteroRR)"
+)
+def build_featurerr(
+    epsilon: float, dims: int, range: Any, shares: Any = None, bins: int = 10, debiased: bool = False
+) -> FeatureMechanism:
+    """FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
+
+    ``shares`` θ (public, see `budget_shares`) default to 1/d each; a share of 0 gets a blind answer. As printed the bins
+    decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
+    """
+    check_dims(dims)
+    weights = np.full(dims, 1 / dims) if shares is None else np.asarray(shares, dtype=np.float64)
+    if (
+        weights.shape != (dims,)
+        or not np.isfinite(weights).all()
+        or (weights < 0).any()
+        or weights.sum() <= 0
+    ):
+        raise InputError(f"shares must be {dims} numbers of at least 0 that are not all 0")
+    weights = weights / weights.sum()
+    distinct = {
+        weight: featurerr(epsilon * weight if weight else epsilon / dims, bins, raw=not debiased)
+        for weight in set(weights.tolist())
+    }
+    if 0.0 in distinct:
+        distinct[0.0] = distinct[0.0].blind()
+    channels = tuple(distinct[weight] for weight in weights.tolist())
+    return FeatureMechanism(
+        "featurerr",
+        Claim(epsilon),
+        PublicRange.of(range),
+        int(dims),
+        int(dims),
+        channels if len(distinct) > 1 else channels[:1],
+        1.0,
+        unbiased=debiased and 0.0 not in distinct,
+        binned=not debiased,
+    )
+
+
+@register("item", summary="one item of a sparse binary row, by k-ary response")
+def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> ItemMechanism:
+    """One item of a sparse binary row of at most ``length`` ones."""
+    check_dims(dims)
+    if PublicRange.of(range) != PublicRange(0.0, 1.0):
+        raise InputError(f"range must be (0, 1) for item, whose rows are binary, got {range!r}")
+    if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 1 <= length <= dims:
+        raise InputError(f"length must be an integer from 1 to {dims}, the number of items, got {length!r}")
+    channel = kary(amplified(check_epsilon(epsilon), int(length)), dims + length)
+    assert isinstance(channel, KaryChannel)
+    entry_value, offset = indicator_decoding(channel)
+    return ItemMechanism(
+        "item", Claim(epsilon), int(dims), int(length), channel, length * entry_value, length * offset
+    )
+
+
+@register("krr", subject="label", summary="a label by k-ary randomized response")
+def build_krr(epsilon: float, classes: int) -> LabelMechanism:
+    """A label by k-ary randomized response."""
+    channel = kary(epsilon, classes)
+    assert isinstance(channel, KaryChannel)
+    entry_value, offset = indicator_decoding(channel)
+    return LabelMechanism("krr", Claim(epsilon), channel, "label", entry=entry_value, offset=offset)
+
+
+@register("esw", subject="level", summary="a privacy level by the extended square wave (PPGNN)")
+def build_esw(epsilon: float, levels: int) -> LevelMechanism:
+    """A level 1..f by the extended square wave."""
+    return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)

@@ -1,0 +1,275 @@
+"""Reports: what users send, as small integers, in memory, as bytes and as JSON.
+
+The wire format, version 1, little-endian:
+
+    offset  size  field
+    0       4     magic "GVRP"
+    4       1     version, 1
+    5       1     flags: 1 = dimensions are named, 2 = all reports have the same length
+    6       1     bytes a code: 1, 2 or 4
+    7       1     bytes a dimension: 0 (not named), 1, 2 or 4
+    8       8     number of users
+    16      8     number of codes
+    24      4     number of dimensions
+    28      4     length of every report (0 where lengths differ)
+    32      16    fingerprint of the mechanism
+    48      ...   lengths (4 bytes a user; only where they differ), dimensions, codes
+    end     4     CRC-32 of all before
+
+The size of a message depends on the mechanism and the number of users, never on a value.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import code_type
+from graphveil.errors import InputError, MessageError
+
+if TYPE_CHECKING:
+    from graphveil.mechanisms.base import Mechanism
+    from graphveil.mechanisms.estimate import Estimate
+
+MAGIC, VERSION = b"GVRP", 1
+HEADER = struct.Struct("<4sBBBBQQII16s")
+CHECKSUM = struct.Struct("<I")
+NAMED, EVEN = 1, 2
+JSON_FORMAT = "graphveil-reports"
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Codes of many users, with row pointers and, where only some are asked, the dimensions that they are about."""
+
+    mechanism: Mechanism = field(repr=False)
+    indptr: NDArray[np.int64]
+    dims: NDArray[np.int32] | None
+    codes: NDArray[np.unsignedinteger]
+
+    @property
+    def users(self) -> int:
+        """How many users report."""
+        return len(self.indptr) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many codes each user sends."""
+        return np.diff(self.indptr)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return self.indptr.nbytes + self.codes.nbytes + (0 if self.dims is None else self.dims.nbytes)
+
+    def estimate(self) -> Estimate:
+        """Decode with the mechanism that the reports belong to."""
+        return self.mechanism.estimate(self)
+
+    def row(self, user: int) -> Reports:
+        """The report of one user."""
+        part = slice(int(self.indptr[user]), int(self.indptr[user + 1]))
+        dims = None if self.dims is None else self.dims[part]
+        return Reports(self.mechanism, np.array([0, part.stop - part.start]), dims, self.codes[part])
+
+    @classmethod
+    def join(cls, parts: list[Reports]) -> Reports:
+        """Reports of different users, one after the other."""
+        if not parts:
+            raise InputError("there must be at least one report to join")
+        first = parts[0].mechanism
+        if any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
+            raise MessageError("reports of different mechanisms cannot be joined: decode them apart")
+        lengths = np.concatenate([part.lengths for part in parts])
+        dims = (
+            None
+            if parts[0].dims is None
+            else np.concatenate([part.dims for part in parts if part.dims is not None])
+        )
+        return cls(first, row_pointers(lengths), dims, np.concatenate([part.codes for part in parts]))
+
+    def to_bytes(self) -> bytes:
+        """The reports as one message in the wire format."""
+        lengths = self.lengths
+        even = lengths.size > 0 and bool((lengths == lengths[0]).all())
+        named = self.dims is not None
+        dimensions = self.mechanism.dimensions
+        kind = code_type(dimensions)
+        flags = (NAMED if named else 0) | (EVEN if even else 0)
+        header = HEADER.pack(
+            MAGIC,
+            VERSION,
+            flags,
+            self.codes.dtype.itemsize,
+            kind.itemsize if named else 0,
+            self.users,
+            self.codes.size,
+            dimensions,
+            int(lengths[0]) if even else 0,
+            bytes.fromhex(self.mechanism.fingerprint),
+        )
+        parts = [header]
+        if not even:
+            parts.append(lengths.astype("<u4").tobytes())
+        if self.dims is not None:
+            parts.append(self.dims.astype(kind.newbyteorder("<")).tobytes())
+        parts.append(self.codes.astype(self.codes.dtype.newbyteorder("<")).tobytes())
+        message = b"".join(parts)
+        return message + CHECKSUM.pack(zlib.crc32(message))
+
+    @classmethod
+    def from_bytes(cls, message: bytes, mechanism: Mechanism) -> Reports:
+        """Read a message; whatever is wrong with it is said in a MessageError."""
+        if len(message) < HEADER.size + CHECKSUM.size:
+            raise MessageError(
+                f"the message is truncated: {len(message)} bytes, a header alone takes {HEADER.size}"
+            )
+        magic, version, flags, width, dim_width, users, count, _, length, mark = HEADER.unpack_from(message)
+        if magic != MAGIC:
+            raise MessageError(
+                f"the message does not start with {MAGIC!r}: it is damaged or not a graphveil report"
+            )
+        if version != VERSION:
+            raise MessageError(
+                f"the message has version {version}, this graphveil reads version {VERSION}: update it"
+            )
+        if width not in (1, 2, 4) or dim_width not in (0, 1, 2, 4):
+            raise MessageError(f"the message has integers of {width} and {dim_width} bytes: it is damaged")
+        sizes = (0 if flags & EVEN else 4 * users, dim_width * count, width * count)
+        expected = HEADER.size + sum(sizes) + CHECKSUM.size
+        if len(message) != expected:
+            fault = "truncated" if len(message) < expected else "damaged"
+            raise MessageError(
+                f"the message is {fault}: {len(message)} bytes where its header says {expected}"
+            )
+        if CHECKSUM.unpack_from(message, expected - CHECKSUM.size)[0] != zlib.crc32(
+            message[: -CHECKSUM.size]
+        ):
+            raise MessageError("the message is damaged: its checksum does not match")
+        if mark != bytes.fromhex(mechanism.fingerprint):
+            raise MessageError(
+                f"the message was made by another mechanism than {mechanism.name} with these settings: "
+                "decode it with the plan that it answers"
+            )
+        at = HEADER.size
+        if flags & EVEN:
+            lengths = np.full(users, length, dtype=np.int64)
+        else:
+            lengths = np.frombuffer(message, "<u4", users, at).astype(np.int64)
+        at += sizes[0]
+        dims = np.frombuffer(message, f"<u{dim_width}", count, at).astype(np.int32) if flags & NAMED else None
+        at += sizes[1]
+        codes = np.frombuffer(message, f"<u{width}", count, at).astype(f"u{width}")
+        reports = cls(mechanism, row_pointers(lengths), dims, codes)
+        reports.check()
+        return reports
+
+    def to_json(self) -> str:
+        """The reports as one JSON object, with the checksum of their wire format."""
+        lengths = self.lengths
+        return json.dumps(
+            {
+                "format": JSON_FORMAT,
+                "version": VERSION,
+                "mechanism": self.mechanism.fingerprint,
+                "lengths": lengths.tolist(),
+                "dims": None if self.dims is None else self.dims.tolist(),
+                "codes": self.codes.tolist(),
+                "crc32": CHECKSUM.unpack(self.to_bytes()[-CHECKSUM.size :])[0],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes, mechanism: Mechanism) -> Reports:
+        """Read the JSON form; whatever is wrong with it is said in a MessageError."""
+        try:
+            fields: Any = json.loads(text)
+        except ValueError as error:
+            raise MessageError(f"the message is no JSON ({error}): it is damaged or truncated") from None
+        if not isinstance(fields, dict) or fields.get("format") != JSON_FORMAT:
+            raise MessageError(
+                f'the message has no "format": "{JSON_FORMAT}": it is damaged or not a graphveil report'
+            )
+        if fields.get("version") != VERSION:
+            raise MessageError(
+                f"the message has version {fields.get('version')}, this graphveil reads {VERSION}"
+            )
+        if fields.get("mechanism") != mechanism.fingerprint:
+            raise MessageError(
+                f"the message was made by another mechanism than {mechanism.name} with these settings"
+            )
+        try:
+            lengths = np.array(fields["lengths"], dtype=np.uint32).astype(np.int64)
+            dims = None if fields["dims"] is None else np.array(fields["dims"], dtype=np.int32)
+            codes = np.array(fields["codes"], dtype=code_type(mechanism.alphabet))
+            checksum = int(fields["crc32"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise MessageError(f"the message is damaged: {error}") from None
+        reports = cls(mechanism, row_pointers(lengths), dims, codes)
+        reports.check()
+        if CHECKSUM.unpack(reports.to_bytes()[-CHECKSUM.size :])[0] != checksum:
+            raise MessageError("the message is damaged: its checksum does not match")
+        return reports
+
+    def check(self) -> None:
+        """Refuse what no client of this mechanism can have sent."""
+        mechanism = self.mechanism
+        if self.codes.ndim != 1 or int(self.indptr[-1]) != self.codes.size:
+            raise MessageError(
+                f"the reports hold {self.codes.size} codes where their lengths say {self.indptr[-1]}"
+            )
+        if self.codes.dtype != code_type(mechanism.alphabet):
+            raise MessageError(
+                f"the codes have {self.codes.dtype.itemsize} bytes, {mechanism.name} sends "
+                f"{code_type(mechanism.alphabet).itemsize}"
+            )
+        if (self.lengths != mechanism.report_length).any():
+            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
+        if self.codes.size and int(self.codes.max()) >= mechanism.alphabet:
+            raise MessageError(f"codes must be below {mechanism.alphabet}, got {int(self.codes.max())}")
+        if (self.dims is not None) != mechanism.names_dimensions:
+            raise MessageError(
+                f"a report of {mechanism.name} must {'' if self.dims is None else 'not '}name dimensions"
+            )
+        if self.dims is not None and self.dims.size:
+            if self.dims.shape != self.codes.shape:
+                raise MessageError(f"{self.dims.size} dimensions do not fit {self.codes.size} codes")
+            if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.dimensions:
+                raise MessageError(f"dimensions must lie in 0..{mechanism.dimensions - 1}")
+            rising = np.diff(self.dims) > 0
+            rising[self.indptr[1:-1] - 1] = True
+            if not rising.all():
+                raise MessageError("the dimensions of a report must be ascending and different")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reports) or self.mechanism.fingerprint != other.mechanism.fingerprint:
+            return False
+        if (self.dims is None) != (other.dims is None):
+            return False
+        same_dims = self.dims is None or other.dims is None or np.array_equal(self.dims, other.dims)
+        return (
+            same_dims
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.codes, other.codes)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Reports({self.mechanism.name}, {self.users} users, {self.codes.size} codes of {self.codes.dtype})"
+
+
+def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each row starts, and where the last one ends."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def even_pointers(users: int, length: int) -> NDArray[np.int64]:
+    """Row pointers of reports that all have the same length."""
+    return np.arange(users + 1, dtype=np.int64) * length

@@ -1,0 +1,175 @@
+"""The private rows as a client holds them: a dense array or a sparse matrix, behind one face.
+
+A sparse matrix is recognised by what it offers (``indptr``, ``indices``, ``data``), so nothing here imports scipy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import ClippedWarning, InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PublicRange:
+    """The range that values are known to lie in, agreed in public before anything is collected."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
+            raise InputError(
+                f"range must be two finite numbers LOW < HIGH, got ({self.low!r}, {self.high!r})"
+            )
+
+    @classmethod
+    def of(cls, pair: Any) -> PublicRange:
+        """A range from any pair of numbers."""
+        if isinstance(pair, PublicRange):
+            return pair
+        try:
+            low, high = pair
+            return cls(float(low), float(high))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"range must be two numbers LOW, HIGH known in public, got {pair!r}") from None
+
+    @property
+    def centre(self) -> float:
+        """The middle, which is what an unasked value is estimated as."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half_width(self) -> float:
+        """Half the width: a channel's unit."""
+        return (self.high - self.low) / 2
+
+    def to_unit(self, values: Floats) -> Floats:
+        """Values mapped to [-1, 1], those outside clipped."""
+        return np.clip((values - self.centre) / self.half_width, -1.0, 1.0)
+
+
+class Rows:
+    """One row a user: values can be looked up or taken out in dense blocks, always as floats."""
+
+    def __init__(self, data: Any, dimensions: int) -> None:
+        if hasattr(data, "tocsr"):
+            data = _canonical(data)
+            self._sparse, self._dense = data, None
+            shape = tuple(data.shape)
+        else:
+            self._sparse, self._dense = None, _dense(data)
+            shape = self._dense.shape
+        if len(shape) != 2 or shape[1] != dimensions:
+            raise InputError(f"rows must be users x {dimensions} values, got the shape {shape}")
+        self.users, self.dimensions = int(shape[0]), dimensions
+
+    def check(self, public: PublicRange) -> None:
+        """Refuse NaN and infinity; count the rows with a value outside the public range in a warning."""
+        if self._sparse is not None:
+            entries = np.asarray(self._sparse.data, dtype=np.float64)
+            _refuse_infinite(entries)
+            outside = (entries < public.low) | (entries > public.high)
+            counts = np.diff(self._sparse.indptr)
+            owners = np.repeat(np.arange(self.users), counts)[outside]
+            clipped = np.zeros(self.users, dtype=bool)
+            clipped[owners] = True
+            if not public.low <= 0 <= public.high:
+                clipped |= counts < self.dimensions
+            count = int(clipped.sum())
+        else:
+            count = 0
+            for start, stop in self.blocks():
+                block = self.dense(start, stop)
+                _refuse_infinite(block)
+                count += int(((block < public.low) | (block > public.high)).any(axis=1).sum())
+        if count:
+            warnings.warn(
+                f"{count} of {self.users} rows have values outside the public range "
+                f"[{public.low:g}, {public.high:g}] and were clipped to it: give a wider range if they are real",
+                ClippedWarning,
+                stacklevel=4,
+            )
+
+    def blocks(self, size: int = 1 << 18) -> list[tuple[int, int]]:
+        """Ranges of users whose dense rows have about ``size`` values together."""
+        step = max(1, size // max(self.dimensions, 1))
+        return [(start, min(start + step, self.users)) for start in range(0, self.users, step)]
+
+    def dense(self, start: int, stop: int) -> Floats:
+        """The rows of these users, dense."""
+        if self._dense is not None:
+            return np.asarray(self._dense[start:stop], dtype=np.float64)
+        matrix = self._sparse
+        first, last = int(matrix.indptr[start]), int(matrix.indptr[stop])
+        block = np.zeros((stop - start, self.dimensions))
+        owners = np.repeat(np.arange(stop - start), np.diff(matrix.indptr[start : stop + 1]))
+        block[owners, matrix.indices[first:last]] = matrix.data[first:last]
+        return block
+
+    def take(self, dimensions: NDArray[np.int32]) -> Floats:
+        """For every user the values at their own dimensions (users x m)."""
+        users = np.arange(self.users)[:, None]
+        if self._dense is not None:
+            return np.asarray(self._dense[users, dimensions], dtype=np.float64)
+        matrix = self._sparse
+        owners = np.repeat(np.arange(self.users, dtype=np.int64), np.diff(matrix.indptr))
+        held = owners * self.dimensions + matrix.indices
+        asked = (users * self.dimensions + dimensions).ravel()
+        place = np.minimum(np.searchsorted(held, asked), max(len(held) - 1, 0))
+        values = np.zeros(asked.size)
+        if len(held):
+            found = held[place] == asked
+            values[found] = matrix.data[place[found]]
+        return values.reshape(dimensions.shape)
+
+    def nonzero(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Users and dimensions of all entries of binary rows that are 1, in order; anything but 0 and 1 is refused."""
+        if self._sparse is not None:
+            owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
+            held, entries = np.asarray(self._sparse.indices, dtype=np.int64), np.asarray(self._sparse.data)
+        else:
+            dense = np.asarray(self._dense)
+            owners, held = np.nonzero(dense)
+            entries = dense[owners, held]
+        if not np.isin(entries, (0, 1)).all():
+            raise InputError(
+                "rows must hold only 0 and 1 for this mechanism: report x > 0, or take another mechanism"
+            )
+        ones = entries == 1
+        return owners[ones], held[ones]
+
+
+def _dense(data: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise InputError("rows must form a rectangle: every row needs the same number of values") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"rows must hold numbers, got an array of {array.dtype}")
+    return array
+
+
+def _canonical(data: Any) -> Any:
+    matrix = data.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _refuse_infinite(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise InputError(
+            f"rows must hold finite numbers, got {bad} that are NaN or infinite: fill or drop them first"
+        )
