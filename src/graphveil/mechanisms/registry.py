@@ -180,22 +180,25 @@ def feature_family(
         dims: int,
         range: Any,
         sampled: int | None = None,
-        delta: float = DEFAULT_DELTA,
+        delta: float | None = None,
         binary: bool = False,
         **options: Any,
     ) -> FeatureMechanism:
         check_dims(dims, sampled)
         count = int(sampled) if sampled is not None else sampled_count(epsilon, int(dims), rate)
         settings = {**(fixed or {}), **options}
+        if delta and not with_delta:
+            raise InputError(f"{name} is private at delta 0 and takes no delta, got {delta!r}: leave it out")
         if grid and binary:
             settings["points"] = 2
         if with_delta:
+            delta = DEFAULT_DELTA if delta is None else delta
             # Rounded down, so that the shares never add up to more than the whole.
             settings["delta"] = math.nextafter(delta / count, 0.0)
         channel = one_value(name, family, epsilon / count, settings)
         return FeatureMechanism(
             name,
-            Claim(epsilon, delta if with_delta else 0.0),
+            Claim(epsilon, delta or 0.0),
             PublicRange.of(range),
             int(dims),
             count,

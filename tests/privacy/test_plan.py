@@ -1,0 +1,96 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphveil import Claim, InputError, Plan
+
+FEATURES = {"mechanism": "multibit", "epsilon": 1.0, "dims": 8, "range": (0, 1)}
+
+
+def test_a_plan_builds_its_mechanism():
+    mechanism = Plan(**FEATURES, sampled=3).build()
+    assert (mechanism.dimensions, mechanism.report_length, mechanism.claim) == (8, 3, Claim(1.0))
+
+
+def test_a_plan_knows_its_subject():
+    assert Plan(**FEATURES).subject == "features"
+    assert Plan(mechanism="krr", epsilon=1.0, classes=3).subject == "label"
+    assert Plan(mechanism="esw", epsilon=1.0, levels=3).subject == "level"
+
+
+def test_a_plan_survives_json():
+    plan = Plan(mechanism="piecewise", epsilon=0.5, dims=9, range=(-1, 2), users=(1, 4), round=2)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_an_option_of_the_family_reaches_it():
+    assert (
+        Plan(mechanism="latent", epsilon=1.0, dims=2, range=(0, 1), options={"bits": 4}).build().alphabet
+        == 16
+    )
+
+
+def test_delta_is_charged_where_the_mechanism_has_one():
+    plan = Plan(mechanism="analytic-gaussian", epsilon=1.0, delta=1e-4, dims=3, range=(0, 1))
+    assert plan.claim == Claim(1.0, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epsilon": 0}, "epsilon must be a positive finite number, got 0.0"),
+        ({"epsilon": -1}, "epsilon must be a positive finite number, got -1.0"),
+        ({"epsilon": float("nan")}, "epsilon must be a positive finite number, got nan"),
+        ({"epsilon": float("inf")}, "epsilon must be a positive finite number, got inf"),
+        ({"delta": 1.0}, "delta must be a number in [0, 1), got 1.0"),
+        ({"delta": -0.1}, "delta must be a number in [0, 1), got -0.1"),
+        ({"delta": 1e-5}, "multibit is private at delta 0 and takes no delta"),
+        ({"sampled": 0}, "sampled must be an integer from 1 to 8"),
+        ({"sampled": 9}, "sampled must be an integer from 1 to 8"),
+        ({"dims": 0}, "dims must be an integer of at least 1, got 0"),
+        ({"dims": None}, "multibit needs dims"),
+        ({"range": None}, "multibit needs range"),
+        ({"range": (1, 1)}, "range must be two finite numbers LOW < HIGH"),
+        ({"range": (0, float("inf"))}, "range must be two finite numbers LOW < HIGH"),
+        ({"mechanism": "nobody"}, "no mechanism is named 'nobody': choose one of onebit"),
+        ({"users": (1, 1)}, "users must be 'all' or different numbers"),
+        ({"users": (-1,)}, "users must be 'all' or different numbers"),
+        ({"round": 0}, "round"),
+        ({"classes": 3}, "multibit has no setting 'classes'"),
+        ({"surprise": 3}, "surprise"),
+        ({"options": {"bits": 3}}, "multibit has no setting 'bits'"),
+    ],
+)
+def test_a_plan_that_cannot_be_served_is_refused_by_name(change, words):
+    with pytest.raises(InputError) as error:
+        Plan(**{**FEATURES, **change})
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_bad_plan_from_the_network_is_refused():
+    with pytest.raises(InputError, match="epsilon must be a positive finite number"):
+        Plan.from_json(json.dumps({**FEATURES, "epsilon": -2}))
+    with pytest.raises(InputError, match="cannot be served"):
+        Plan.from_json("{")
+
+
+def test_a_plan_is_frozen():
+    plan = Plan(**FEATURES)
+    with pytest.raises(ValueError, match="frozen"):
+        plan.epsilon = 2.0
+
+
+@given(
+    epsilon=st.floats(0.01, 10),
+    dims=st.integers(1, 50),
+    data=st.data(),
+    name=st.sampled_from(["onebit", "multibit", "duchi", "three-output"]),
+)
+def test_a_plan_never_promises_more_than_its_mechanism_keeps(epsilon, dims, data, name):
+    sampled = data.draw(st.none() | st.integers(1, dims))
+    plan = Plan(mechanism=name, epsilon=epsilon, dims=dims, range=(0, 1), sampled=sampled)
+    assert plan.build().holds
+    assert plan.claim.epsilon == epsilon
