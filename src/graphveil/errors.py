@@ -5,7 +5,8 @@
     │   ├── MessageError    a report message is damaged, truncated or of another mechanism
     │   └── UnknownNameError  no mechanism of that name
     ├── ClaimError          a channel does not keep the privacy that it claims
-    └── BudgetError         a plan would overdraw somebody's privacy budget
+    ├── BudgetError         a plan would overdraw somebody's privacy budget
+    └── PrivacyError        private data was asked for other than by a report
 
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
@@ -23,6 +24,7 @@ __all__ = [
     "GraphveilWarning",
     "InputError",
     "MessageError",
+    "PrivacyError",
     "UnknownNameError",
 ]
 
@@ -49,6 +51,10 @@ class ClaimError(GraphveilError):
 
 class BudgetError(GraphveilError):
     """A plan would overdraw somebody's privacy budget."""
+
+
+class PrivacyError(GraphveilError):
+    """Private data was asked for other than by a report."""
 
 
 class GraphveilWarning(UserWarning):

@@ -8,9 +8,9 @@ claim holds by construction. ``rounded_table`` takes any probabilities and round
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import ParamSpec, cast
 
 import numpy as np
@@ -31,17 +31,19 @@ P = ParamSpec("P")
 def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel]:
     """Mark a constructor of channels: what it builds is verified exactly, and cached for the process."""
 
-    @lru_cache(maxsize=128)
-    def cached(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+    def built(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
         return verified(constructor(*args, **kwargs))
 
-    cached.__doc__, cached.__name__, cached.__module__ = (
-        constructor.__doc__,
-        constructor.__name__,
-        constructor.__module__,
-    )
-    cached.__wrapped__ = constructor
-    return cast(Callable[P, FiniteChannel], cached)
+    # By type as well: True equals 1 but is no ε.
+    cached = cast(Callable[P, FiniteChannel], lru_cache(maxsize=128, typed=True)(built))
+
+    @wraps(constructor)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+        # What cannot be a key cannot be a setting either: the constructor says why.
+        keys = all(isinstance(argument, Hashable) for argument in (*args, *kwargs.values()))
+        return cached(*args, **kwargs) if keys else built(*args, **kwargs)
+
+    return checked
 
 
 def input_grid(epsilon: float, points: int | None) -> Values:

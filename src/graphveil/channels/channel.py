@@ -147,6 +147,13 @@ class FiniteChannel(ABC):
         return float(mean), float(square - mean**2)
 
     @cached_property
+    def root_mean_square(self) -> float:
+        """How large a decoded report is when all inputs are equally likely: a public scale."""
+        blind = self.blind()
+        shares = np.array([count / blind.total for count in blind.row(0)])
+        return float(np.sqrt(shares @ self.outputs**2))
+
+    @cached_property
     def means(self) -> Values:
         """The exact mean of the decoded report for each input symbol, rounded to floats."""
         return np.array([float(self._exact_moments(symbol)[0]) for symbol in range(self.input_count)])

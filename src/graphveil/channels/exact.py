@@ -26,6 +26,8 @@ MARGIN = 2.0**-40
 # Per value: below, 2^62 counts cannot hold the difference of two rows; above, the smaller of two rows.
 MIN_EPSILON, MAX_EPSILON = 1e-8, 20.0
 
+# From e^ε = 2^62 on, only cells that are empty under the other input add to δ.
+ALL_BUT_EMPTY = 64.0
 # Pairs of rows that agree to 15 digits are told apart exactly up to this many.
 MAX_TIED = 256
 
@@ -90,9 +92,9 @@ def _context(digits: int) -> Context:
 
 
 def exp_below(exponent: Fraction, digits: int = 60) -> Fraction:
-    """A fraction just below e^exponent (relative gap at most 10^(2-digits))."""
+    """A fraction just below e^exponent (relative gap at most 2·10^(3-digits), for exponents below 1000)."""
     context = _context(digits)
-    # The quotient is off by half a unit in the last place, which moves e^exponent by exponent units: covered by 10^2.
+    # The quotient is off by half a unit in the last place, which moves e^exponent by exponent units: covered by 10^3.
     power = context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
     return Fraction(power) * (1 - Fraction(1, 10 ** (digits - 3)))
 
@@ -121,7 +123,7 @@ class Loss:
         """The loss of one ratio, ``count`` times; ratio None is infinite."""
         if ratio is None:
             return cls(None)
-        return cls(()) if ratio == 1 else cls(((ratio, count),))
+        return cls(()) if ratio == 1 or count == 0 else cls(((ratio, count),))
 
     @classmethod
     def total(cls, losses: Iterable[Loss]) -> Loss:
@@ -136,6 +138,8 @@ class Loss:
 
     def times(self, count: int) -> Loss:
         """The loss of ``count`` independent answers."""
+        if count == 0:
+            return Loss(())
         return Loss(
             None if self.terms is None else tuple((ratio, count * times) for ratio, times in self.terms)
         )
@@ -215,16 +219,15 @@ def _candidate_pairs(table: Counts, power: float) -> tuple[list[tuple[int, int]]
     """The pairs of rows that may have the largest hockey-stick divergence, and an upper bound of it.
 
     Found in floats with a safe slack: each term is off by at most 2^-50 of the mass that enters it, and a sum over
-    l terms adds its own rounding.
+    l terms adds its own rounding. A term within that of 0 may count as well.
     """
     shares = table / float(TOTAL)
     divergence = np.zeros((len(shares), len(shares)))
     mass = np.zeros_like(divergence)
     for row in range(len(shares)):
         gaps = shares[row] - power * shares
-        positive = gaps > 0
-        divergence[row] = np.where(positive, gaps, 0.0).sum(axis=1)
-        mass[row] = (positive * shares[row]).sum(axis=1)
+        divergence[row] = np.where(gaps > 0, gaps, 0.0).sum(axis=1)
+        mass[row] = ((gaps >= -(2.0**-50) * shares[row]) * shares[row]).sum(axis=1)
     slack = mass * 2.0**-50 * (8 + shares.shape[1] / 64)
     floor = float((divergence - slack).max())
     rows, others = np.nonzero(divergence + slack >= floor)
@@ -243,7 +246,7 @@ def hockey_stick(table: Counts, epsilon: float) -> tuple[Fraction, tuple[int, in
     Exact but for e^ε, which is rounded down in the 57th digit. Where more than ``MAX_TIED`` pairs of rows agree to
     15 digits (as they do in symmetric tables), the 15th digit is rounded up instead of telling them apart.
     """
-    power = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
+    power = exp_below(Fraction(min(epsilon, ALL_BUT_EMPTY))) if epsilon > 0 else Fraction(1)
     pairs, bound = _candidate_pairs(table, float(power))
     if len(pairs) > MAX_TIED:
         return Fraction(bound), pairs[0]
@@ -275,11 +278,33 @@ def ratio_at_delta(likelier: list[int], rarer: list[int], delta: Fraction) -> Fr
 
 
 def loss_at_delta(table: Counts, delta: float, guess: float) -> Loss:
-    """The loss at which the table is (ε, δ)-private. ``guess``: an ε near the answer, to find the worst rows."""
-    pairs, _ = _candidate_pairs(table, math.exp(guess))
-    ratios = [
-        ratio_at_delta(table[row].tolist(), table[other].tolist(), Fraction(delta))
-        for row, other in pairs[:MAX_TIED]
-    ]
-    known = [ratio for ratio in ratios if ratio is not None]
-    return Loss(None) if len(known) < len(ratios) else Loss.of(max(known))
+    """The smallest loss at which the table is (ε, δ)-private; exact. ``guess``: an ε near the answer, to start from.
+
+    The worst rows at any ε give a lower bound of the answer, the worst rows there the next one, until they ask for no
+    more. Where more than ``MAX_TIED`` pairs of rows agree to 15 digits, the answer is rounded up instead.
+    """
+    asked, power = Fraction(1), math.exp(min(guess, ALL_BUT_EMPTY))
+    while True:
+        pairs, _ = _candidate_pairs(table, power)
+        ratios = [
+            ratio_at_delta(table[row].tolist(), table[other].tolist(), Fraction(delta))
+            for row, other in pairs[:MAX_TIED]
+        ]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if len(known) < len(ratios):
+            return Loss(None)
+        if power == float(asked) and max(known) <= asked:
+            return Loss.of(asked if len(pairs) <= MAX_TIED else _rounded_up(table, asked, delta))
+        asked = max(asked, *known)
+        power = float(asked)
+
+
+def _rounded_up(table: Counts, ratio: Fraction, delta: float) -> Fraction | None:
+    """A ratio from this one on at which δ surely holds, for all pairs of rows; None: there is none."""
+    step, power = 2.0**-45, float(ratio)
+    while _candidate_pairs(table, power)[1] > delta:
+        if power > math.exp(ALL_BUT_EMPTY):
+            return None
+        power = float(ratio) * (1 + step)
+        step *= 2
+    return max(ratio, Fraction(power))

@@ -34,6 +34,10 @@ class KaryChannel(FiniteChannel):
     claim: Claim
     truthful: bool = True
 
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.other < 1 or self.surplus < 0:
+            raise InputError(f"{self.size} symbols of at least {self.other} counts do not make up 2^62")
+
     @property
     def surplus(self) -> int:
         """How many more counts one's own symbol has than another."""
@@ -50,12 +54,14 @@ class KaryChannel(FiniteChannel):
     @cached_property
     def inputs(self) -> Values:  # type: ignore[override]
         """The symbols themselves: 0..k-1."""
-        return np.arange(self.size, dtype=np.float64)
+        values = np.arange(self.size, dtype=np.float64)
+        values.setflags(write=False)
+        return values
 
     @cached_property
     def outputs(self) -> Values:  # type: ignore[override]
         """The symbols themselves: 0..k-1. A frequency is estimated from `keep` and `other`, not from these."""
-        return np.arange(self.size, dtype=np.float64)
+        return self.inputs
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -119,4 +125,9 @@ def kary(epsilon: float, size: int) -> FiniteChannel:
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_SYMBOLS:
         raise InputError(f"the number of symbols must be an integer from 2 to {MAX_SYMBOLS}, got {size!r}")
     other = math.ceil(TOTAL / (exp_below(target(epsilon)) + int(size) - 1))
+    if size * other >= TOTAL:
+        raise InputError(
+            f"epsilon must be larger than about {size * size / TOTAL:.2g} for {size} symbols, got {epsilon:g}: "
+            "2^62 counts cannot resolve less; spend it on fewer values or use fewer symbols"
+        )
     return KaryChannel(f"kary({size})", int(size), other, Claim(epsilon))

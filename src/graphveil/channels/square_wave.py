@@ -19,7 +19,7 @@ def half_width(epsilon: float) -> float:
     Both brackets start at ε²/2; divided by it they are Σ 2(j-1)/j!·ε^{j-2} and Σ 2/j!·ε^{j-2}.
 
     >>> half_width(1e-9)
-    0.9999999993333334
+    0.9999999993333333
     """
     if epsilon > SERIES_BELOW:
         power = math.exp(epsilon)

@@ -24,7 +24,8 @@ def bit_channel(aim: Fraction, keep: Fraction) -> Channel:
     power = exp_below(aim)
     keep = min(keep, power / (power + 1))
     zero_to_one = math.ceil(keep / power * TOTAL)
-    one_to_one = zero_to_one * power.numerator // power.denominator
+    # Rounding moves the other answer, too: it is kept within its ratio as well.
+    one_to_one = min(math.floor(zero_to_one * power), TOTAL - math.ceil((TOTAL - zero_to_one) / power))
     table = np.array([[TOTAL - zero_to_one, zero_to_one], [TOTAL - one_to_one, one_to_one]])
     return Channel("bit", table, np.array([0.0, 1.0]), np.array([0.0, 1.0]), Claim(float(aim)))
 

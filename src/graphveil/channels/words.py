@@ -26,9 +26,10 @@ class Words(ABC):
 
     def below(self, bound: NDArray[np.int64] | int, count: int) -> NDArray[np.int64]:
         """``count`` integers, exactly uniform on 0..bound-1; the words used do not depend on anything private."""
-        bounds = np.broadcast_to(np.asarray(bound, dtype=np.uint64), (count,))
-        if count and int(bounds.min()) < 1:
-            raise InputError("bound must be at least 1")
+        given = np.asarray(bound)
+        if given.dtype.kind not in "iu" or (given.size and int(given.min()) < 1):
+            raise InputError(f"bound must be an integer of at least 1, got {bound!r}")
+        bounds = np.broadcast_to(given.astype(np.uint64), (count,))
         # 2^64 mod bound words at the low end would make small results likelier: draw those again.
         unfair = (np.uint64(0) - bounds) % bounds
         words = self.take(count)
@@ -46,10 +47,10 @@ class SystemWords(Words):
     dtype('uint64')
     """
 
-    def __init__(self, **refused: Any) -> None:
-        if refused:
+    def __init__(self, *seed: Any, **refused: Any) -> None:
+        if seed or refused:
             raise InputError(
-                f"the operating system's generator takes no {', '.join(refused)}: "
+                f"the operating system's generator takes no {', '.join(refused) or 'seed'}: "
                 "a seed would make reports predictable; use SeededWords(seed) in a simulation"
             )
 

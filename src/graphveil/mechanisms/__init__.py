@@ -5,9 +5,10 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
 from graphveil.mechanisms.reports import Reports
-from graphveil.mechanisms.rows import PublicRange
+from graphveil.mechanisms.rows import PublicBall, PublicRange
 
 __all__ = [
     "Answer",
@@ -18,6 +19,8 @@ __all__ = [
     "LabelMechanism",
     "LevelMechanism",
     "Mechanism",
+    "PrivUnitMechanism",
+    "PublicBall",
     "PublicRange",
     "Reports",
     "budget_shares",

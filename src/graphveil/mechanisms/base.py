@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.alias import code_type
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.words import Words
+from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms.estimate import Estimate
-from graphveil.mechanisms.reports import Reports
+from graphveil.mechanisms.reports import Reports, even_pointers
 
 Subject = Literal["features", "label", "level"]
+
+# Whole reports are enumerated up to this many different ones.
+MAX_OUTCOMES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class Mechanism(ABC):
     claim: Claim
     subject: Subject
     unbiased: bool
+    # Whether a report is made of finite channels' answers, so that its probabilities are tables of integers.
+    finite: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -88,9 +96,31 @@ class Mechanism(ABC):
         Refused with an InputError where there are too many different reports, or infinitely many.
         """
 
+    def possible_reports(self) -> Reports:
+        """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.
+
+        All strings of codes, the last code changing fastest; a mechanism that names dimensions says how it orders them.
+        """
+        if self.names_dimensions:
+            raise InputError(f"the possible reports of {self.name} are not enumerated")
+        length, alphabet = self.report_length, self.alphabet
+        if length * math.log(alphabet) > math.log(MAX_OUTCOMES):
+            raise InputError(
+                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
+            )
+        codes = np.indices((alphabet,) * length).reshape(length, -1).T
+        return Reports(
+            self, even_pointers(len(codes), length), None, codes.ravel().astype(code_type(alphabet))
+        )
+
     def describe_outcome(self, index: int) -> str:
         """Which whole report stands at this place of `joint_counts`, in words."""
         return f"code {index}"
+
+    @property
+    def spread(self) -> float:
+        """The root mean square of an entry of an estimate (offset aside); known in public, and used to scale inputs."""
+        raise InputError(f"{self.name} reports no features: it has no scale")
 
     @property
     def loss(self) -> Loss:
@@ -128,3 +158,16 @@ class Mechanism(ABC):
     def _settings(self) -> list[str]:
         """What distinguishes two mechanisms besides their name, claim and answers."""
         return [str(self.dimensions)]
+
+
+M = TypeVar("M", bound=Mechanism)
+
+
+def verified(mechanism: M) -> M:
+    """The mechanism itself, if its claim holds: for one whose claim rests on more than its channels' own."""
+    if not mechanism.holds:
+        raise ClaimError(
+            f"{mechanism.name} claims {mechanism.claim} but a whole report has epsilon {mechanism.epsilon:.12g}: "
+            "the constructor is wrong"
+        )
+    return mechanism

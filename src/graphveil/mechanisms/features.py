@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -16,14 +17,11 @@ from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
 from graphveil.channels.words import SystemWords, Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Mechanism, Subject
+from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
-
-# Whole reports are enumerated up to this many different ones.
-MAX_OUTCOMES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +84,12 @@ class FeatureMechanism(Mechanism):
         """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         top = max(float(np.abs(channel.outputs).max()) for channel in self.channels)
         return self.public.half_width * self.scale * top
+
+    @cached_property
+    def spread(self) -> float:
+        """The root mean square of an entry of an estimate (offset aside), all inputs equally likely; public."""
+        squares = [answer.count * answer.channel.root_mean_square**2 for answer in self.answers]
+        return self.public.half_width * self.scale * math.sqrt(sum(squares) / self.sampled)
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
@@ -154,14 +158,32 @@ class FeatureMechanism(Mechanism):
             np.array(channel.row(symbol), dtype=object)
             for channel, symbol in zip(channels, symbols, strict=True)
         ]
-        subsets = list(combinations(range(self.size), self.sampled))
-        if len(subsets) * self.alphabet**self.sampled > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
+        subsets = self._subsets()
         parts = [reduce(np.multiply.outer, [rows[place] for place in subset]).ravel() for subset in subsets]
         whole = np.prod([channels[place].total for place in subsets[0]], dtype=object)
         return np.concatenate(parts), len(subsets) * int(whole)
+
+    def possible_reports(self) -> Reports:
+        """Every possible whole report in the order of `joint_counts`: by the dimensions asked, then by the codes."""
+        subsets = self._subsets()
+        channels = self.channels * (self.size // len(self.channels))
+        shapes = [[channels[place].output_count for place in subset] for subset in subsets]
+        codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
+        pointers = even_pointers(len(codes), self.sampled)
+        sent = codes.ravel().astype(code_type(self.alphabet))
+        if not self.names_dimensions:
+            return Reports(self, pointers, None, sent)
+        repeats = [int(np.prod(shape)) for shape in shapes]
+        dims = np.repeat(np.array(subsets, dtype=np.int32), repeats, axis=0)
+        return Reports(self, pointers, dims.ravel(), sent)
+
+    def _subsets(self) -> list[tuple[int, ...]]:
+        """All choices of dimensions, where there are few enough whole reports to enumerate."""
+        if math.comb(self.size, self.sampled) * self.alphabet**self.sampled > MAX_OUTCOMES:
+            raise InputError(
+                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
+            )
+        return list(combinations(range(self.size), self.sampled))
 
     def describe_outcome(self, index: int) -> str:
         each = self.alphabet**self.sampled

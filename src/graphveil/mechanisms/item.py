@@ -80,6 +80,11 @@ class ItemMechanism(Mechanism):
         """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         return self.entry
 
+    @property
+    def spread(self) -> float:
+        """The root mean square of an entry of an estimate (offset aside): all entries are alike; public."""
+        return self.entry
+
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
         codes = self.channel.respond(self.draw_items(Rows(private, self.size), source), source)
@@ -89,16 +94,19 @@ class ItemMechanism(Mechanism):
         """For every user one of L places at random: the item there, or the place's own blank where the row has none."""
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
-        if counts.size and int(counts.max()) > self.length:
-            raise InputError(
-                f"a row may hold at most {self.length} items, {int((counts > self.length).sum())} rows hold more "
-                f"(up to {int(counts.max())}): give a larger public length"
-            )
+        self._check_counts(counts)
         place = words.below(self.length, rows.users)
         symbols = self.size + place
         has = place < counts
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]
         return symbols
+
+    def _check_counts(self, counts: NDArray[np.int64]) -> None:
+        if counts.size and int(counts.max()) > self.length:
+            raise InputError(
+                f"a row may hold at most {self.length} items, {int((counts > self.length).sum())} rows hold more "
+                f"(up to {int(counts.max())}): give a larger public length"
+            )
 
     def estimate(self, reports: Reports) -> Estimate:
         codes = reports.codes.astype(np.int64)
@@ -117,7 +125,8 @@ class ItemMechanism(Mechanism):
         return [np.zeros_like(full), full, first, last]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
-        items = np.flatnonzero(private)
+        items = Rows(np.asarray(private)[None, :], self.size).nonzero()[1]
+        self._check_counts(np.array([items.size]))
         drawn = [*items.tolist(), *range(self.size + len(items), self.size + self.length)]
         rows = [np.array(self.channel.row(symbol), dtype=object) for symbol in drawn]
         counts: NDArray[np.object_] = np.sum(rows, axis=0)

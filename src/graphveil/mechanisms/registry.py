@@ -33,13 +33,14 @@ from graphveil.channels import (
     three_output,
 )
 from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.exact import Claim, check_epsilon
+from graphveil.channels.exact import MAX_EPSILON, Claim, check_epsilon
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.mechanisms.base import Mechanism, Subject
+from graphveil.mechanisms.base import Mechanism, Subject, verified
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
-from graphveil.mechanisms.rows import PublicRange
+from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
+from graphveil.mechanisms.rows import PublicBall, PublicRange
 
 # How many dimensions are asked for at a budget ε: max(1, min(d, ⌊ε·rate⌋)).
 MULTIBIT_RATE = 1 / 2.18  # LPGNN
@@ -155,7 +156,8 @@ def check_dims(dims: Any, sampled: Any = None) -> None:
 
 def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
     """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
-    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate)))
+    # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
+    return dims if rate is None else max(1, min(dims, math.floor(epsilon * rate * (1 + 2.0**-40))))
 
 
 def feature_family(
@@ -311,12 +313,40 @@ def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> I
         raise InputError(f"range must be (0, 1) for item, whose rows are binary, got {range!r}")
     if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 1 <= length <= dims:
         raise InputError(f"length must be an integer from 1 to {dims}, the number of items, got {length!r}")
-    channel = kary(amplified(check_epsilon(epsilon), int(length)), dims + length)
+    response = amplified(check_epsilon(epsilon), int(length))
+    if response > MAX_EPSILON:
+        most = math.log1p(math.expm1(MAX_EPSILON) / length)
+        raise InputError(
+            f"epsilon must be at most {most:.4g} for item with a length of {length}, got {epsilon:g}"
+        )
+    channel = kary(response, dims + length)
     assert isinstance(channel, KaryChannel)
     entry_value, offset = indicator_decoding(channel)
-    return ItemMechanism(
-        "item", Claim(epsilon), int(dims), int(length), channel, length * entry_value, length * offset
+    return verified(
+        ItemMechanism(
+            "item", Claim(epsilon), int(dims), int(length), channel, length * entry_value, length * offset
+        )
     )
+
+
+@register("privunit", summary="a whole row of a public ball as one noisy direction, all values at once")
+def build_privunit(
+    epsilon: float, dims: int, range: Any = None, radius: float | None = None
+) -> PrivUnitMechanism:
+    """PrivUnitG for rows in the public ball of that radius around 0, or else in the ball around the range.
+
+    A range alone gives the ball around its centre that holds all rows within it; a radius says more, and goes before.
+    """
+    check_dims(dims)
+    public = None if range is None else PublicRange.of(range)
+    if radius is not None:
+        return privunit(epsilon, int(dims), PublicBall(radius))
+    if public is None:
+        raise InputError(
+            "privunit needs radius or range: the public radius of a ball around 0 that rows lie in, or the public range "
+            "(LOW, HIGH) of their values"
+        )
+    return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
 
 
 @register("krr", subject="label", summary="a label by k-ary randomized response")

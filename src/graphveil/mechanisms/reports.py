@@ -130,7 +130,9 @@ class Reports:
             raise MessageError(
                 f"the message is truncated: {len(message)} bytes, a header alone takes {HEADER.size}"
             )
-        magic, version, flags, width, dim_width, users, count, _, length, mark = HEADER.unpack_from(message)
+        magic, version, flags, width, dim_width, users, count, size, length, mark = HEADER.unpack_from(
+            message
+        )
         if magic != MAGIC:
             raise MessageError(
                 f"the message does not start with {MAGIC!r}: it is damaged or not a graphveil report"
@@ -139,8 +141,11 @@ class Reports:
             raise MessageError(
                 f"the message has version {version}, this graphveil reads version {VERSION}: update it"
             )
-        if width not in (1, 2, 4) or dim_width not in (0, 1, 2, 4):
-            raise MessageError(f"the message has integers of {width} and {dim_width} bytes: it is damaged")
+        widths_fit = width in (1, 2, 4) and dim_width in ((1, 2, 4) if flags & NAMED else (0,))
+        if not widths_fit or flags & ~(NAMED | EVEN):
+            raise MessageError(
+                f"the message has flags {flags} and integers of {width} and {dim_width} bytes: it is damaged"
+            )
         sizes = (0 if flags & EVEN else 4 * users, dim_width * count, width * count)
         expected = HEADER.size + sum(sizes) + CHECKSUM.size
         if len(message) != expected:
@@ -157,6 +162,13 @@ class Reports:
                 f"the message was made by another mechanism than {mechanism.name} with these settings: "
                 "decode it with the plan that it answers"
             )
+        # A header may promise any number of users: nothing is made for them before its numbers fit each other.
+        if size != mechanism.dimensions or (flags & EVEN and users * length != count):
+            raise MessageError(
+                f"the message is damaged: {users} users, {count} codes and {size} dimensions do not fit together"
+            )
+        if users > count:
+            raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
         at = HEADER.size
         if flags & EVEN:
             lengths = np.full(users, length, dtype=np.int64)
@@ -190,7 +202,7 @@ class Reports:
         """Read the JSON form; whatever is wrong with it is said in a MessageError."""
         try:
             fields: Any = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MessageError(f"the message is no JSON ({error}): it is damaged or truncated") from None
         if not isinstance(fields, dict) or fields.get("format") != JSON_FORMAT:
             raise MessageError(
@@ -205,9 +217,9 @@ class Reports:
                 f"the message was made by another mechanism than {mechanism.name} with these settings"
             )
         try:
-            lengths = np.array(fields["lengths"], dtype=np.uint32).astype(np.int64)
-            dims = None if fields["dims"] is None else np.array(fields["dims"], dtype=np.int32)
-            codes = np.array(fields["codes"], dtype=code_type(mechanism.alphabet))
+            lengths = _integers(fields["lengths"], np.dtype(np.uint32)).astype(np.int64)
+            dims = None if fields["dims"] is None else _integers(fields["dims"], np.dtype(np.int32))
+            codes = _integers(fields["codes"], code_type(mechanism.alphabet))
             checksum = int(fields["crc32"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise MessageError(f"the message is damaged: {error}") from None
@@ -237,9 +249,9 @@ class Reports:
             raise MessageError(
                 f"a report of {mechanism.name} must {'' if self.dims is None else 'not '}name dimensions"
             )
+        if self.dims is not None and self.dims.shape != self.codes.shape:
+            raise MessageError(f"{self.dims.size} dimensions do not fit {self.codes.size} codes")
         if self.dims is not None and self.dims.size:
-            if self.dims.shape != self.codes.shape:
-                raise MessageError(f"{self.dims.size} dimensions do not fit {self.codes.size} codes")
             if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.dimensions:
                 raise MessageError(f"dimensions must lie in 0..{mechanism.dimensions - 1}")
             rising = np.diff(self.dims) > 0
@@ -263,6 +275,17 @@ class Reports:
 
     def __repr__(self) -> str:
         return f"Reports({self.mechanism.name}, {self.users} users, {self.codes.size} codes of {self.codes.dtype})"
+
+
+def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+    """A list of integers from JSON as an array of this type; a ValueError where they are none or do not fit."""
+    array = np.array(values if len(values) else [0])
+    bounds = np.iinfo(kind)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError("lengths, dims and codes must be lists of integers")
+    if not bounds.min <= int(array.min()) <= int(array.max()) <= bounds.max:
+        raise ValueError(f"an integer does not fit into {kind}")
+    return array[: len(values)].astype(kind)
 
 
 def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

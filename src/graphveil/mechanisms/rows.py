@@ -29,6 +29,11 @@ class PublicRange:
             raise InputError(
                 f"range must be two finite numbers LOW < HIGH, got ({self.low!r}, {self.high!r})"
             )
+        if not (self.low < self.centre < self.high and 0 < self.half_width < np.inf):
+            raise InputError(
+                f"range ({self.low!r}, {self.high!r}) cannot be computed with: its ends are too close together or too "
+                "large; scale or shift the values"
+            )
 
     @classmethod
     def of(cls, pair: Any) -> PublicRange:
@@ -54,8 +59,49 @@ class PublicRange:
         return (self.high - self.low) / 2
 
     def to_unit(self, values: Floats) -> Floats:
-        """Values mapped to [-1, 1], those outside clipped."""
-        return np.clip((values - self.centre) / self.half_width, -1.0, 1.0)
+        """Values mapped to [-1, 1], the two ends exactly, those outside clipped."""
+        with np.errstate(over="ignore"):
+            unit = np.clip((values - self.centre) / self.half_width, -1.0, 1.0)
+        unit[values <= self.low] = -1.0
+        unit[values >= self.high] = 1.0
+        return unit
+
+
+# A row counts as outside a ball only beyond what rounding to single precision may do to its length.
+BALL_SLACK = 2.0**-20
+
+
+@dataclass(frozen=True)
+class PublicBall:
+    """The ball that rows are known to lie in: ``centre`` is each coordinate of its middle; agreed in public."""
+
+    radius: float
+    centre: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.radius) and 1e-100 <= self.radius <= 1e100):
+            raise InputError(f"radius must be a positive number (1e-100 to 1e100), got {self.radius!r}")
+        if not (_is_number(self.centre) and abs(self.centre) <= 1e100):
+            raise InputError(f"centre must be a number of at most 1e100, got {self.centre!r}")
+
+    @classmethod
+    def around(cls, public: PublicRange, dimensions: int) -> PublicBall:
+        """The smallest ball that holds all rows whose values lie in a range."""
+        return cls(public.half_width * float(np.sqrt(dimensions)), public.centre)
+
+    def polar(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Each row's distance from the centre in radii, and its direction: a unit vector.
+
+        The centre itself has the direction (1, …, 1)/√d. Whatever the magnitudes, nothing over- or underflows.
+        """
+        moved = rows - self.centre
+        top = np.abs(moved).max(axis=1)
+        moved[top == 0] = 1.0
+        moved /= np.where(top == 0, 1.0, top)[:, None]
+        length = np.sqrt(np.einsum("ij,ij->i", moved, moved))
+        moved /= length[:, None]
+        with np.errstate(over="ignore"):
+            return top / self.radius * length, moved
 
 
 class Rows:
@@ -92,13 +138,29 @@ class Rows:
                 block = self.dense(start, stop)
                 _refuse_infinite(block)
                 count += int(((block < public.low) | (block > public.high)).any(axis=1).sum())
+        self._warn(
+            count,
+            f"have values outside the public range [{public.low:g}, {public.high:g}] and were clipped to it: "
+            "give a wider range if they are real",
+        )
+
+    def check_ball(self, ball: PublicBall) -> None:
+        """Refuse NaN and infinity; count the rows outside the public ball in a warning."""
+        count = 0
+        for start, stop in self.blocks():
+            block = self.dense(start, stop)
+            _refuse_infinite(block)
+            count += int((ball.polar(block)[0] > 1 + BALL_SLACK).sum())
+        self._warn(
+            count,
+            f"lie outside the public ball of radius {ball.radius:g} around {ball.centre:g} and were scaled down onto "
+            "it: give a larger radius if they are real",
+        )
+
+    def _warn(self, count: int, what: str) -> None:
+        """Warn of rows that were clipped, at the line that asked for reports."""
         if count:
-            warnings.warn(
-                f"{count} of {self.users} rows have values outside the public range "
-                f"[{public.low:g}, {public.high:g}] and were clipped to it: give a wider range if they are real",
-                ClippedWarning,
-                stacklevel=4,
-            )
+            warnings.warn(f"{count} of {self.users} rows {what}", ClippedWarning, stacklevel=4)
 
     def blocks(self, size: int = 1 << 18) -> list[tuple[int, int]]:
         """Ranges of users whose dense rows have about ``size`` values together."""
@@ -159,8 +221,14 @@ def _dense(data: Any) -> NDArray[Any]:
     return array
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def _canonical(data: Any) -> Any:
     matrix = data.tocsr()
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"rows must hold numbers, got a sparse matrix of {matrix.dtype}")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -1,0 +1,92 @@
+"""graphveil data: which graphs there are, what they hold, and how to get them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.graphs.catalogue import Listing, catalogue, describe
+from graphveil.graphs.download import get
+
+data_app = typer.Typer(
+    help="Graphs: which there are, what they hold, and how to get them.", no_args_is_help=True
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@data_app.command("list")
+def list_graphs(as_json: AsJson = False) -> None:
+    """List all graphs that graphveil knows, and those in your data folder.
+
+    Example: graphveil data list
+    """
+    listings = catalogue()
+    if as_json:
+        typer.echo(json.dumps({"graphs": [asdict(listing) for listing in listings]}))
+        return
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for heading in ("users", "edges", "features", "classes"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("range", no_wrap=True)
+    table.add_column("where", no_wrap=True)
+    for listing in listings:
+        sizes = (listing.users, listing.edges, listing.features, listing.classes)
+        table.add_row(listing.name, *map(_number, sizes), _range(listing), listing.where)
+    Console().print(table)
+
+
+@data_app.command("info")
+def show_info(
+    name: Annotated[
+        str, typer.Argument(help="A name from `graphveil data list`, or the path of an .npz file.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say what a graph holds, what is public of it, and where it is.
+
+    Example: graphveil data info cora
+    """
+    listing = describe(name)
+    if as_json:
+        typer.echo(json.dumps(asdict(listing)))
+        return
+    facts: dict[str, Any] = {**asdict(listing), "labels": ", ".join(listing.labels)}
+    facts |= {key: _number(facts[key]) for key in ("users", "edges", "features", "classes")}
+    facts["range"] = _range(listing)
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in facts.items():
+        if value:
+            table.add_row(key, str(value))
+    Console().print(table)
+
+
+@data_app.command("get")
+def get_graph(
+    name: Annotated[str, typer.Argument(help="A name from `graphveil data list`.")],
+    again: Annotated[bool, typer.Option("--again", help="Download even if it is here already.")] = False,
+) -> None:
+    """Download a graph into your cache, once, and print where it is.
+
+    Example: graphveil data get cora
+    """
+    typer.echo(get(name, again=again))
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _range(listing: Listing) -> str:
+    """The public range, or what to do without one."""
+    if listing.range is not None:
+        return f"{listing.range[0]:g}..{listing.range[1]:g}"
+    return "give one" if listing.features else "-"

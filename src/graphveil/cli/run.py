@@ -1,0 +1,177 @@
+"""graphveil run: a method on a graph, beside its control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphveil.errors import InputError
+from graphveil.experiments.spec import Spec
+from graphveil.methods import BACKBONE_NAMES, find_method, method_names
+
+if TYPE_CHECKING:
+    from graphveil.experiments.result import Result
+
+INTERRUPTED = 130
+
+
+def run(
+    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`.")],
+    data: Annotated[str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")],
+    epsilon: Annotated[float | None, typer.Option(help="The budget for features.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")] = None,
+    mechanism: Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")] = "multibit",
+    backbone: Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")] = "gcn",
+    task: Annotated[str, typer.Option(help="What to predict: node.")] = "node",
+    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
+    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
+    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE, a setting of the method, or of the mechanism as mechanism.KEY=VALUE."),
+    ] = None,
+    public_range: Annotated[
+        str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
+    ] = None,
+    max_memory: Annotated[float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")] = None,
+    no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Run a method on a graph: users report, the server learns, and the result stands beside its control.
+
+    Example: graphveil run base --data town --epsilon 2 --runs 5 --jobs 2
+    """
+    options = {} if public_range is None else {"range": parse_range(public_range)}
+    spec = Spec(
+        method,
+        data,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        backbone=backbone,
+        task=task,
+        runs=runs,
+        seed=seed,
+        settings=parse_settings(setting or []),
+        data_options=options,
+        max_memory=max_memory,
+        control=not no_control,
+    )
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, got {jobs}")
+    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONE_NAMES))
+    find_method(method).settings.of(spec.method_settings)
+    result = watched(spec, jobs, resume)
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        show(result, Console())
+    if result.interrupted:
+        typer.echo("Interrupted: what was computed is kept, --resume goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def watched(spec: Spec, jobs: int, resume: bool) -> Result:
+    """Run with a progress bar on stderr, keeping every finished run on disk."""
+    from graphveil.experiments.run import parts_of, run_spec
+    from graphveil.experiments.store import UnitStore
+    from graphveil.settings import settings
+
+    store = UnitStore(settings().cache / "runs.jsonl")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        whole = bars.add_task(f"{spec.method} on {spec.data}", total=spec.runs * len(parts_of(spec)))
+        current = bars.add_task("starting", total=100)
+        return run_spec(
+            spec,
+            jobs=jobs,
+            store=store,
+            reuse=resume,
+            watch=lambda unit, done, total: bars.update(whole, completed=done, total=total),
+            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+        )
+
+
+def show(result: Result, console: Console) -> None:
+    """The result as a table, and its verdict in words."""
+    fields = result.to_dict()
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column(f"{fields['metric']} on {fields['data']}")
+    table.add_column("mean", justify="right")
+    table.add_column("95% interval", justify="right")
+    epsilon = fields["epsilon"]
+    name = fields["method"] if epsilon is None else f"{fields['method']}, {fields['mechanism']}, ε = {epsilon:g}"
+    table.add_row(name, *numbers(fields))
+    if fields["control"]:
+        table.add_row("control, ε = 0", *numbers(fields["control"]))
+    if fields["structure"]:
+        table.add_row(f"structure ({fields['structure']['name']})", *numbers(fields["structure"]))
+    if fields["gain"]:
+        table.add_row("gain over the control", *numbers(fields["gain"], signed=True))
+    console.print(table)
+    if fields["verdict"]:
+        console.print(fields["verdict"])
+    console.print(privacy_sentence(fields["privacy"]))
+
+
+def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
+    """Mean and interval in points."""
+    sign = "+" if signed else ""
+    mean = f"{100 * summary['mean']:{sign}.1f}"
+    if summary["low"] is None:
+        return mean, "one run"
+    return mean, f"{100 * summary['low']:{sign}.1f} to {100 * summary['high']:{sign}.1f}"
+
+
+def privacy_sentence(privacy: dict[str, Any] | None) -> str:
+    """What every user has spent, in words."""
+    spent = [
+        f"{subject} at ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
+        for subject, cost in (privacy or {}).items()
+        if isinstance(cost, dict)
+    ]
+    if not spent:
+        return "Nobody reported anything private to this method's server."
+    return f"Every user reported {' and '.join(spent)}; the server needs no trust."
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs, values as numbers, true, false, none or text.
+
+    >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu"])
+    {'epochs': 20, 'lr': 0.1, 'activation': 'relu'}
+    """
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set takes KEY=VALUE, got {pair!r}: for example --set epochs=20")
+        settings[key.strip()] = parse_value(text.strip())
+    return settings
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false, none, or the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """LOW,HIGH as two numbers."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1") from None
+    return low, high

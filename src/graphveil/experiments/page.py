@@ -1,0 +1,70 @@
+"""A self-contained HTML page: plots, tables and sentences, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; }
+th { border-bottom: 2px solid #888; } td.number, th.number { text-align: right; white-space: nowrap; }
+svg { max-width: 100%; height: auto; } .note { color: #555; } .scroll { overflow-x: auto; }
+@media (prefers-color-scheme: dark) {
+  body { background: #161616; color: #ddd; } th, td { border-color: #444; } .note { color: #aaa; }
+  svg { background: #fff; border-radius: 4px; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; columns named in ``numbers`` are set right."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[str] = frozenset()
+
+    def html(self) -> str:
+        """The table as HTML."""
+
+        def cell(tag: str, column: str, text: str) -> str:
+            kind = ' class="number"' if column in self.numbers else ""
+            return f"<{tag}{kind}>{escape(text)}</{tag}>"
+
+        head = "".join(cell("th", column, column) for column in self.head)
+        rows = "".join(
+            "<tr>" + "".join(cell("td", column, text) for column, text in zip(self.head, row, strict=True)) + "</tr>"
+            for row in self.rows
+        )
+        return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences, and below them a picture or a table or both."""
+
+    title: str
+    text: tuple[str, ...] = ()
+    svg: str = ""
+    table: Table | None = None
+
+    def html(self) -> str:
+        """The section as HTML."""
+        sentences = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.text)
+        return f"<h2>{escape(self.title)}</h2>{sentences}{self.svg}{self.table.html() if self.table else ''}"
+
+
+def page(title: str, lead: str, sections: Sequence[Section], footer: str) -> str:
+    """The whole page."""
+    body = "\n".join(section.html() for section in sections)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><h1>{escape(title)}</h1><p>{escape(lead)}</p>\n{body}\n"
+        f'<p class="note">{escape(footer)}</p></body></html>\n'
+    )

@@ -1,0 +1,98 @@
+"""Result: what an experiment says, as an object, as JSON, and in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.experiments.spec import Spec
+from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
+from graphveil.experiments.unit import UnitResult
+
+
+@dataclass(frozen=True)
+class Result:
+    """All units of an experiment that are there, and what they say together."""
+
+    spec: Spec
+    metric: str
+    version: str
+    units: tuple[UnitResult, ...]
+    total_seconds: float
+    interrupted: bool = False
+
+    def of(self, part: str) -> list[UnitResult]:
+        """The units of one part, in the order of runs."""
+        return sorted((unit for unit in self.units if unit.part == part), key=lambda unit: unit.run)
+
+    def scores(self, part: str = "method") -> list[float]:
+        """The scores of one part, 0..1."""
+        return [unit.score for unit in self.of(part)]
+
+    @property
+    def mean(self) -> float:
+        """The method's mean score, 0..1."""
+        return bootstrap(self.scores()).mean
+
+    @property
+    def gain(self) -> Summary | None:
+        """The paired difference to the control, over the runs that have both."""
+        control = {unit.run: unit.score for unit in self.of("control")}
+        both = [(unit.score, control[unit.run]) for unit in self.of("method") if unit.run in control]
+        return paired_gain(*zip(*both, strict=True)) if both else None
+
+    @property
+    def verdict(self) -> str | None:
+        """What the budget bought, in words."""
+        gain = self.gain
+        if gain is None or self.spec.epsilon is None:
+            return None
+        return verdict(gain, self.spec.epsilon, len(self.of("control")))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result in the form that `--json` prints."""
+        method, spec = self.of("method"), self.spec
+        gain = self.gain
+        structure = self._summary("structure", runs=False)
+        if structure is not None:
+            names = Counter(unit.detail or "structure" for unit in self.of("structure"))
+            structure = {"name": names.most_common(1)[0][0], **structure}
+        return {
+            "method": spec.method,
+            "data": spec.data,
+            "task": spec.task,
+            "metric": self.metric,
+            "epsilon": spec.epsilon,
+            "mechanism": spec.mechanism if spec.epsilon is not None else None,
+            "backbone": spec.backbone if spec.method != "structure" else None,
+            "seed": spec.seed,
+            "version": self.version,
+            **(self._summary("method") or {}),
+            "control": self._summary("control"),
+            "structure": structure,
+            "gain": None if gain is None else {"mean": gain.mean, "low": gain.low, "high": gain.high},
+            "verdict": self.verdict,
+            "privacy": method[0].privacy if method else None,
+            "seconds": self._seconds(method),
+            "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
+        }
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        return json.dumps(self.to_dict())
+
+    def _summary(self, part: str, runs: bool = True) -> dict[str, Any] | None:
+        scores = self.scores(part)
+        if not scores:
+            return None
+        summary = bootstrap(scores)
+        numbers = {"mean": summary.mean, "low": summary.low, "high": summary.high}
+        return {"runs": scores, **numbers} if runs else numbers
+
+    def _seconds(self, units: Sequence[UnitResult]) -> dict[str, float]:
+        stages = ("report", "denoise", "train")
+        each = {stage: sum(unit.seconds[stage] for unit in units) / max(len(units), 1) for stage in stages}
+        return {**each, "total": self.total_seconds}

@@ -1,0 +1,136 @@
+"""Run an experiment: all its units, one after the other or several at once, always with the same numbers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.result import Result
+from graphveil.experiments.spec import Part, Spec
+from graphveil.experiments.store import UnitStore
+from graphveil.experiments.unit import UnitResult, run_unit
+from graphveil.graphs import Graph, Users
+from graphveil.learn import BACKBONES
+from graphveil.methods import find_method, method_names
+
+Unit = tuple[Part, int]
+# Told of each finished unit, and of how many there are in all.
+Watcher = Callable[[UnitResult, int, int], None]
+# Told what is being done inside a unit and which share of it is done (only without parallel processes).
+Inside = Callable[[str, float], None]
+
+
+def run(
+    method: str,
+    data: str | Graph,
+    users: Users | None = None,
+    *,
+    jobs: int = 1,
+    store: UnitStore | None = None,
+    watch: Watcher | None = None,
+    inside: Inside | None = None,
+    **options: Any,
+) -> Result:
+    """Run a method on a dataset (a name or a path, or a graph with its users) and compare it with its control.
+
+    Options are the fields of `Spec`: epsilon, mechanism, backbone, runs, seed, settings, control and so on.
+    """
+    if isinstance(data, Graph) != (users is not None):
+        raise InputError("give a graph together with its users, or the name of a dataset alone")
+    given = (data, users) if isinstance(data, Graph) and users is not None else None
+    spec = Spec(method, data.name if isinstance(data, Graph) else data, **options)
+    return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
+
+
+def parts_of(spec: Spec) -> list[Part]:
+    """The parts of each run: the method, and beside a private one its control and what the structure alone gives."""
+    if not (spec.control and find_method(spec.method).reports_features):
+        return ["method"]
+    return ["method", "control", "structure"]
+
+
+def run_spec(
+    spec: Spec,
+    *,
+    jobs: int = 1,
+    store: UnitStore | None = None,
+    watch: Watcher | None = None,
+    inside: Inside | None = None,
+    given: tuple[Graph, Users] | None = None,
+    skip: tuple[Part, ...] = (),
+    reuse: bool = False,
+) -> Result:
+    """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
+
+    Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
+    """
+    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONES))
+    find_method(spec.method).settings.of(spec.method_settings)
+    start = time.perf_counter()
+    parts = [part for part in parts_of(spec) if part not in skip]
+    done = store.find(spec, parts) if reuse and store is not None and given is None else []
+    have = {(unit.part, unit.run) for unit in done}
+    todo: list[Unit] = [
+        (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
+    ]
+    total = len(done) + len(todo)
+    units = (
+        _parallel(spec, todo, jobs, given)
+        if jobs > 1 and len(todo) > 1
+        else _serial(spec, todo, inside, given)
+    )
+    try:
+        for unit in units:
+            done.append(unit)
+            if store is not None and given is None:
+                store.add(spec, unit)
+            if watch is not None:
+                watch(unit, len(done), total)
+        interrupted = False
+    except KeyboardInterrupt:
+        if not any(unit.part == "method" for unit in done):
+            raise
+        interrupted = True
+    return _result(spec, done, given, time.perf_counter() - start, interrupted)
+
+
+def _serial(
+    spec: Spec, todo: list[Unit], inside: Inside | None, given: tuple[Graph, Users] | None
+) -> Iterator[UnitResult]:
+    for part, number in todo:
+        yield run_unit(spec, part, number, inside, given)
+
+
+def _parallel(
+    spec: Spec, todo: list[Unit], jobs: int, given: tuple[Graph, Users] | None
+) -> Iterator[UnitResult]:
+    """Units in fresh processes, in the order in which they finish."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
+        waiting: set[Future[UnitResult]] = {
+            pool.submit(run_unit, spec, part, number, None, given) for part, number in todo
+        }
+        try:
+            while waiting:
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+
+
+def _result(
+    spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
+) -> Result:
+    from graphveil import __version__
+    from graphveil.experiments.unit import _data
+
+    graph = (given or _data(spec))[0]
+    return Result(spec, graph.metric, __version__, tuple(done), seconds, interrupted)

@@ -1,0 +1,91 @@
+"""Spec: everything that decides the numbers of an experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from graphveil.errors import InputError
+from graphveil.mechanisms import entry
+from graphveil.mechanisms.registry import check_budget
+
+Part = Literal["method", "control", "structure"]
+MECHANISM_PREFIX = "mechanism."
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One experiment: a method on a dataset with a budget, N runs from a seed.
+
+    ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
+    key starts with "mechanism." are options of the mechanism, all others of the method.
+    """
+
+    method: str
+    data: str
+    epsilon: float | None = None
+    delta: float | None = None
+    mechanism: str = "multibit"
+    backbone: str = "gcn"
+    task: str = "node"
+    runs: int = 1
+    seed: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    data_options: dict[str, Any] = field(default_factory=dict)
+    max_memory: float | None = None
+    device: str = "cpu"
+    control: bool = True
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        """The settings that are the method's."""
+        return {key: value for key, value in self.settings.items() if not key.startswith(MECHANISM_PREFIX)}
+
+    @property
+    def mechanism_options(self) -> dict[str, Any]:
+        """The settings that are the mechanism's."""
+        cut = len(MECHANISM_PREFIX)
+        return {key[cut:]: value for key, value in self.settings.items() if key.startswith(MECHANISM_PREFIX)}
+
+    def check(self, methods: dict[str, bool], backbones: list[str]) -> None:
+        """Refuse what cannot be run, before anything heavy is imported.
+
+        ``methods`` says of each method whether it reports features.
+        """
+        if self.method not in methods:
+            raise InputError(f"no method is named {self.method!r}: choose one of {', '.join(methods)}")
+        if self.backbone not in backbones:
+            raise InputError(f"no backbone is named {self.backbone!r}: choose one of {', '.join(backbones)}")
+        if self.task != "node":
+            raise InputError(f"no task is named {self.task!r}: choose node")
+        if methods[self.method]:
+            if self.epsilon is None:
+                raise InputError(
+                    f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
+                )
+            check_budget(self.epsilon, self.delta)
+            if entry(self.mechanism).subject != "features":
+                raise InputError(f"{self.mechanism} does not report features: choose another mechanism")
+        elif self.epsilon is not None:
+            raise InputError(
+                f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+            )
+        for name, low in (("runs", 1), ("seed", 0)):
+            if (
+                isinstance(getattr(self, name), bool)
+                or not isinstance(getattr(self, name), int)
+                or getattr(self, name) < low
+            ):
+                raise InputError(f"{name} must be an integer of at least {low}, got {getattr(self, name)!r}")
+        if self.max_memory is not None and not self.max_memory > 0:
+            raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+
+    def key(self, part: Part, run: int) -> str:
+        """A digest of all that decides the numbers of one part of one run."""
+        shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
+        if part == "structure":
+            shared = {key: shared[key] for key in ("data", "data_options", "seed", "task")}
+        whole = json.dumps([part, shared], sort_keys=True, default=str)
+        return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

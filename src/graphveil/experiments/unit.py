@@ -1,0 +1,112 @@
+"""One part of one run: load, ask, learn, score. What a worker process does."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from graphveil.errors import InputError
+from graphveil.experiments.spec import Part, Spec
+from graphveil.graphs import Graph, Users, load, resplit
+from graphveil.methods import Job, find_method
+from graphveil.methods.method import Method, Progress
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """The score of one part of one run, and what it took."""
+
+    part: Part
+    run: int
+    score: float
+    detail: str
+    privacy: dict[str, Any]
+    seconds: dict[str, float]
+    peak_mb: float
+
+
+def run_unit(
+    spec: Spec,
+    part: Part,
+    run: int,
+    progress: Progress | None = None,
+    given: tuple[Graph, Users] | None = None,
+) -> UnitResult:
+    """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    seed = spec.seed + run
+    graph, users = resplit(*(given or _data(spec)), seed)
+    method = find_method("structure" if part == "structure" else spec.method)
+    job = _job(spec, part, method, graph, users, seed, progress)
+    epsilon, delta = method.claim(job)
+    asked = users.declare(epsilon, delta, seed=seed, blind=part == "control")
+    job = _job(spec, part, method, graph, asked, seed, progress)
+    outcome = method.learn(job)
+    score = users.evaluate(outcome.scores, graph)
+    seconds = {**outcome.seconds, "total": time.perf_counter() - start}
+    gc.collect()
+    return UnitResult(part, run, score, outcome.detail, privacy_of(asked), seconds, peak_megabytes())
+
+
+def privacy_of(users: Users) -> dict[str, Any]:
+    """What the users' ledger says was spent, by subject."""
+
+    def spent(subject: Any) -> dict[str, float] | None:
+        if not any(charge.subject == subject for charge in users.ledger.charges):
+            return None
+        claim = users.ledger.total(subject)
+        return {"epsilon": claim.epsilon, "delta": claim.delta}
+
+    return {
+        "features": spent("features"),
+        "labels": spent("label"),
+        "links": None,
+        "level": spent("level"),
+        "trust": "local",
+    }
+
+
+def peak_megabytes() -> float:
+    """The largest memory that this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def _job(
+    spec: Spec, part: Part, method: Method, graph: Graph, users: Users, seed: int, progress: Progress | None
+) -> Job:
+    given = {} if part == "structure" else spec.method_settings
+    return Job(
+        graph,
+        users,
+        method.settings.of(given),
+        seed,
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        mechanism=spec.mechanism,
+        mechanism_options=spec.mechanism_options,
+        backbone=spec.backbone,
+        device=spec.device,
+        max_memory=spec.max_memory,
+        progress=progress,
+    )
+
+
+@lru_cache(maxsize=1)
+def _cached(name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Graph, Users]:
+    return load(name, seed=0, **dict(options))
+
+
+def _data(spec: Spec) -> tuple[Graph, Users]:
+    try:
+        return _cached(spec.data, tuple(sorted(spec.data_options.items())))
+    except TypeError as error:
+        raise InputError(f"{spec.data} cannot be loaded with {spec.data_options}: {error}") from None

@@ -1,0 +1,34 @@
+"""Graphs: what the server may know, what only users hold, datasets and splits."""
+
+from graphveil.graphs.convert import from_arrays, from_networkx, from_pyg, to_pyg
+from graphveil.graphs.datasets import DATASETS, Dataset, dataset
+from graphveil.graphs.divide import resplit
+from graphveil.graphs.download import get
+from graphveil.graphs.graph import Graph, symmetric_csr
+from graphveil.graphs.load import load
+from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
+from graphveil.graphs.town import Town
+from graphveil.graphs.users import Users, evaluation
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "FewLabelSplit",
+    "GivenSplit",
+    "Graph",
+    "RandomSplit",
+    "Split",
+    "SplitRecipe",
+    "Town",
+    "Users",
+    "dataset",
+    "evaluation",
+    "from_arrays",
+    "from_networkx",
+    "from_pyg",
+    "get",
+    "load",
+    "resplit",
+    "symmetric_csr",
+    "to_pyg",
+]

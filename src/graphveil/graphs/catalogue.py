@@ -1,0 +1,113 @@
+"""The catalogue: every graph that can be named, what it holds, and where it is on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.graphs.datasets import DATASETS, Dataset
+from graphveil.graphs.graph import symmetric_csr
+from graphveil.graphs.npz import read_npz
+from graphveil.graphs.store import find, own_names, verify
+
+RULES = {
+    "binary": "0 or 1",
+    "counts": "counts, taken as x > 0",
+    "real": "real numbers",
+    "none": "no features",
+}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One line of the catalogue. A number is None where it is not known, a range where none is known in public."""
+
+    name: str
+    users: int | None
+    edges: int | None
+    features: int | None
+    classes: int | None
+    range: tuple[float, float] | None
+    where: str
+    file: str | None = None
+    about: str = "one's own graph"
+    note: str = ""
+    values: str = ""
+    metric: str = "accuracy"
+    labels: tuple[str, ...] = ("y",)
+
+
+def catalogue() -> list[Listing]:
+    """All registered datasets, then one's own files in the data folder and the cache."""
+    own = [name for name in own_names() if name not in DATASETS]
+    return [_registered(known) for known in DATASETS.values()] + [_own_or_unreadable(name) for name in own]
+
+
+def describe(source: str) -> Listing:
+    """What is known of one graph, by name or path; its file is verified where it is here."""
+    if source in DATASETS:
+        listing = _registered(DATASETS[source])
+        if listing.file is not None:
+            verify(Path(listing.file))
+        return listing
+    found = find(source)
+    path = Path(source).expanduser() if found is None else found.path
+    if not path.is_file():
+        raise InputError(
+            f"no graph is named {source!r}: see `graphveil data list`, or give the path of an .npz file"
+        )
+    verify(path)
+    return _own(path, "file" if found is None else found.place)
+
+
+def _registered(known: Dataset) -> Listing:
+    found = None if known.embedded else find(known.name)
+    place = "embedded" if known.embedded else "not here" if found is None else found.place
+    return Listing(
+        known.name,
+        known.users,
+        known.edges,
+        known.features,
+        known.classes,
+        known.range,
+        place,
+        None if found is None else str(found.path),
+        known.about,
+        known.note,
+        RULES[known.values],
+        known.metric,
+        known.labels,
+    )
+
+
+def _own(path: Path, where: str) -> Listing:
+    raw = read_npz(path)
+    labels = np.asarray(raw.labels) if raw.labels is not None else None
+    rows = 0 if raw.features is None else int(raw.features.shape[0])
+    users = len(labels) if labels is not None else max(rows, int(np.max(raw.edges, initial=-1)) + 1)
+    return Listing(
+        path.stem,
+        users,
+        len(symmetric_csr(raw.edges, users)[1]) // 2,
+        0 if raw.features is None else int(raw.features.shape[1]),
+        0 if labels is None else int(labels.max(initial=-1)) + 1,
+        raw.range,
+        where,
+        str(path),
+        metric=raw.metric,
+        labels=("y", *raw.other_labels),
+    )
+
+
+def _own_or_unreadable(name: str) -> Listing:
+    """A broken file is listed without numbers, so that the others can be seen."""
+    found = find(name)
+    if found is None:
+        return Listing(name, None, None, None, None, None, "not here")
+    try:
+        return _own(found.path, found.place)
+    except InputError as error:
+        return Listing(name, None, None, None, None, None, found.place, str(found.path), note=str(error))

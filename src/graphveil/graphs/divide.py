@@ -1,0 +1,175 @@
+"""Divide a dataset into what the server may know and what only users hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError, PrivacyError
+from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr
+from graphveil.graphs.npz import Raw
+from graphveil.graphs.splits import Split, SplitRecipe
+from graphveil.graphs.users import Users, evaluation
+from graphveil.mechanisms.rows import PublicRange
+
+
+def divide(
+    name: str, raw: Raw, recipe: SplitRecipe, seed: int, *, users: int | None = None
+) -> tuple[Graph, Users]:
+    """The two sides of a dataset. Features without a public range are refused; it is never read off the data.
+
+    Without labels nobody trains or tests: such a graph serves tasks on its links. The number of classes counts as
+    public.
+    """
+    count = _user_count(raw, users)
+    labels = _checked_labels(raw.labels, count)
+    features = _checked_features(raw, count)
+    public = None if features is None else _public_range(name, raw)
+    if raw.binary and features is not None and public is not None:
+        _check_binary(features, public)
+    metric = cast(Metric, raw.metric)
+    split = _split(labels, recipe, seed, metric) if raw.labels is not None else _nobody(count)
+    indptr, indices = symmetric_csr(raw.edges, count)
+    graph = Graph(
+        name=name,
+        indptr=indptr,
+        indices=indices,
+        feature_count=0 if features is None else int(features.shape[1]),
+        public_range=public,
+        binary=raw.binary and features is not None,
+        class_count=int(labels.max(initial=UNKNOWN)) + 1,
+        labels=_known(labels, split),
+        train=split.train,
+        validation=split.validation,
+        test=split.test,
+        metric=metric,
+        feature_names=raw.feature_names,
+        recipe=recipe,
+    )
+    return graph, Users(features, labels, neighbours=(indptr, indices))
+
+
+def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+    """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
+
+    Labels change hands here, so it is refused once users have declared a budget: first split, then collect.
+    """
+    if graph.class_count == 0:
+        return graph, users
+    if graph.recipe is None:
+        raise InputError("this graph does not say how it was split: load it, or make it with from_arrays")
+    if users.declared:
+        raise PrivacyError(
+            "these users have declared a budget: split before that, with the users that were loaded"
+        )
+    with evaluation():
+        labels = users.labels
+    split = _split(labels, graph.recipe, seed, graph.metric)
+    known = _known(labels, split)
+    again = replace(graph, labels=known, train=split.train, validation=split.validation, test=split.test)
+    return again, users
+
+
+def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Metric) -> Split:
+    """The split of that seed, on which the metric can be measured."""
+    split = recipe.draw(labels, seed)
+    if metric == "roc_auc" and len(np.unique(labels[split.test])) < 2:
+        raise InputError("roc_auc needs test users of both classes: take another seed or another split")
+    return split
+
+
+def _nobody(count: int) -> Split:
+    """The split of a graph without labels."""
+    mask: Mask = np.zeros(count, dtype=bool)
+    return Split(mask, mask, mask)
+
+
+def _known(labels: NDArray[np.int64], split: Split) -> NDArray[np.int64]:
+    """What the server knows of the labels."""
+    return np.where(split.train | split.validation, labels, UNKNOWN)
+
+
+def _user_count(raw: Raw, users: int | None) -> int:
+    """How many users there are: as given, else as there are labels, rows, or numbers in edges."""
+    if users is not None:
+        return users
+    if raw.labels is not None:
+        return len(raw.labels)
+    if raw.features is not None:
+        return int(raw.features.shape[0])
+    edges = np.asarray(raw.edges)
+    return int(edges.max()) + 1 if edges.size else 0
+
+
+def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
+    if labels is None:
+        return np.full(count, UNKNOWN, dtype=np.int64)
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] > 1:
+        raise InputError(
+            f"users have {array.shape[1]} labels each: choose one with label=0..{array.shape[1] - 1}"
+        )
+    array = array.reshape(-1)
+    if array.dtype.kind == "f" and bool((np.isnan(array) | (array == np.floor(array))).all()):
+        array = np.where(np.isnan(array), UNKNOWN, array).astype(np.int64)
+    if array.dtype.kind not in "biu" or array.shape != (count,):
+        raise InputError(
+            f"labels must be {count} integers, one a user (-1 where unknown), got {array.dtype} of shape {array.shape}"
+        )
+    array = array.astype(np.int64)
+    if array.size and int(array.min()) < UNKNOWN:
+        raise InputError(f"labels must be 0, 1, … or -1 where unknown, got {int(array.min())}")
+    array.setflags(write=False)
+    return array
+
+
+def _checked_features(raw: Raw, count: int) -> Any:
+    """Features as they are kept: CSR or a dense array, one row a user, all finite; None without any."""
+    features = raw.features
+    if features is None or features.shape[-1] == 0:
+        return None
+    if hasattr(features, "tocsr"):
+        features = features.tocsr()
+        if not features.has_canonical_format:
+            features = features.copy()
+            features.sum_duplicates()
+        values = features.data
+    else:
+        values = features = np.asarray(features)
+    if features.ndim != 2 or features.shape[0] != count:
+        raise InputError(
+            f"features must have one row for each of {count} users, got the shape {features.shape}"
+        )
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"features must be numbers, got {values.dtype}")
+    if not np.isfinite(values).all():
+        raise InputError(
+            "features must be finite, got some that are NaN or infinite: fill or drop them first"
+        )
+    return features
+
+
+def _public_range(name: str, raw: Raw) -> PublicRange:
+    if raw.range is None:
+        raise InputError(
+            f"{name} has features but no public range: give range=(LOW, HIGH), or put it into the file as 'range'. It must "
+            "be known in public; reading it off the data would leak it"
+        )
+    return PublicRange.of(raw.range)
+
+
+def _check_binary(features: Any, public: PublicRange) -> None:
+    """Refuse features that are called binary and are not: anything but the two ends of the range."""
+    sparse = hasattr(features, "tocsr")
+    if sparse and public.low != 0:
+        raise InputError(
+            f"sparse binary features need a range (0, HIGH), got ({public.low:g}, {public.high:g})"
+        )
+    values = features.data if sparse else features
+    if not ((values == public.low) | (values == public.high)).all():
+        raise InputError(
+            f"features are called binary but hold more than {public.low:g} and {public.high:g}: leave binary out"
+        )

@@ -1,0 +1,125 @@
+"""Downloads: what is not on this machine yet, converted to our format once and kept in the user's cache."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.graphs.convert import raw_from_pyg
+from graphveil.graphs.datasets import Dataset, PygSource, SnapSource, dataset
+from graphveil.graphs.graph import UNKNOWN, symmetric_csr
+from graphveil.graphs.npz import Raw
+from graphveil.graphs.snap import fetch_snap
+from graphveil.graphs.splits import PARTS, GivenSplit
+from graphveil.graphs.store import find, keep, verify
+from graphveil.settings import settings
+
+
+def get(name: str, *, again: bool = False) -> Path:
+    """The file of a registered dataset; downloaded if it is not here yet, or ``again``."""
+    known = dataset(name)
+    if known.embedded:
+        raise InputError(f"{name} is generated on this machine: load it, there is nothing to get")
+    found = find(name)
+    if found is not None and not again:
+        verify(found.path)
+        return found.path
+    return keep(name, fetch(known))
+
+
+def fetch(known: Dataset) -> Raw:
+    """Download a dataset and check its size; every failure says what to do instead."""
+    if known.source is None:
+        raise InputError(_advice(known, f"cannot be downloaded ({known.note})"))
+    folder = settings().cache
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as place:
+        try:
+            raw = _fetch(known, known.source, Path(place))
+        except InputError:
+            raise
+        except ImportError as error:
+            package = (error.name or str(error)).partition(".")[0]
+            raise InputError(
+                _advice(known, f"needs the package {package} to be downloaded: install it")
+            ) from None
+        except Exception as error:  # PyG's downloaders let every error of theirs and of the network through.
+            raise InputError(_advice(known, f"could not be downloaded ({_reason(error)})")) from error
+    return _checked(known, _tidy(known, raw))
+
+
+def _fetch(known: Dataset, source: PygSource | SnapSource, folder: Path) -> Raw:
+    if isinstance(source, SnapSource):
+        return fetch_snap(source, known.features, folder)
+    kind = getattr(importlib.import_module(source.module), source.kind)
+    if not source.parts:
+        return raw_from_pyg(kind(root=str(folder), **source.options)[0])
+    parts = [list(kind(root=str(folder), **source.options, split=part)) for part in source.parts]
+    return _side_by_side(parts)
+
+
+def _side_by_side(parts: list[list[Any]]) -> Raw:
+    """Many graphs as one that falls apart into them; each part is a mask, in the order train, validation, test."""
+    raws = [(part, raw_from_pyg(data)) for part, graphs in enumerate(parts) for data in graphs]
+    counts = [len(np.asarray(raw.labels)) for _, raw in raws]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    part_of = np.repeat([part for part, _ in raws], counts)
+    dense = [raw.features.toarray() if hasattr(raw.features, "tocsr") else raw.features for _, raw in raws]
+    return Raw(
+        edges=np.concatenate([raw.edges + start for (_, raw), start in zip(raws, starts, strict=True)]),
+        labels=np.concatenate([np.asarray(raw.labels) for _, raw in raws]).astype(np.int64),
+        features=np.concatenate(dense),
+        given=GivenSplit(*(part_of == part for part in range(len(PARTS)))),
+    )
+
+
+def _tidy(known: Dataset, raw: Raw) -> Raw:
+    """Edges once, in order; labels as integers."""
+    count = known.users if raw.labels is None else len(raw.labels)
+    indptr, indices = symmetric_csr(raw.edges, count)
+    rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(indptr))
+    once = rows < indices
+    labels = None if raw.labels is None else np.nan_to_num(raw.labels, nan=UNKNOWN).astype(np.int64)
+    return replace(raw, edges=np.stack([rows[once], indices[once]], axis=1), labels=labels)
+
+
+def _checked(known: Dataset, raw: Raw) -> Raw:
+    """Refuse what is not the dataset that goes by this name."""
+    width = 0 if raw.features is None else int(raw.features.shape[1])
+    sizes = [("users", known.users, len(np.asarray(raw.labels))), ("features", known.features, width)]
+    if known.edges is not None:
+        sizes.append(("edges", known.edges, len(raw.edges)))
+    if raw.labels is not None and raw.labels.ndim == 1:
+        sizes.append(("classes", known.classes, int(raw.labels.max()) + 1))
+    for what, expected, got in sizes:
+        if got != expected:
+            raise InputError(
+                _advice(known, f"has {expected} {what}, but {got} were downloaded: its source has changed")
+            )
+    return raw
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _advice(known: Dataset, problem: str) -> str:
+    """What went wrong with a dataset, where it was looked for, and what to do."""
+    places = settings()
+    file = f"{known.name}.npz"
+    data = (
+        "GRAPHVEIL_DATA is not set" if places.data is None else f"the data folder {places.data} has no {file}"
+    )
+    message = (
+        f"{known.name} {problem}. {data}, and the cache {places.cache} does not have it either: "
+        f"set GRAPHVEIL_DATA to a folder that holds {file}"
+    )
+    if known.source is None:
+        return message
+    return f"{message}, or run `graphveil data get {known.name}` where there is a network"

@@ -1,0 +1,130 @@
+"""Graph: what the server may know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.mechanisms.rows import PublicRange
+
+if TYPE_CHECKING:
+    from graphveil.graphs.splits import SplitRecipe
+
+Mask = NDArray[np.bool_]
+Metric = Literal["accuracy", "roc_auc"]
+METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc")
+UNKNOWN = -1
+MAX_NODES = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The public side of a dataset: who is connected to whom, the labels of training and validation users, the split.
+
+    Edges are stored in both directions as CSR, sorted, without self-loops or repeats. ``labels`` holds -1 where the
+    server does not know the label: for all test users, and for users whose label nobody knows. ``recipe`` is how the
+    split was drawn; with it, `resplit` draws the next one.
+    """
+
+    name: str
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    feature_count: int
+    public_range: PublicRange | None
+    binary: bool
+    class_count: int
+    labels: NDArray[np.int64]
+    train: Mask
+    validation: Mask
+    test: Mask
+    metric: Metric = "accuracy"
+    feature_names: tuple[str, ...] | None = None
+    recipe: SplitRecipe | None = None
+
+    def __post_init__(self) -> None:
+        if (self.labels[self.test] != UNKNOWN).any():
+            raise InputError("a graph must not carry labels of test users: they belong to the users")
+        if self.metric not in METRICS:
+            raise InputError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}")
+        if self.metric == "roc_auc" and self.class_count != 2:
+            raise InputError(
+                f"roc_auc compares two classes, this graph has {self.class_count}: take accuracy"
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.feature_count:
+            raise InputError(
+                f"feature_names must name all {self.feature_count} features, got {len(self.feature_names)}"
+            )
+        for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
+            array.setflags(write=False)
+
+    @property
+    def node_count(self) -> int:
+        """n, the number of users."""
+        return len(self.indptr) - 1
+
+    @property
+    def edge_count(self) -> int:
+        """How many undirected edges there are."""
+        return len(self.indices) // 2
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """How many neighbours each user has."""
+        return np.diff(self.indptr)
+
+    def edge_list(self) -> NDArray[np.int64]:
+        """Every edge in both directions (2 x entries), as PyG's ``edge_index``."""
+        return np.stack([np.repeat(np.arange(self.node_count), self.degrees), self.indices.astype(np.int64)])
+
+    def pairs(self) -> NDArray[np.int64]:
+        """Every edge once (edges x 2), the smaller number first."""
+        both = self.edge_list()
+        return np.ascontiguousarray(both[:, both[0] < both[1]].T)
+
+    def with_edges(self, pairs: NDArray[np.integer]) -> Graph:
+        """The same graph with other edges (pairs of users in any order)."""
+        indptr, indices = symmetric_csr(pairs, self.node_count)
+        return replace(self, indptr=indptr, indices=indices)
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
+            f"{self.class_count} classes, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())})"
+        )
+
+
+def symmetric_csr(pairs: Any, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Edges in both directions, sorted, from pairs in any order; self-loops and repeats are dropped.
+
+    >>> indptr, indices = symmetric_csr(np.array([[0, 1], [1, 0], [2, 2]]), 3)
+    >>> indptr.tolist(), indices.tolist()
+    ([0, 1, 2, 2], [1, 0])
+    """
+    pairs = _checked_pairs(pairs, nodes)
+    from scipy.sparse import coo_array
+
+    apart = pairs[:, 0] != pairs[:, 1]
+    first, second = (pairs[apart, side].astype(np.int32) for side in (0, 1))
+    both = (np.concatenate([first, second]), np.concatenate([second, first]))
+    matrix = coo_array((np.ones(len(both[0]), dtype=bool), both), shape=(nodes, nodes)).tocsr()
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+
+
+def _checked_pairs(pairs: Any, nodes: int) -> NDArray[np.integer]:
+    array = np.asarray(pairs)
+    if array.size == 0:
+        array = np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        hint = ": transpose it" if array.ndim == 2 and array.shape[0] == 2 else ""
+        raise InputError(
+            f"edges must be pairs of integers (E x 2), got {array.dtype} of shape {array.shape}{hint}"
+        )
+    if nodes > MAX_NODES:
+        raise InputError(f"a graph may have at most {MAX_NODES} users, got {nodes}")
+    if array.size and not 0 <= int(array.min()) <= int(array.max()) < nodes:
+        raise InputError(f"edges must name users 0..{nodes - 1}, got {int(array.min())}..{int(array.max())}")
+    return array

@@ -1,0 +1,127 @@
+"""Load a graph by name or from a file, as what the server may know and what only users hold."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.graphs.datasets import DATASETS, Dataset
+from graphveil.graphs.divide import divide
+from graphveil.graphs.download import get
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.npz import Raw, read_npz
+from graphveil.graphs.splits import RandomSplit, recipe_of
+from graphveil.graphs.store import find, own_names, verify
+from graphveil.graphs.town import Town, generate_town
+from graphveil.graphs.users import Users
+from graphveil.graphs.variants import with_label, with_largest_classes
+from graphveil.mechanisms.rows import PublicRange
+
+TOWN = "town"
+
+
+def load(
+    source: str | Path,
+    seed: int = 0,
+    *,
+    split: Any = None,
+    range: Any = None,
+    label: str | int | None = None,
+    largest_classes: int | None = None,
+    **options: Any,
+) -> tuple[Graph, Users]:
+    """A graph and its users, by name (see `graphveil data list`) or from an ``.npz`` file.
+
+    ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
+    validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
+    have none. ``label`` chooses among several labels, ``largest_classes`` keeps only the users of so many classes.
+    Other options are those of `Town`; its own seed is called ``town_seed`` here.
+
+    >>> graph, users = load("town", users=400)
+    >>> graph
+    Graph(town, 400 users, 3970 edges, 64 features, 4 classes, 12/20/368)
+    """
+    if source == TOWN:
+        _refuse_for_town(range=range, label=label, largest_classes=largest_classes)
+        return _town(seed, split, options)
+    if options:
+        raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
+    path = _file(source)
+    known = None if _is_path(source) else DATASETS.get(str(source))
+    raw = with_label(path.stem, read_npz(path), label, known.labels if known is not None else None)
+    if largest_classes is not None:
+        raw = with_largest_classes(raw, largest_classes)
+    raw = _with_range(raw, None if range is None else PublicRange.of(range), known)
+    default = "random" if known is not None or raw.given is None else "given"
+    return divide(path.stem, raw, recipe_of(default if split is None else split, raw.given), seed)
+
+
+def _town(seed: int, split: Any, options: dict[str, Any]) -> tuple[Graph, Users]:
+    accepted = {"town_seed" if field.name == "seed" else field.name: field.name for field in fields(Town)}
+    for key in options:
+        if key not in accepted:
+            raise InputError(f"town has no option {key!r}: it takes {', '.join(accepted)}")
+    plan = Town(**{accepted[key]: value for key, value in options.items()})
+    edges, features, labels = generate_town(plan)
+    recipe = RandomSplit(plan.labelled, plan.validated) if split is None else recipe_of(split)
+    return divide(TOWN, Raw(edges, labels, features, (0.0, 1.0), binary=True), recipe, seed)
+
+
+def _refuse_for_town(**options: Any) -> None:
+    for key, value in options.items():
+        if value is not None:
+            raise InputError(
+                f"town takes no {key}: its range, labels and classes follow from how it is generated"
+            )
+
+
+def _is_path(source: str | Path) -> bool:
+    return isinstance(source, Path) or source.endswith(".npz") or "/" in source or "\\" in source
+
+
+def _file(source: str | Path) -> Path:
+    """The file of a graph, its checksum verified."""
+    if not _is_path(source) and source in DATASETS:
+        return get(str(source))
+    found = None if _is_path(source) else find(str(source))
+    if found is None and not _is_path(source):
+        names = sorted({*DATASETS, *own_names()})
+        raise InputError(
+            f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"
+        )
+    path = Path(source).expanduser() if found is None else found.path
+    verify(path)
+    return path
+
+
+def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> Raw:
+    """The data with its public range: the one given, else the registry's, else the file's.
+
+    Values of a registered dataset follow the registry's rule: counts become x > 0, and real values are clipped to the
+    registry's range. Others stay as they are; a mechanism clips what lies outside, with a warning.
+    """
+    chosen = None if given is None else (given.low, given.high)
+    if known is None:
+        return raw if chosen is None else replace(raw, range=chosen)
+    ours = chosen in (None, known.range)
+    raw = replace(raw, metric=known.metric, range=known.range if ours else chosen)
+    if raw.features is None:
+        return raw
+    if known.values in ("binary", "counts"):
+        return replace(raw, features=(raw.features > 0).astype(np.uint8), binary=ours)
+    return replace(raw, features=_clipped(raw.features, known.range)) if ours else raw
+
+
+def _clipped(features: Any, ends: tuple[float, float] | None) -> Any:
+    """Features within a range, which holds 0 if they are sparse."""
+    if ends is None:
+        return features
+    if not hasattr(features, "tocsr"):
+        return np.clip(features, *ends)
+    clipped = features.copy()
+    clipped.data = np.clip(clipped.data, *ends)
+    return clipped

@@ -1,0 +1,50 @@
+"""Metrics: one number for how well test users were told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Mask, Metric
+
+
+def measure(metric: Metric, outcome: Any, labels: NDArray[np.int64], test: Mask, classes: int) -> float:
+    """The metric over the test users, in 0..1.
+
+    ``outcome`` has a row of scores (users x classes) or a predicted class (users, integers) for every user; for roc_auc
+    also one score a user, the higher the likelier class 1.
+    """
+    if not test.any():
+        raise InputError("the test split is empty: there is nobody to evaluate on")
+    array = np.asarray(outcome)
+    if array.shape not in ((len(labels),), (len(labels), classes)) or array.dtype.kind not in "biuf":
+        raise InputError(
+            f"scores must be {len(labels)} users x {classes} classes, or predictions one number a user, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    array = array[test]
+    if not np.isfinite(array).all():
+        raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
+    return _accuracy(array, labels[test]) if metric == "accuracy" else _roc_auc(array, labels[test])
+
+
+def _accuracy(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:
+    """The share of right predictions."""
+    if outcome.ndim == 2:
+        outcome = outcome.argmax(axis=1)
+    elif outcome.dtype.kind not in "iu":
+        raise InputError("predictions must be classes as integers: give scores as users x classes instead")
+    return float((outcome == labels).mean())
+
+
+def _roc_auc(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:
+    """The chance that a random user of class 1 scores above a random one of class 0, ties counted half."""
+    from sklearn.metrics import roc_auc_score
+
+    if len(np.unique(labels)) < 2:
+        raise InputError("roc_auc needs test users of both classes: take another split or accuracy")
+    scores = outcome[:, 1] - outcome[:, 0] if outcome.ndim == 2 else outcome
+    return float(roc_auc_score(labels, scores))

@@ -1,0 +1,197 @@
+"""Splits: which users train, validate and test, and the recipes that draw them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN, Mask
+
+# The documents' split: half of the users train, a quarter validates, a quarter tests.
+TRAIN_SHARE, VALIDATION_SHARE = 0.5, 0.25
+# The usual few-label split of citation graphs (Yang et al. 2016).
+PER_CLASS, VALIDATION_COUNT = 20, 500
+PARTS = ("train", "validation", "test")
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three masks that do not overlap. Users whose label nobody knows are in none of them."""
+
+    train: Mask
+    validation: Mask
+    test: Mask
+
+    def __post_init__(self) -> None:
+        for name in PARTS:
+            mask = np.array(getattr(self, name), dtype=bool)
+            mask.setflags(write=False)
+            object.__setattr__(self, name, mask)
+        if not self.train.shape == self.validation.shape == self.test.shape:
+            raise InputError("train, validation and test masks must have the same length")
+        if (self.train & self.validation).any() or (self.test & (self.train | self.validation)).any():
+            raise InputError("a user may be in one of train, validation and test only: the masks overlap")
+
+
+class SplitRecipe(ABC):
+    """A way to draw splits: the same labels and seed give the same split, another seed the next one."""
+
+    @abstractmethod
+    def draw(self, labels: Labels, seed: int) -> Split:
+        """The split of that seed."""
+
+
+@dataclass(frozen=True)
+class RandomSplit(SplitRecipe):
+    """By shares, at random over all users with a label; what is left tests."""
+
+    train: float = TRAIN_SHARE
+    validation: float = VALIDATION_SHARE
+
+    def draw(self, labels: Labels, seed: int) -> Split:
+        return random_split(labels, seed, self.train, self.validation)
+
+
+@dataclass(frozen=True)
+class FewLabelSplit(SplitRecipe):
+    """The same small number of training users of each class."""
+
+    per_class: int = PER_CLASS
+    validation: int = VALIDATION_COUNT
+
+    def draw(self, labels: Labels, seed: int) -> Split:
+        return few_label_split(labels, seed, self.per_class, self.validation)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSplit(SplitRecipe):
+    """Masks that came with the data: one split (n) or several (splits x n), of which seed i takes the i-th, in turns."""
+
+    train: Mask
+    validation: Mask
+    test: Mask
+
+    def __post_init__(self) -> None:
+        for name in PARTS:
+            object.__setattr__(self, name, np.atleast_2d(np.array(getattr(self, name), dtype=bool)))
+        if not self.train.shape == self.validation.shape == self.test.shape or self.train.ndim != 2:
+            raise InputError("train, validation and test masks must have the same shape: n, or splits x n")
+
+    def draw(self, labels: Labels, seed: int) -> Split:
+        turn = check_seed(seed) % len(self.train)
+        if self.train.shape[1] != len(labels):
+            raise InputError(f"masks must have one entry a user ({len(labels)}), got {self.train.shape[1]}")
+        return check_split(Split(self.train[turn], self.validation[turn], self.test[turn]), labels)
+
+    def of(self, kept: Mask) -> GivenSplit:
+        """The same masks for some of the users."""
+        return GivenSplit(self.train[:, kept], self.validation[:, kept], self.test[:, kept])
+
+
+def random_split(
+    labels: Labels, seed: int, train: float = TRAIN_SHARE, validation: float = VALIDATION_SHARE
+) -> Split:
+    """A random split of all users with a label, by shares; what is left tests."""
+    if not (train > 0 and validation > 0 and train + validation < 1):
+        raise InputError(
+            "shares of training and validation must be positive and leave some for testing, "
+            f"got {train} and {validation}"
+        )
+    order = _shuffled(labels, seed, 1)
+    first = round(train * len(order))
+    second = first + round(validation * len(order))
+    return _masks(labels, order[:first], order[first:second], order[second:])
+
+
+def few_label_split(
+    labels: Labels, seed: int, per_class: int = PER_CLASS, validation: int = VALIDATION_COUNT
+) -> Split:
+    """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
+    if per_class < 1 or validation < 1:
+        raise InputError(f"per_class and validation must be at least 1, got {per_class} and {validation}")
+    order = _shuffled(labels, seed, 2)
+    # A stable sort by class keeps the random order within each class.
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    classes, starts, counts = np.unique(labels[by_class], return_index=True, return_counts=True)
+    short = classes[counts < per_class]
+    if short.size:
+        raise InputError(f"class {int(short[0])} has fewer than {per_class} users: ask for fewer a class")
+    train_users = by_class[(starts[:, None] + np.arange(per_class)).ravel()]
+    rest = order[~np.isin(order, train_users)]
+    if len(rest) <= validation:
+        raise InputError(
+            f"{len(rest)} users are left for validation and testing, and {validation} were asked for validation "
+            "alone: ask for fewer"
+        )
+    return _masks(labels, train_users, rest[:validation], rest[validation:])
+
+
+def check_split(split: Split, labels: Labels) -> Split:
+    """Refuse a split that nothing can be learned or measured on."""
+    for name in PARTS:
+        chosen = labels[getattr(split, name)]
+        if chosen.size == 0:
+            raise InputError(f"the {name} split is empty: give it some users with a label")
+        unknown = int((chosen == UNKNOWN).sum())
+        if unknown:
+            raise InputError(
+                f"the {name} split holds {unknown} users without a label (-1): leave them out of it"
+            )
+    if len(np.unique(labels[split.train])) < 2:
+        raise InputError(
+            "all training users have the same label, there is nothing to learn: label more users, or take another seed"
+        )
+    return split
+
+
+def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
+    """A recipe from what a caller wrote: a recipe, one of the names random, few and given, or masks.
+
+    ``given`` are the masks that the data came with, if it did.
+    """
+    if isinstance(split, SplitRecipe):
+        return split
+    if isinstance(split, Split):
+        return GivenSplit(split.train, split.validation, split.test)
+    if split == "random":
+        return RandomSplit()
+    if split == "few":
+        return FewLabelSplit()
+    if split == "given":
+        if given is None:
+            raise InputError("this data came without masks: split must be 'random', 'few' or a recipe")
+        return given
+    raise InputError(
+        f"split must be 'random', 'few', 'given' or a recipe such as RandomSplit(), got {split!r}"
+    )
+
+
+def check_seed(seed: Any) -> int:
+    """Refuse a seed that is not an integer of at least 0."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def _shuffled(labels: Labels, seed: int, stream: int) -> NDArray[np.int64]:
+    """All users with a label, in the random order of that seed."""
+    known = np.flatnonzero(labels != UNKNOWN)
+    if not known.size:
+        raise InputError("no user has a label, so there is nothing to split: give labels")
+    return np.random.default_rng([check_seed(seed), stream]).permutation(known)
+
+
+def _masks(labels: Labels, *groups: NDArray[np.int64]) -> Split:
+    masks = []
+    for group in groups:
+        mask = np.zeros(len(labels), dtype=bool)
+        mask[group] = True
+        masks.append(mask)
+    return check_split(Split(*masks), labels)

@@ -1,0 +1,125 @@
+"""town: a generated social network in which features matter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Town:
+    """Many neighbourhoods of a few kinds. A user's class is the kind of their neighbourhood.
+
+    Most friends live nearby. A few interests (features) are common in one kind and rare in the others; all the rest say
+    nothing. Few users are labelled, so that many neighbourhoods have no labelled member: there the graph and the labels
+    alone cannot tell the kind, and only what users report about their interests can. ``degree`` is the mean number of
+    friends, ``nearby`` the share of them in one's own neighbourhood. ``seed`` fixes the town; which of its users are
+    labelled is the split's matter.
+    """
+
+    users: int = 4000
+    features: int = 64
+    telling: int = 8
+    kinds: int = 4
+    neighbourhood: int = 40
+    degree: float = 20.0
+    nearby: float = 0.9
+    often: float = 0.8
+    rarely: float = 0.2
+    labelled: float = 0.03
+    validated: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+        for name in ("nearby", "often", "rarely"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} must lie in [0, 1], got {getattr(self, name)!r}")
+        if self.telling > self.features:
+            raise InputError(
+                f"telling must lie in 0..{self.features}, the number of features, got {self.telling}"
+            )
+        if self.users < self.kinds * self.neighbourhood:
+            raise InputError(
+                f"{self.users} users do not fill one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds: "
+                "add users or make neighbourhoods smaller"
+            )
+        if not self.degree > 0 or self.degree * self.nearby >= self.neighbourhood - 1:
+            raise InputError(
+                f"degree must be positive and leave strangers in a neighbourhood of {self.neighbourhood}, got {self.degree!r}"
+            )
+        if not (self.labelled > 0 and self.validated > 0 and self.labelled + self.validated < 1):
+            raise InputError(
+                "labelled and validated must be positive shares that leave some users for testing"
+            )
+
+
+_LEAST = {"users": 1, "features": 1, "telling": 0, "kinds": 2, "neighbourhood": 2, "seed": 0}
+
+
+def generate_town(plan: Town) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
+    """Edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
+    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 7])))
+    count = plan.users // plan.neighbourhood
+    # The last neighbourhood takes what is left over.
+    home = np.minimum(np.arange(plan.users, dtype=np.int32) // plan.neighbourhood, count - 1)
+    labels = random.permutation(np.arange(count) % plan.kinds)[home]
+    return _friendships(plan, home, count, random), _interests(plan, labels, random), labels
+
+
+def _friendships(
+    plan: Town, home: NDArray[np.int32], count: int, random: np.random.Generator
+) -> NDArray[np.int32]:
+    """Every user picks friends: nearby mostly, some anywhere. Who picks whom does not matter."""
+    everyone = np.arange(plan.users, dtype=np.int32)
+    start = home * plan.neighbourhood
+    size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
+    near = np.repeat(everyone, _picks(plan.users, _near_picks(plan), random))
+    friends = start[near] + (random.random(len(near), dtype=np.float32) * size[near]).astype(np.int32)
+    # Rounding to float32 may reach the upper end.
+    friends = np.minimum(friends, start[near] + size[near] - 1)
+    far = np.repeat(everyone, _picks(plan.users, plan.degree * (1 - plan.nearby) / 2, random))
+    strangers = random.integers(0, plan.users, len(far), dtype=np.int32)
+    return np.stack([np.concatenate([near, far]), np.concatenate([friends, strangers])], axis=1)
+
+
+def _near_picks(plan: Town) -> float:
+    """How many picks a user makes so that, repeats merged, ``degree * nearby`` neighbours are friends on average.
+
+    A pair of s neighbours stays strangers with probability (1 - 1/s)^(2·picks).
+    """
+    friends = plan.degree * plan.nearby / (plan.neighbourhood - 1)
+    return math.log1p(-friends) / (2 * math.log1p(-1 / plan.neighbourhood))
+
+
+def _picks(users: int, mean: float, random: np.random.Generator) -> NDArray[np.int32]:
+    """A whole number of picks for each user, rounded at random so that the mean is kept."""
+    return (mean + random.random(users, dtype=np.float32)).astype(np.int32)
+
+
+def _interests(plan: Town, labels: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
+    """Telling feature j is common in kind j mod kinds; every other feature has a rate of its own, the same for all."""
+    telling = np.sort(random.permutation(plan.features)[: plan.telling])
+    low, high = sorted((plan.rarely, plan.often))
+    rates = np.tile(random.uniform(low, high, plan.features), (plan.kinds, 1))
+    for place, feature in enumerate(telling):
+        rates[:, feature] = plan.rarely
+        rates[place % plan.kinds, feature] = plan.often
+    rates32 = rates.astype(np.float32)
+    interests = np.empty((plan.users, plan.features), dtype=np.uint8)
+    step = max(1, BLOCK // plan.features)
+    for begin in range(0, plan.users, step):
+        block = slice(begin, begin + step)
+        chance = rates32[labels[block]]
+        interests[block] = random.random(chance.shape, dtype=np.float32) < chance
+    return interests

@@ -1,0 +1,193 @@
+"""Users: what only they hold, and the one way to ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.words import SeededWords, SystemWords, Words
+from graphveil.errors import InputError, PrivacyError
+from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.graphs.metrics import measure
+from graphveil.mechanisms import Reports
+from graphveil.privacy import Ledger, Plan
+
+Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+_evaluating: ContextVar[bool] = ContextVar("evaluating", default=False)
+
+
+@contextmanager
+def evaluation() -> Iterator[None]:
+    """Mark code that measures from outside what a method achieved, or what no privacy would achieve.
+
+    Inside, raw features and test labels can be read; a method never runs inside, except one that claims no privacy.
+    """
+    token = _evaluating.set(True)
+    try:
+        yield
+    finally:
+        _evaluating.reset(token)
+
+
+class Users:
+    """The private side of a dataset: features, all labels, levels, neighbour lists, and the ledger that guards them.
+
+    Server-side code reaches them through `report` alone. Each answer is charged first; whoever would overdraw the declared
+    budget raises before anything is drawn. ``blind`` users are the control: they answer every question about features
+    with a blinded channel, and everything else as usual. ``neighbours`` are the users' own lists, as row pointers and
+    neighbours.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        labels: NDArray[np.int64],
+        *,
+        neighbours: Neighbours | None = None,
+        levels: Any = None,
+        ledger: Ledger | None = None,
+        words: Words | None = None,
+        blind: bool = False,
+    ) -> None:
+        self._features = features
+        self._labels = labels
+        self._neighbours = neighbours
+        self._levels = None if levels is None else _checked_levels(levels, len(labels))
+        self._words = SystemWords() if words is None else words
+        self._blind = blind
+        self.declared = ledger is not None
+        self.ledger = Ledger(len(labels), 0.0) if ledger is None else ledger
+        if features is not None and features.shape[0] != len(labels):
+            raise InputError(f"features must have one row a user ({len(labels)}), got {features.shape[0]}")
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def declare(
+        self, epsilon: Any = 0.0, delta: Any = 0.0, *, seed: int | None = None, blind: bool = False
+    ) -> Users:
+        """The same users with fresh books and this budget (one for all, or one a user).
+
+        A seed makes their answers repeatable, as a simulation needs them.
+        """
+        return Users(
+            self._features,
+            self._labels,
+            neighbours=self._neighbours,
+            levels=self._levels,
+            ledger=Ledger(len(self), epsilon, delta),
+            words=SystemWords() if seed is None else SeededWords(seed),
+            blind=blind,
+        )
+
+    def with_levels(self, levels: Any) -> Users:
+        """The same users, each with the privacy level that they chose (1, 2, …); before a budget is declared."""
+        if self.declared:
+            raise InputError("levels are chosen before a budget is declared: users.with_levels(…).declare(…)")
+        return Users(self._features, self._labels, neighbours=self._neighbours, levels=levels)
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer a plan: charge it, then randomize."""
+        private = self._asked(plan)
+        self.ledger.charge(plan)
+        mechanism = plan.build()
+        if self._blind and plan.subject == "features":
+            mechanism = mechanism.blind()
+        return mechanism.randomize(private, self._words)
+
+    def evaluate(self, outcome: Any, graph: Graph) -> float:
+        """How well a server did on the test users, by the graph's metric; their labels never leave this side.
+
+        ``outcome`` holds a row of scores or a predicted class for every user. A method must not choose anything by this
+        number, so users that have declared a budget give it to evaluation code only.
+        """
+        if self.declared and not _evaluating.get():
+            raise PrivacyError(
+                "users in a collection answer reports only: evaluate with the users that were loaded, after the method"
+            )
+        if len(self) != graph.node_count:
+            raise InputError(
+                f"the graph has {graph.node_count} users, these are {len(self)}: load both together"
+            )
+        return measure(graph.metric, outcome, self._labels, graph.test, graph.class_count)
+
+    @property
+    def features(self) -> Any:
+        """The raw features; only for evaluation."""
+        if self._features is None:
+            raise InputError(_MISSING["features"])
+        return self._reveal("features", self._features)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """All labels, those of test users included; only for evaluation."""
+        labels: NDArray[np.int64] = self._reveal("labels", self._labels)
+        return labels
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """The privacy levels that users chose; only for evaluation."""
+        if self._levels is None:
+            raise InputError(_MISSING["level"])
+        levels: NDArray[np.int64] = self._reveal("levels", self._levels)
+        return levels
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Every user's own list of neighbours (row pointers and neighbours); only for evaluation."""
+        if self._neighbours is None:
+            raise InputError("these users hold no lists of neighbours")
+        neighbours: Neighbours = self._reveal("neighbour lists", self._neighbours)
+        return neighbours
+
+    def _asked(self, plan: Plan) -> Any:
+        """What a plan asks for, of those that it asks; refused where it is not there."""
+        private = {"features": self._features, "label": self._labels, "level": self._levels}.get(plan.subject)
+        if private is None:
+            raise InputError(
+                _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
+            )
+        if plan.users != "all":
+            chosen = np.array(plan.users, dtype=np.int64)
+            if chosen.size and int(chosen.max()) >= len(self):
+                raise InputError(
+                    f"users must lie in 0..{len(self) - 1}, the plan asks user {int(chosen.max())}"
+                )
+            private = private[chosen]
+        if plan.subject == "label" and (private == UNKNOWN).any():
+            raise InputError(
+                f"{int((private == UNKNOWN).sum())} of the users asked have no label to report: ask the others"
+            )
+        return private
+
+    def _reveal(self, what: str, value: Any) -> Any:
+        if not _evaluating.get():
+            raise PrivacyError(
+                f"raw {what} stay with the users: ask for a report with users.report(plan); "
+                "only evaluation code may read them, inside `with evaluation():`"
+            )
+        return value
+
+    def __repr__(self) -> str:
+        return f"Users({len(self)}{', blind' if self._blind else ''}, {self.ledger!r})"
+
+
+_MISSING = {
+    "features": "these users hold no features: the graph came without any, so only structure and labels can be used",
+    "level": "these users have chosen no privacy levels: give them with users.with_levels(levels)",
+}
+
+
+def _checked_levels(levels: Any, users: int) -> NDArray[np.int64]:
+    array = np.array(levels)
+    if array.shape != (users,) or array.dtype.kind not in "iu" or (users and int(array.min()) < 1):
+        raise InputError(f"levels must be {users} integers of at least 1, one a user")
+    array = array.astype(np.int64)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,49 @@
+"""Variants of a dataset: another label, or only the largest classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.graphs.npz import Raw
+
+
+def with_label(name: str, raw: Raw, label: str | int | None, allowed: tuple[str, ...] | None = None) -> Raw:
+    """The data with the chosen label: an array of that name, or a column of y by its number."""
+    if label is None or label == "y":
+        return raw
+    if isinstance(label, str) and not label.isdigit():
+        names = ("y", *raw.other_labels)
+        choices = [choice for choice in names if allowed is None or choice in allowed]
+        if label not in choices:
+            raise InputError(f"{name} has no label {label!r}: choose one of {', '.join(choices)}")
+        return replace(raw, labels=raw.other_labels[label])
+    if raw.labels is None or raw.labels.ndim != 2:
+        raise InputError(f"{name} does not have several labels a user: leave out label={label!r}")
+    if not 0 <= int(label) < raw.labels.shape[1]:
+        raise InputError(f"label must lie in 0..{raw.labels.shape[1] - 1}, got {label!r}")
+    return replace(raw, labels=raw.labels[:, int(label)])
+
+
+def with_largest_classes(raw: Raw, count: int) -> Raw:
+    """Only the users of the ``count`` largest classes, the edges between them, and classes numbered anew in order."""
+    if raw.labels is None or raw.labels.ndim != 1:
+        raise InputError("largest_classes needs one label a user")
+    classes, sizes = np.unique(raw.labels[raw.labels >= 0], return_counts=True)
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= len(classes):
+        raise InputError(
+            f"largest_classes must be an integer from 2 to {len(classes)}, the number of classes, got {count!r}"
+        )
+    largest = np.sort(classes[np.argsort(-sizes, kind="stable")[:count]])
+    kept = np.isin(raw.labels, largest)
+    number = np.cumsum(kept) - 1
+    return replace(
+        raw,
+        edges=number[raw.edges[kept[raw.edges].all(axis=1)]],
+        labels=np.searchsorted(largest, raw.labels[kept]),
+        features=None if raw.features is None else raw.features[kept],
+        given=None if raw.given is None else raw.given.of(kept),
+        other_labels={},
+    )

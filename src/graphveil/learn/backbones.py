@@ -1,0 +1,145 @@
+"""Backbones: two layers whose input stays sparse.
+
+Propagation is linear, so P(X)W = P(XW): the first layer multiplies the sparse input by its weights (d x 16) and only then
+passes messages, on 16 columns instead of d. The layers hold PyG's own modules, so a trained model's parameters fit the
+plain PyG model. Nothing random happens before the first activation, so `first` serves training and validation alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+from graphveil.errors import InputError
+from graphveil.learn.sparse import SparseMatrix
+from graphveil.learn.topology import Topology
+
+Input = SparseMatrix | Tensor
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
+
+
+class Backbone(nn.Module, ABC):
+    """Two layers with an activation and dropout between them."""
+
+    def __init__(self, activation: str, dropout: float) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise InputError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+        if not 0 <= dropout < 1:
+            raise InputError(f"dropout must lie in [0, 1), got {dropout!r}")
+        self.activation, self.dropout = ACTIVATIONS[activation], dropout
+
+    @abstractmethod
+    def first(self, inputs: Input, topology: Topology) -> Tensor:
+        """The first layer, before its activation."""
+
+    @abstractmethod
+    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
+        """The second layer."""
+
+    def second(self, hidden: Tensor, topology: Topology) -> Tensor:
+        """From the first layer's result to the scores of the classes."""
+        active = functional.dropout(self.activation(hidden), self.dropout, self.training)
+        return self.last(active, topology)
+
+    def forward(self, inputs: Input, topology: Topology) -> Tensor:
+        return self.second(self.first(inputs, topology), topology)
+
+
+class GCN(Backbone):
+    """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
+
+    def __init__(
+        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1, self.conv2 = GCNConv(inputs, hidden), GCNConv(hidden, classes)
+
+    def first(self, inputs: Input, topology: Topology) -> Tensor:
+        return self._layer(self.conv1, inputs, topology)
+
+    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
+        return self._layer(self.conv2, hidden, topology)
+
+    @staticmethod
+    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        out: Tensor = topology.gcn @ project(inputs, conv.lin.weight) + conv.bias
+        return out
+
+
+class GraphSAGE(Backbone):
+    """Mean of the neighbours and oneself, each with weights of their own (Hamilton et al. 2017)."""
+
+    def __init__(
+        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1, self.conv2 = SAGEConv(inputs, hidden), SAGEConv(hidden, classes)
+
+    def first(self, inputs: Input, topology: Topology) -> Tensor:
+        return self._layer(self.conv1, inputs, topology)
+
+    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
+        return self._layer(self.conv2, hidden, topology)
+
+    @staticmethod
+    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        # One product with both weights side by side, then only the neighbours' half is passed on.
+        both = project(inputs, torch.cat([conv.lin_l.weight, conv.lin_r.weight]))
+        nearby, own = both.tensor_split(2, dim=1)
+        out: Tensor = topology.mean @ nearby.contiguous() + own + conv.lin_l.bias
+        return out
+
+
+class GAT(Backbone):
+    """Attention over neighbours (Veličković et al. 2018): four heads side by side, then one."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        heads: int = 4,
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1 = GATConv(inputs, hidden, heads=heads)
+        self.conv2 = GATConv(heads * hidden, classes, heads=1, concat=False)
+
+    def first(self, inputs: Input, topology: Topology) -> Tensor:
+        return self._layer(self.conv1, inputs, topology)
+
+    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
+        return self._layer(self.conv2, hidden, topology)
+
+    @staticmethod
+    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        values = project(inputs, conv.lin.weight).view(-1, conv.heads, conv.out_channels)
+        attention = (values * conv.att_src).sum(-1), (values * conv.att_dst).sum(-1)
+        edges = topology.looped_edges
+        weights = conv.edge_updater(edges, alpha=attention, edge_attr=None, size=None)
+        out: Tensor = conv.propagate(edges, x=(values, values), alpha=weights, size=None)
+        out = (out.flatten(1) if conv.concat else out.mean(dim=1)) + conv.bias
+        return out
+
+
+BACKBONES: dict[str, Callable[..., Backbone]] = {"gcn": GCN, "sage": GraphSAGE, "gat": GAT}
+
+
+def project(inputs: Input, weight: Tensor) -> Tensor:
+    """Inputs times the transposed weights, sparse or dense."""
+    return inputs @ weight.t().contiguous()
+
+
+def build_backbone(name: str, inputs: int, hidden: int, classes: int, **options: Any) -> Backbone:
+    """A backbone by name."""
+    if name not in BACKBONES:
+        raise InputError(f"no backbone is named {name!r}: choose one of {', '.join(BACKBONES)}")
+    return BACKBONES[name](inputs, hidden, classes, **options)

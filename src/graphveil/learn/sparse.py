@@ -1,0 +1,91 @@
+"""Sparse matrices times narrow dense ones: where the time goes.
+
+torch's CSR product with 32-bit indices is the fastest of those measured for up to 16 columns (benchmarks/). Its gradient
+needs the transpose, which is built once and kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+class SparseMatrix:
+    """A constant sparse matrix on a device: ``matrix @ dense`` has a gradient for the dense factor."""
+
+    def __init__(self, forward: Tensor, backward: Tensor) -> None:
+        self._forward, self._backward = forward, backward
+
+    @classmethod
+    def from_csr(
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        values: NDArray[Any],
+        shape: tuple[int, int],
+        *,
+        symmetric: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> SparseMatrix:
+        """From the three arrays of a CSR matrix. ``symmetric`` saves building the transpose."""
+        forward = _csr_tensor(indptr, indices, values, shape, device)
+        if symmetric:
+            return cls(forward, forward)
+        order = np.argsort(indices, kind="stable")
+        rows = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))[order]
+        counts = np.bincount(indices, minlength=shape[1])
+        columns = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        return cls(forward, _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self._forward.shape
+        return int(rows), int(columns)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the matrix is."""
+        return self._forward.device
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        multiply: Callable[..., Tensor] = _Product.apply
+        return multiply(dense, self._forward, self._backward)
+
+    def to_dense(self) -> Tensor:
+        """The whole matrix, dense; for tests and small graphs."""
+        return self._forward.to_dense()
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return torch.mm(matrix, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return torch.mm(ctx.transposed, gradients[0].contiguous()), None, None
+
+
+def _csr_tensor(
+    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int], device: Any
+) -> Tensor:
+    # Copies: torch wants arrays that it could write to.
+    parts = (
+        np.array(indptr, dtype=np.int32),
+        np.array(indices, dtype=np.int32),
+        np.array(values, dtype=np.float32),
+    )
+    with warnings.catch_warnings():
+        # torch calls its CSR layout beta once a process; what is used of it here is tested.
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(
+            *map(torch.from_numpy, parts), size=shape, device=device, check_invariants=True
+        )

@@ -1,0 +1,36 @@
+"""A graph made ready for layers: each form is built when it is first asked for, once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from graphveil.graphs.graph import Graph
+from graphveil.learn.propagation import gcn_matrix, mean_matrix
+from graphveil.learn.sparse import SparseMatrix
+
+
+class Topology:
+    """The edges of a graph, as the matrices and lists that layers pass messages by."""
+
+    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+        self.graph, self.device = graph, torch.device(device)
+
+    @cached_property
+    def gcn(self) -> SparseMatrix:
+        """D^-1/2 (A + I) D^-1/2."""
+        return gcn_matrix(self.graph, device=self.device)
+
+    @cached_property
+    def mean(self) -> SparseMatrix:
+        """D^-1 A."""
+        return mean_matrix(self.graph, device=self.device)
+
+    @cached_property
+    def looped_edges(self) -> Tensor:
+        """All edges in both directions and a loop at every user (2 x entries), for layers that weigh each edge."""
+        edges = torch.from_numpy(self.graph.edge_list())
+        loops = torch.arange(self.graph.node_count).expand(2, -1)
+        return torch.cat([edges, loops], dim=1).to(self.device)

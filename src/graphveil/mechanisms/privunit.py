@@ -1,0 +1,255 @@
+"""A whole row as one direction: PrivUnitG, for rows in a public ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
+from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Answer, Mechanism, Subject, verified
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.normal import MAX_THRESHOLD, density, draw_normals, draw_sides, tail, tail_bounds
+from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.rows import PublicBall, Rows
+
+# For a whole row: below, 2^62 counts cannot hold the difference; above, the cap is beyond what can be drawn.
+MIN_EPSILON, MAX_EPSILON = 1e-8, 100.0
+# Thresholds are multiples of 2^-10 standard deviations: the best of them is the same on every machine.
+THRESHOLD_STEP = 2.0**-10
+# Codes are multiples of 2^-10 standard deviations of the noise, from -32 to 32: 16 bits, 10^-7 of the variance.
+CODE_BITS, CODE_STEP = 16, 2.0**-10
+CODES, MIDDLE = 1 << CODE_BITS, 1 << (CODE_BITS - 1)
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The set of reports that lie ``threshold`` (g) standard deviations or more along a direction, and how often it is hit.
+
+    Pure noise hits it with probability 1-q = P[N(0, 1) ≥ g], the mechanism with p = count/2^62.
+    """
+
+    threshold: float
+    count: int
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """An upper bound of the density inside the cap over that outside, p/(1-q) to (1-p)/q."""
+        low, _ = tail_bounds(self.threshold)
+        return Fraction(self.count, TOTAL - self.count) * (1 - low) / low
+
+    @cached_property
+    def gain(self) -> float:
+        """M = φ(g)(p/(1-q) - (1-p)/q), how far a report lies along its direction on average, in standard deviations."""
+        low, high = tail_bounds(self.threshold)
+        outside = (low + high) / 2
+        surplus = (Fraction(self.count, TOTAL) - outside) / (outside * (1 - outside))
+        return density(self.threshold) * float(surplus)
+
+    @property
+    def flat(self) -> int:
+        """The count at which p = 1-q: the mechanism hits the cap as often as pure noise does."""
+        return round(tail_bounds(self.threshold)[0] * TOTAL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivUnitMechanism(Mechanism):
+    """PrivUnitG: normal noise whose part along the row's direction u is likelier to lie in the cap around u.
+
+    A row at distance s from the centre of the public ball (radius r) is first rounded at random to the sphere, along its
+    own direction: to +r with probability (1+s/r)/2, else to -r, which keeps its mean. (The centre itself takes the
+    direction (1, …, 1)/√d; any would do, and this one needs no words of its own.) With probability p a normal a is drawn
+    given a ≥ g, else given a < g, and y = Z + (a - <Z, u>)u is reported, Z ~ N(0, I). In the authors' scale this is
+    y/√d with γ = g/√d. The mean of y is Mu (see `Cap.gain`), so centre + (r/M)y is unbiased, and
+    E‖estimate - row‖² = r²(d/M² + g/M) - s². p and g are chosen for the smallest such error (see `best_cap`).
+
+    Source: Asi, Feldman and Talwar (2022), "Optimal algorithms for mean estimation under local differential privacy";
+    PrivUnit is by Bhowmick et al. (2018), "Protection against reconstruction and its applications in private federated
+    learning".
+    Claim: ε. Against N(0, I), y has density p/(1-q) inside the cap and (1-p)/q outside, whatever u is, so two rows differ
+    by at most e^ε = p/(1-p)·q/(1-q); rounding to the sphere first only mixes such densities. p is drawn as an integer
+    out of 2^62 and q is bounded by fractions, so `loss` is an upper bound in exact arithmetic; no float error enters it.
+
+    What that ε is of, and what it is not: y is rounded to multiples of 2^-10 and clamped to ±32, both public and chosen
+    without looking at the row, so they act on y alone and cost nothing. But unlike a finite channel's table, y itself
+    comes from floating-point normals (Box and Muller, from 64-bit words), and ε is that of the ideal, real-valued
+    mechanism. The draws follow it to about 16 digits, 13 below what is reported, up to 8 standard deviations; beyond
+    (probability 10^-15 a value) they thin out and end at 8.58, and a report from there may be possible for one row only.
+    Where not even that is allowed, take a finite mechanism. Rounding to codes moves a mean by less than 5·10^-8 of itself
+    (at worst by 2^-20/24 of it, for a row along one axis); clamping is never seen.
+    """
+
+    name: str
+    claim: Claim
+    size: int
+    ball: PublicBall
+    cap: Cap
+    truthful: bool = True
+    subject: Subject = "features"
+    unbiased: bool = True
+    finite: ClassVar[bool] = False
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """None: a report is not made of finite channels' answers."""
+        return ()
+
+    @property
+    def dimensions(self) -> int:
+        return self.size
+
+    @property
+    def alphabet(self) -> int:
+        return CODES
+
+    @property
+    def report_length(self) -> int:
+        return self.size
+
+    @property
+    def names_dimensions(self) -> bool:
+        return False
+
+    @cached_property
+    def loss(self) -> Loss:
+        """An upper bound of the loss of the ideal mechanism, exact but for less than 10^-50; 0 if it is blind."""
+        return Loss.of(self.cap.ratio) if self.truthful else Loss(())
+
+    @property
+    def delta(self) -> float:
+        return 0.0 if self.holds else 1.0
+
+    @property
+    def largest(self) -> float:
+        """B, the largest magnitude of an entry of an estimate (offset aside); public. Typical ones are `spread`."""
+        return MIDDLE * self._unit
+
+    @property
+    def spread(self) -> float:
+        """The root mean square of an entry of an estimate (offset aside); public. It is the same for every row."""
+        return math.sqrt(self._squared_length / self.size)
+
+    @property
+    def _squared_length(self) -> float:
+        """E‖estimate - centre‖², the same for every row, as all are rounded to the sphere; rounding to codes included."""
+        gain, radius = self.cap.gain, self.ball.radius
+        return radius**2 * (self.size / gain**2 + self.cap.threshold / gain) + self.size * self._unit**2 / 12
+
+    @property
+    def _unit(self) -> float:
+        """What one step of a code is worth."""
+        return self.ball.radius / self.cap.gain * CODE_STEP
+
+    def squared_error(self, distance: float) -> float:
+        """E‖estimate - row‖² for a row at this distance from the centre of the ball; rounding to codes included."""
+        if not 0 <= distance <= self.ball.radius:
+            raise InputError(f"distance must lie in [0, {self.ball.radius:g}], got {distance!r}")
+        return self._squared_length - distance**2
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        source = SystemWords() if words is None else words
+        rows = Rows(private, self.size)
+        rows.check_ball(self.ball)
+        codes = np.empty((rows.users, self.size), dtype=np.uint16)
+        for start, stop in rows.blocks():
+            codes[start:stop] = self._respond(rows.dense(start, stop), source)
+        return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
+
+    def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
+        """The codes of some rows; how many words that takes depends on their number alone."""
+        # A blind answer is the centre's, whoever asks.
+        distance, direction = self.ball.polar(
+            block if self.truthful else np.full_like(block, self.ball.centre)
+        )
+        chance = (words.take(len(block)) >> np.uint64(11)) * 2.0**-53
+        direction[chance >= (1 + distance) / 2] *= -1
+        count = self.cap.count if self.truthful else self.cap.flat
+        inside = (words.take(len(block)) >> np.uint64(2)) < np.uint64(count)
+        along = draw_sides(self.cap.threshold, inside, words)
+        noise = draw_normals(block.size, words).reshape(block.shape)
+        along -= np.einsum("ij,ij->i", noise, direction)
+        direction *= along[:, None]
+        noise += direction
+        noise /= CODE_STEP
+        np.rint(noise, out=noise)
+        return np.clip(noise + MIDDLE, 0, CODES - 1).astype(np.uint16)
+
+    def estimate(self, reports: Reports) -> Estimate:
+        values = (reports.codes.astype(np.float64) - MIDDLE) * self._unit
+        shape = (reports.users, self.size)
+        return Estimate(shape, reports.indptr, None, values, self.ball.centre, self.unbiased)
+
+    def extremes(self) -> list[NDArray[np.float64]]:
+        """The two ends of the ball along its first axis: opposite directions are told apart best."""
+        rows = [np.full(self.size, self.ball.centre) for _ in range(2)]
+        rows[0][0] += self.ball.radius
+        rows[1][0] -= self.ball.radius
+        return rows
+
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        raise InputError(
+            f"the reports of {self.name} have no table to enumerate: its epsilon comes from a closed form, see `loss`"
+        )
+
+    def possible_reports(self) -> Reports:
+        raise InputError(f"the possible reports of {self.name} are too many to enumerate")
+
+    def blind(self) -> PrivUnitMechanism:
+        """The control: p = 1-q makes the density flat, and the row is not even looked at; the scale stays."""
+        return replace(self, name=f"blind {self.name}", claim=Claim(0.0), truthful=False)
+
+    def _settings(self) -> list[str]:
+        return [*map(repr, (self.size, self.ball, self.cap, self.truthful))]
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivUnitMechanism({self.name}, epsilon={self.claim.epsilon:g}, {self.size} values in the ball of radius "
+            f"{self.ball.radius:g} around {self.ball.centre:g})"
+        )
+
+
+def error_factor(threshold: float, epsilon: float, dims: int) -> float:
+    """d/M² + g/M, the expected squared length of an estimate on the unit sphere, where p spends what is left of ε.
+
+    With p/(1-p) = e^ε(1-q)/q: 1/M = (1/(e^ε-1) + 1-q)/φ(g).
+    """
+    inverse = (1 / math.expm1(epsilon) + tail(threshold)) / density(threshold)
+    return dims * inverse**2 + threshold * inverse
+
+
+@lru_cache(maxsize=128)
+def best_cap(epsilon: float, dims: int) -> Cap:
+    """The cap of the smallest error at ε: g by search over a lattice, then the largest p that ε allows.
+
+    A larger M is always better, so p is as large as ε(1-2^-40) allows: rounded down, in exact arithmetic. The error is
+    convex in g (1/φ and (1-q)/φ are, and the first term outweighs what bends the second), and falls at g = 0.
+    """
+    low, high = 0, round(MAX_THRESHOLD / THRESHOLD_STEP)
+    while low < high:
+        middle = (low + high) // 2
+        here, there = (error_factor(step * THRESHOLD_STEP, epsilon, dims) for step in (middle, middle + 1))
+        low, high = (low, middle) if here <= there else (middle + 1, high)
+    threshold = low * THRESHOLD_STEP
+    below, _ = tail_bounds(threshold)
+    odds = exp_below(target(epsilon)) * below / (1 - below)
+    return Cap(threshold, int(odds / (1 + odds) * TOTAL))
+
+
+def privunit(epsilon: float, dims: int, ball: PublicBall) -> PrivUnitMechanism:
+    """PrivUnitG for rows of ``dims`` values in a public ball.
+
+    >>> privunit(1.0, 1433, PublicBall(3.0)).epsilon <= 1.0
+    True
+    """
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        raise InputError(
+            f"epsilon must be between {MIN_EPSILON:g} and {MAX_EPSILON:g} for privunit, got {epsilon:g}"
+        )
+    return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, best_cap(epsilon, dims)))

@@ -1,0 +1,24 @@
+"""Methods: one file a system. Importing this package registers all of them."""
+
+from graphveil.methods import base, nonprivate
+from graphveil.methods.method import (
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    find_method,
+    method_names,
+    register_method,
+)
+
+__all__ = [
+    "Job",
+    "Method",
+    "Outcome",
+    "Settings",
+    "base",
+    "find_method",
+    "method_names",
+    "nonprivate",
+    "register_method",
+]

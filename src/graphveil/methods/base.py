@@ -1,0 +1,49 @@
+"""base: perturb, then a GNN. What every other method has to beat."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from graphveil.learn.inputs import report_input
+from graphveil.methods.method import (
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    Stopwatch,
+    register_method,
+    train_backbone,
+)
+
+
+class BaseSettings(Settings):
+    """Training, and the scale of the input."""
+
+    input_scale: float | None = Field(
+        None,
+        gt=0,
+        description="expected norm of an input row; by default an eighth of the root of the number of features",
+    )
+
+
+class Base(Method):
+    """Features by any mechanism, decoded, scaled by public constants, fed to a GNN. No denoising.
+
+    UPGNET calls this BASE. Reports stay sparse where the mechanism samples; one that reports every value needs a dense
+    n x d matrix, and is refused above the allowed memory.
+    """
+
+    name = "base"
+    summary = "reports by any mechanism, straight into a GNN"
+    settings = BaseSettings
+
+    def learn(self, job: Job) -> Outcome:
+        watch = Stopwatch()
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            reports = job.users.report(job.feature_plan())
+            inputs = report_input(reports, job.settings.input_scale, job.device, job.max_memory)
+        return train_backbone(job, inputs, job.graph.feature_count, watch)
+
+
+register_method(Base())

@@ -1,0 +1,25 @@
+"""nonprivate: the same learning on raw features. What there is to lose."""
+
+from __future__ import annotations
+
+from graphveil.graphs.users import evaluation
+from graphveil.learn.inputs import raw_input
+from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method, train_backbone
+
+
+class NonPrivate(Method):
+    """A backbone on raw features, scaled by nothing. It claims no privacy and is the only method that reads them."""
+
+    name = "nonprivate"
+    summary = "a GNN on raw features: no privacy, what there is to lose"
+    reports_features = False
+    reads_features = True
+
+    def learn(self, job: Job) -> Outcome:
+        watch = Stopwatch()
+        with evaluation():
+            inputs = raw_input(job.users.features, job.device)
+        return train_backbone(job, inputs, job.graph.feature_count, watch)
+
+
+register_method(NonPrivate())

@@ -1,0 +1,177 @@
+"""The audit: does a mechanism keep what it claims? Five steps, each in a file of its own.
+
+1. `tables`: the exact ε and δ of every channel and of all answers together, from integers.
+2. `joint`: whole reports of a small version, enumerated, the choice of dimensions included.
+3. `behaviour`: what else of a report depends on private data, seen from outside.
+4. `sampler`: draws through the client's own path against the enumerated probabilities.
+5. `bound`: what reports alone prove about ε, without believing any table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphveil.channels.words import SystemWords, Words
+from graphveil.mechanisms.base import Mechanism
+from graphveil.privacy.behaviour import behaviour_step
+from graphveil.privacy.bound import bound_step
+from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.findings import BrokenError, Step, power
+from graphveil.privacy.joint import Joint, describe_size, enumerate_smaller, joint_step
+from graphveil.privacy.sampler import sampler_step
+from graphveil.privacy.tables import tables_step
+
+DRAWS, QUICK_DRAWS = 10_000_000, 200_000
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """An ε (which may be infinite) and a δ."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def as_dict(self) -> dict[str, float | None]:
+        """As JSON has it: an infinite ε is null."""
+        return {"epsilon": None if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found. It ``holds`` if nothing leaks.
+
+    ``exact`` is what the tables say, rounded up: ε at the claimed δ, and δ at the claimed ε (0 where none is claimed).
+    ``protects`` and ``leaks`` are sentences.
+    """
+
+    name: str
+    claimed: Privacy
+    exact: Privacy
+    protects: list[str]
+    leaks: list[str]
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds, as far as the audit can see."""
+        return not self.leaks
+
+    def as_dict(self) -> dict[str, Any]:
+        """The findings without the steps. An infinite ε is None, and a leak says so."""
+        return {
+            "name": self.name,
+            "claimed": self.claimed.as_dict(),
+            "exact": self.exact.as_dict(),
+            "holds": self.holds,
+            "protects": self.protects,
+            "leaks": self.leaks,
+        }
+
+    def to_json(self) -> str:
+        """One JSON object: name, claimed, exact, holds, protects, leaks. An infinite ε is null."""
+        return json.dumps(self.as_dict(), ensure_ascii=False)
+
+
+def audit(
+    mechanism: Mechanism | str | Callable[..., Mechanism],
+    *,
+    epsilon: float | None = None,
+    dims: int | None = None,
+    sampled: int | None = None,
+    quick: bool = False,
+    words: Words | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit a mechanism: a registered name, a function that builds one, or one that is built.
+
+    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels) and ``sampled`` are what it is built with.
+    The sampler is tested with 10^7 draws, with ``quick`` with 2·10^5. Draws use the operating system's words, as a
+    client does, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
+    ``progress`` is told which step begins.
+
+    >>> audit("krr", epsilon=1.0, quick=True).holds
+    True
+    """
+    tell = progress or (lambda title: None)
+    candidate = Candidate.of(mechanism, epsilon, dims, sampled)
+    whole = candidate.build()
+    source, draws = words or SystemWords(), QUICK_DRAWS if quick else DRAWS
+    tell("exact epsilon of the tables")
+    steps = [tables_step(whole)]
+    tell("whole reports, enumerated")
+    joint = _enumerated(candidate, steps, whole.finite)
+    tell("behaviour seen from outside")
+    steps.append(behaviour_step(candidate, joint))
+    if joint is not None:
+        tell(f"{draws:,} draws")
+        steps.append(sampler_step(joint, draws, source))
+    tell("lower bound of epsilon")
+    steps.append(bound_step(candidate.build, draws, source))
+    exact = Privacy(whole.loss.epsilon, whole.delta if whole.claim.delta else 0.0)
+    claimed = Privacy(whole.claim.epsilon, whole.claim.delta)
+    name = candidate.name or whole.name
+    return Audit(name, claimed, exact, _protects(whole, exact, steps), _leaks(steps), steps)
+
+
+def _enumerated(candidate: Candidate, steps: list[Step], finite: bool) -> Joint | None:
+    """The small version, its findings added to the steps."""
+    try:
+        joint = enumerate_smaller(candidate)
+        steps.append(joint_step(joint, finite))
+    except BrokenError as error:
+        steps.append(Step("whole reports, enumerated", "they could not be", (str(error),), failed=True))
+        return None
+    return joint
+
+
+def _leaks(steps: list[Step]) -> list[str]:
+    """All findings, each once."""
+    found = [leak for step in steps for leak in step.leaks if not step.failed]
+    return list(dict.fromkeys(found or [leak for step in steps for leak in step.leaks]))
+
+
+def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[str]:
+    """What is protected, in sentences; only what the steps have confirmed."""
+    sound = {step.title: not step.leaks for step in steps}
+    sentences = []
+    drawn = all(
+        ok for title, ok in sound.items() if title.startswith(("the sampler", "a lower bound", "behaviour"))
+    )
+    if drawn and not math.isinf(exact.epsilon):
+        sentences.append(_main_sentence(mechanism, exact))
+    if sound["behaviour seen from outside"]:
+        sentences.append(
+            f"Length, type and size of a report: {mechanism.report_length} codes of an alphabet of "
+            f"{mechanism.alphabet:,} for everybody, whatever they hold."
+        )
+        if mechanism.names_dimensions:
+            sentences.append(
+                f"Which values: the {mechanism.report_length} of {mechanism.dimensions} that are reported are chosen "
+                "without looking at them."
+            )
+        if mechanism.subject == "features":
+            sentences.append(
+                "Outliers: a value outside the public range is refused or reported like its end."
+            )
+        sentences.append(
+            "Each user alone: a report depends on nobody else's data and is drawn independently."
+        )
+    return sentences
+
+
+def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
+    what = {
+        "features": f"A user's whole row ({describe_size(mechanism)} reported)",
+        "label": "A user's label",
+        "level": "A user's privacy level",
+    }[mechanism.subject]
+    but = "" if mechanism.holds else f", more than the claimed {mechanism.claim.epsilon:g}"
+    except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
+    return (
+        f"{what}: any report is at most {power(exact.epsilon)} times as likely under one as under any other"
+        f"{except_for} (exact epsilon {exact.epsilon:.15g}{but})."
+    )

@@ -1,0 +1,151 @@
+"""What is audited: a registered name, a function that builds a mechanism, or a mechanism that is built already.
+
+A name or a function is built again as often as an audit needs it, also smaller, so that whole reports can be enumerated.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.errors import GraphveilError, InputError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.registry import check_budget, check_dims, entry
+
+# What an audit asks for where nobody says otherwise.
+DIMS, CLASSES, LEVELS, ITEMS = 8, 7, 6, 3
+RANGE = (0.0, 1.0)
+# Whole reports are enumerated where there are at most this many different ones.
+MAX_REPORTS = 1 << 19
+# Sizes to enumerate, the first that is small enough: m of d values asked, all d values asked.
+SAMPLED_SIZES, WHOLE_SIZES = ((3, 2), (3, 1), (2, 1)), ((3, 3), (2, 2), (1, 1))
+# Options of some families that make the alphabet of one value smaller.
+COARSER: tuple[dict[str, int], ...] = ({}, {"points": 5}, {"bits": 3})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism under audit and the way to build it."""
+
+    name: str | None
+    builder: Callable[..., Mechanism]
+    epsilon: float
+    dims: int | None = None
+    sampled: int | None = None
+    ready: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        what: Mechanism | str | Callable[..., Mechanism],
+        epsilon: float | None = None,
+        dims: int | None = None,
+        sampled: int | None = None,
+    ) -> Candidate:
+        """Whatever names or builds a mechanism, with the settings that it is to be audited with."""
+        if isinstance(what, Mechanism):
+            if (epsilon, dims, sampled) != (None, None, None):
+                raise InputError(
+                    "epsilon, dims and sampled are part of a mechanism that is built: leave them out, "
+                    "or give the function that builds it"
+                )
+            return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
+        epsilon = 1.0 if epsilon is None else epsilon
+        check_budget(epsilon)
+        if dims is not None:
+            check_dims(dims, sampled)
+        if isinstance(what, str):
+            return cls(what, entry(what).build, float(epsilon), dims, sampled)
+        if not callable(what):
+            raise InputError(
+                f"a mechanism, its registered name or a function that builds it is audited, got {type(what).__name__}"
+            )
+        return cls(None, what, float(epsilon), dims, sampled)
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return self.name or str(getattr(self.builder, "__name__", "the mechanism"))
+
+    def build(self, **other: Any) -> Mechanism:
+        """Build it anew, with other settings where they are given."""
+        built = self.builder() if self.ready else self.builder(**self.settings(**other))
+        if not isinstance(built, Mechanism):
+            raise InputError(
+                f"{self.title} must build a Mechanism, it returns {type(built).__name__}: subclass "
+                "graphveil.mechanisms.Mechanism, or return one of its kinds"
+            )
+        return built
+
+    def smaller(self) -> Iterator[Mechanism]:
+        """The same mechanism with the same ε and fewer values, so few that its reports may be enumerable."""
+        whole = self.build()
+        if self.takes("dims"):
+            takes_sampled = self.takes("sampled")
+            for dims, sampled in SAMPLED_SIZES if whole.names_dimensions else WHOLE_SIZES:
+                size = {"dims": dims, "sampled": sampled} if takes_sampled else {"dims": dims}
+                for coarser in COARSER:
+                    try:
+                        small = self.build(**size, **coarser)
+                    except GraphveilError:
+                        continue  # not every family has every option, or every size
+                    if report_count(small) <= MAX_REPORTS:
+                        yield small
+        if report_count(whole) <= MAX_REPORTS:
+            yield whole
+
+    def takes(self, setting: str) -> bool:
+        """Whether the function that builds it has this setting."""
+        return not self.ready and setting in self._accepted()
+
+    def _accepted(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.builder).parameters)
+
+    def settings(self, **other: Any) -> dict[str, Any]:
+        """What it is built with, with other settings where they are given."""
+        accepted = self._accepted()
+        open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+        if self.dims is not None and not {"dims", "classes", "levels"} & set(accepted):
+            raise InputError(f"{self.title} takes no dims, classes or levels: leave dims out")
+        if self.sampled is not None and "sampled" not in accepted:
+            raise InputError(f"{self.title} has no setting 'sampled': it always sends the same; leave it out")
+        # Where there are features, a number of dimensions is theirs; else it is that of classes or levels.
+        dims = other.get("dims", self.dims or DIMS)
+        symbols = None if "dims" in accepted else self.dims
+        offered = {
+            "epsilon": self.epsilon,
+            "range": RANGE,
+            "dims": dims,
+            "sampled": self.sampled,
+            "classes": symbols or CLASSES,
+            "levels": symbols or LEVELS,
+            "length": min(ITEMS, max(1, dims - 1)),
+            **other,
+        }
+        for key, parameter in accepted.items():
+            named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            if named and parameter.default is parameter.empty and offered.get(key) is None:
+                raise InputError(
+                    f"{self.title} needs {key}, which an audit does not know: give it a default in the function "
+                    "that builds the mechanism"
+                )
+        for key in other:
+            if key not in accepted and not open_ended:
+                raise InputError(f"{self.title} has no setting {key!r}")
+        return {
+            key: value
+            for key, value in offered.items()
+            if value is not None and (key in accepted or key in other)
+        }
+
+
+def report_count(mechanism: Mechanism) -> float:
+    """How many different whole reports there are at most."""
+    length = mechanism.report_length
+    choices = math.comb(mechanism.dimensions, length) if mechanism.names_dimensions else 1
+    # In logarithms, because a report of thousands of codes has more than a float can count.
+    logarithm = length * math.log(max(mechanism.alphabet, 1)) + math.log(choices)
+    return math.exp(min(logarithm, 700.0)) * (1 - 1e-9)

@@ -1,0 +1,251 @@
+"""The suite that every mechanism passes just by being registered.
+
+Each check raises an AssertionError with a sentence. Random words are seeded, so a check passes always or never.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import ClippedWarning, InputError, MessageError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.registry import mechanism as build_by_name
+from graphveil.mechanisms.reports import Reports
+from graphveil.privacy.audit import audit
+from graphveil.privacy.behaviour import same_reports
+from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.findings import batch, show
+from graphveil.privacy.joint import Joint, enumerate_smaller
+from graphveil.privacy.probe import Probe
+
+# A pure mechanism may waste this part of its claim; below the ε for one value that 2^62 counts resolve well, more.
+WASTE, COARSE_WASTE, COARSE_BELOW = 1e-9, 1e-6, 0.01
+# A bias that is smaller than this part of the range is rounding dust.
+DUST = 1e-9
+# Draws of statistical checks, and how many standard deviations they allow (a false alarm of 2·10^-9 each).
+DRAWS, QUICK_DRAWS, DEVIATIONS = 1_000_000, 20_000, 6.0
+SEED = 40
+
+Check = Callable[[Candidate, int], None]
+
+
+def check_mechanism(
+    what: str | Callable[..., Mechanism], *, epsilons: Sequence[float] = (0.1, 1.0, 4.0), quick: bool = True
+) -> None:
+    """Check a registered mechanism, or a function that builds one, at some budgets; AssertionError says what is wrong.
+
+    A budget that the mechanism refuses with an InputError is left out; one at least must be left.
+
+    >>> check_mechanism("krr", epsilons=[1.0])
+    """
+    draws, checked = QUICK_DRAWS if quick else DRAWS, 0
+    for epsilon in epsilons:
+        candidate = Candidate.of(what, epsilon)
+        try:
+            candidate.build()
+        except InputError:
+            continue
+        checked += 1
+        for check in (check_claim, check_estimate, check_control, check_settings, check_rows, check_messages):
+            check(candidate, draws)
+        found = audit(what, epsilon=epsilon, quick=quick, words=SeededWords(SEED))
+        _say(candidate, found.holds, f"the audit must find no leak: {' | '.join(found.leaks)}")
+    if not checked:
+        raise AssertionError(f"{what} must accept at least one epsilon of {list(epsilons)}")
+
+
+def _say(candidate: Candidate, true: bool, sentence: str) -> None:
+    if not true:
+        raise AssertionError(f"{candidate.title} at epsilon {candidate.epsilon:g}: {sentence}")
+
+
+def check_claim(candidate: Candidate, draws: int) -> None:
+    """The exact ε is not above the claim and, where no δ is claimed, wastes hardly any of it."""
+    mechanism = candidate.build()
+    claim, loss = mechanism.claim, mechanism.loss
+    _say(candidate, claim.epsilon == candidate.epsilon, f"it must claim what it was asked for, not {claim}")
+    _say(candidate, mechanism.holds, f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}")
+    if claim.delta == 0:
+        smallest = min([answer.channel.claim.epsilon for answer in mechanism.answers] or [claim.epsilon])
+        allowed = WASTE if smallest >= COARSE_BELOW else COARSE_WASTE
+        used = loss.epsilon >= claim.epsilon * (1 - allowed)
+        _say(candidate, used, f"it wastes budget: its exact epsilon is {loss.epsilon!r}")
+
+
+def check_estimate(candidate: Candidate, draws: int) -> None:
+    """Estimates have the mean that is promised, and the variance that the tables say."""
+    joint = enumerate_smaller(candidate)
+    if joint is not None:
+        _check_exact_moments(candidate, joint, draws)
+    mechanism = candidate.build()
+    if mechanism.unbiased:
+        for rows in Probe.of(candidate).batches.values():
+            private = rows[0]
+            estimates = _estimates(mechanism, private, draws)
+            error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
+            allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
+            told = f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
+            _say(candidate, bool((error <= allowed).all()), told)
+
+
+def _check_exact_moments(candidate: Candidate, joint: Joint, draws: int) -> None:
+    mechanism = joint.mechanism
+    decoded = mechanism.possible_reports().estimate().dense()
+    for private, shares in zip(joint.inputs, joint.shares, strict=True):
+        mean = shares @ decoded
+        if mechanism.unbiased:
+            bias = float(np.abs(mean - truth(mechanism, private)).max())
+            _say(
+                candidate,
+                bias <= DUST * width(mechanism),
+                f"its estimate of {show(private)} is biased by {bias:.3g}",
+            )
+        variance = shares @ (decoded - mean) ** 2
+        fourth = shares @ (decoded - mean) ** 4
+        found = _estimates(mechanism, private, draws).var(axis=0)
+        allowed = DEVIATIONS * np.sqrt(np.maximum(fourth - variance**2, 0) / draws) + DUST * variance + DUST
+        told = f"the variance of its estimate of {show(private)} is {found}, its tables say {variance}"
+        _say(candidate, bool((np.abs(found - variance) <= allowed).all()), told)
+
+
+def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.float64]:
+    return mechanism.randomize(batch(private, draws), SeededWords(SEED)).estimate().dense()
+
+
+def truth(mechanism: Mechanism, private: Any) -> NDArray[np.float64]:
+    """What an unbiased estimate is the estimate of: the row, the label's indicator, or the level."""
+    if mechanism.subject == "label":
+        indicator: NDArray[np.float64] = np.zeros(mechanism.dimensions)
+        indicator[int(private)] = 1.0
+        return indicator
+    return np.atleast_1d(np.asarray(private, dtype=np.float64))
+
+
+def width(mechanism: Mechanism) -> float:
+    """How wide the public range is."""
+    public = getattr(mechanism, "public", None)
+    return 1.0 if public is None else float(public.high - public.low)
+
+
+def check_control(candidate: Candidate, draws: int) -> None:
+    """The control has ε = 0 exactly and otherwise the same reports: length, alphabet, dimensions, scale."""
+    mechanism = candidate.build()
+    control = mechanism.blind()
+    _say(candidate, control.loss.terms == (), f"its control must have epsilon 0, it has {control.epsilon!r}")
+    _say(
+        candidate,
+        control.claim.epsilon == 0 and control.holds,
+        "its control must claim epsilon 0, and keep it",
+    )
+    for name in ("dimensions", "report_length", "alphabet", "names_dimensions", "subject", "largest"):
+        kept = getattr(mechanism, name, None), getattr(control, name, None)
+        _say(candidate, kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
+    batches = list(Probe.of(candidate).batches.values())
+    answers = [control.randomize(rows, SeededWords(SEED)) for rows in batches]
+    equal = all(same_reports(answers[0], other) for other in answers[1:])
+    _say(candidate, equal, "its control answers different rows differently, with the same words")
+    original = mechanism.randomize(batches[0], SeededWords(SEED))
+    _say(
+        candidate,
+        np.array_equal(original.indptr, answers[0].indptr),
+        "its control sends reports of other lengths",
+    )
+    if original.dims is not None and answers[0].dims is not None:
+        same = np.array_equal(original.dims, answers[0].dims)
+        _say(candidate, same, "its control asks for other dimensions than the mechanism, with the same words")
+
+
+def check_settings(candidate: Candidate, draws: int) -> None:
+    """A budget or a number of dimensions that makes no sense is refused."""
+    settings = candidate.settings()
+    bad: Any
+    for bad in (0.0, -1.0, math.nan, math.inf, "1", None, True):
+        if candidate.name is not None:
+            name, other = candidate.name, {key: value for key, value in settings.items() if key != "epsilon"}
+            _refused(candidate, lambda: build_by_name(name, epsilon=bad, **other), f"epsilon {bad!r}")  # noqa: B023
+    if candidate.takes("dims"):
+        for bad_dims in (0, -1, 1.5):
+            _refused(candidate, lambda: candidate.build(dims=bad_dims), f"dims {bad_dims!r}")  # noqa: B023
+    if candidate.takes("sampled"):
+        for bad_count in (0, settings["dims"] + 1, 1.5):
+            _refused(candidate, lambda: candidate.build(sampled=bad_count), f"sampled {bad_count!r}")  # noqa: B023
+
+
+def check_rows(candidate: Candidate, draws: int) -> None:
+    """Rows of a wrong shape or with wrong values are refused; values outside the range are counted in a warning."""
+    mechanism, probe = candidate.build(), Probe.of(candidate)
+    rows = next(iter(probe.batches.values()))[:5]
+    bad: dict[str, Any] = {"rows of one dimension too many": rows[None], "words": np.full(rows.shape, "a")}
+    if mechanism.subject == "features":
+        broken = rows.astype(np.float64)
+        bad["rows that are too short"] = rows[:, :-1]
+        bad["rows that are too long"] = np.concatenate([rows, rows], axis=1)
+        for value in (math.nan, math.inf, -math.inf):
+            broken = rows.astype(np.float64)
+            broken[2, 0] = value
+            bad[f"a row with {value}"] = broken
+    else:
+        bad["a fraction"] = rows + 0.5
+        bad["a symbol that is too small"], bad["a symbol that is too large"] = rows - 10**6, rows + 10**6
+    for title, private in bad.items():
+        _refused(candidate, lambda: mechanism.randomize(private), title)  # noqa: B023
+    if "rows anywhere in the range" in probe.batches and probe.public is not None:
+        _check_clipping(
+            candidate, mechanism, probe.batches["rows anywhere in the range"][:5], probe.public.high
+        )
+
+
+def _check_clipping(candidate: Candidate, mechanism: Mechanism, rows: NDArray[Any], high: float) -> None:
+    outside = rows.copy()
+    outside[1:3] = high + 1e6
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mechanism.randomize(outside)
+    told = [str(one.message) for one in caught if issubclass(one.category, ClippedWarning)]
+    counted = len(told) == 1 and told[0].startswith("2 of 5 rows")
+    _say(
+        candidate, counted, f"2 of 5 rows outside the range must be counted in one ClippedWarning, got {told}"
+    )
+
+
+def check_messages(candidate: Candidate, draws: int) -> None:
+    """Reports survive bytes and JSON; a damaged message is refused."""
+    mechanism = candidate.build()
+    for users in (0, 1, 9):
+        rows = next(reversed(Probe.of(candidate).batches.values()))[:users]
+        reports = mechanism.randomize(rows, SeededWords(SEED))
+        message, text = reports.to_bytes(), reports.to_json()
+        _say(
+            candidate,
+            Reports.from_bytes(message, mechanism) == reports,
+            "bytes must give the same reports back",
+        )
+        _say(candidate, Reports.from_json(text, mechanism) == reports, "JSON must give the same reports back")
+    for damaged in (message[:-1], message[:10], message[:-5] + bytes([message[-5] ^ 1]) + message[-4:]):
+        _refused(candidate, lambda: Reports.from_bytes(damaged, mechanism), "a damaged message", MessageError)  # noqa: B023
+    _refused(candidate, lambda: Reports.from_json(text[:-2], mechanism), "truncated JSON", MessageError)
+
+
+def _refused(
+    candidate: Candidate, attempt: Callable[[], object], title: str, kind: type[InputError] = InputError
+) -> None:
+    try:
+        attempt()
+    except kind as error:
+        _say(candidate, bool(str(error)), f"{title} must be refused with a message")
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise AssertionError(
+            f"{candidate.title}: {title} must be refused with {kind.__name__}, got {told}"
+        ) from error
+    else:
+        raise AssertionError(
+            f"{candidate.title}: {title} must be refused with {kind.__name__}, it was accepted"
+        )

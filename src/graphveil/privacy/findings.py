@@ -1,0 +1,99 @@
+"""What the steps of an audit have in common: their findings, and how private inputs are shown and reported."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.words import Words
+from graphveil.errors import GraphveilError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.reports import Reports
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an audit: what was looked at, what was seen, and what should not have been seen.
+
+    A step that was ``skipped`` says why. One that ``failed`` on the way has seen only that: its leaks are told where no
+    other step has found the reason.
+    """
+
+    title: str
+    seen: str
+    leaks: tuple[str, ...] = ()
+    skipped: bool = False
+    failed: bool = False
+
+
+class BrokenError(GraphveilError):
+    """The audited mechanism did what no mechanism may do; the message is the finding."""
+
+
+def batch(private: Any, users: int) -> NDArray[Any]:
+    """The same private input for many users."""
+    return np.repeat(np.asarray(private)[None], users, axis=0)
+
+
+def reports_of(mechanism: Mechanism, private: NDArray[Any], words: Words | None = None) -> Reports:
+    """Reports by the client's own path; whatever goes wrong on valid rows is a finding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            reports = mechanism.randomize(private, words)
+        except Exception as error:
+            raise BrokenError(
+                f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
+            ) from error
+    if reports.users != len(private):
+        raise BrokenError(f"randomize answers for {reports.users} users where {len(private)} were asked")
+    return reports
+
+
+def checked_reports(mechanism: Mechanism, private: NDArray[Any], words: Words | None = None) -> Reports:
+    """Reports that a server would accept."""
+    reports = reports_of(mechanism, private, words)
+    try:
+        reports.check()
+    except GraphveilError as error:
+        raise BrokenError(f"a report breaks the mechanism's own format: {error}") from error
+    return reports
+
+
+def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
+    """One row of numbers for each user's report: codes, and the dimensions where they are named."""
+    codes = reports.codes.astype(np.int64).reshape(-1, length)
+    if reports.dims is None:
+        return codes
+    return np.concatenate([codes, reports.dims.astype(np.int64).reshape(-1, length)], axis=1)
+
+
+def show(private: Any) -> str:
+    """One user's private input, short enough for a sentence.
+
+    >>> show(np.zeros(20)), show(np.array([0.0, 0.5])), show(3)
+    ('20 times 0', '[0, 0.5]', '3')
+    """
+    values = np.asarray(private)
+    if values.ndim == 0:
+        return f"{values[()]:g}"
+    if values.size > 4 and (values == values[0]).all():
+        return f"{values.size} times {values[0]:g}"
+    told = ", ".join(f"{value:g}" for value in values[:8])
+    return f"[{told}{', …' if values.size > 8 else ''}]"
+
+
+def power(epsilon: float) -> str:
+    """e^ε with its value.
+
+    >>> power(1.0)
+    'e^1 = 2.71828'
+    """
+    if math.isinf(epsilon):
+        return "infinitely many"
+    return f"e^{epsilon:.9g}" + (f" = {math.exp(epsilon):.6g}" if epsilon < 700 else "")

@@ -1,0 +1,77 @@
+"""Private rows to try a mechanism with: rows that its reports must treat alike in everything but their random answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.words import SeededWords, WordArray, Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.privacy.candidate import RANGE, Candidate
+from graphveil.privacy.findings import BrokenError, batch, reports_of, show
+from graphveil.privacy.joint import distinct
+
+USERS = 2048
+# Checks compare calls with the same words, so it matters little which words.
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A mechanism and batches of private rows, of equal shape, that reports must treat alike."""
+
+    build: Callable[[], Mechanism]
+    public: PublicRange | None
+    batches: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> Probe:
+        """Rows at the extremes, mixed from them, and anywhere in the public range."""
+        mechanism = candidate.build()
+        chance = np.random.default_rng(SEED)
+        ends = [np.asarray(private) for private in distinct(mechanism.extremes())[:2]]
+        batches = {f"rows at {show(end)}": batch(end, USERS) for end in ends}
+        first, last = batch(ends[0], USERS), batch(ends[-1], USERS)
+        batches["rows mixed from both"] = np.where(chance.random(first.shape) < 0.5, first, last)
+        public = public_range(candidate, mechanism)
+        if public is not None:
+            anywhere = chance.uniform(public.low, public.high, first.shape)
+            if accepts(mechanism, anywhere):
+                batches["rows anywhere in the range"] = anywhere
+        return cls(candidate.build, public, batches)
+
+
+def public_range(candidate: Candidate, mechanism: Mechanism) -> PublicRange | None:
+    """The range that values lie in, where there is one."""
+    found = getattr(mechanism, "public", None)
+    if isinstance(found, PublicRange):
+        return found
+    return PublicRange(*RANGE) if candidate.takes("range") else None
+
+
+def accepts(mechanism: Mechanism, rows: NDArray[Any]) -> bool:
+    """Whether rows like these are valid for the mechanism."""
+    try:
+        reports_of(mechanism, rows[:1], SeededWords(SEED))
+    except BrokenError as error:
+        if isinstance(error.__cause__, InputError):
+            return False
+        raise
+    return True
+
+
+class CountedWords(Words):
+    """Seeded words that remember how many were taken."""
+
+    def __init__(self, seed: int) -> None:
+        self.source, self.taken = SeededWords(seed), 0
+
+    def take(self, count: int) -> WordArray:
+        self.taken += count
+        return self.source.take(count)

@@ -1,0 +1,154 @@
+"""The first step of an audit: the tables of a mechanism's channels, and what they add up to. Integers decide."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from graphveil.channels.alias import AliasTable
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.exact import Loss, Worst, worst_ratio
+from graphveil.mechanisms.base import Mechanism
+from graphveil.privacy.findings import Step, power
+
+# Tables with at most this many entries are read again, entry by entry, and their alias tables too.
+MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
+
+
+def tables_step(mechanism: Mechanism) -> Step:
+    """Whether the exact loss of all answers together is within the claim."""
+    title = "exact epsilon of the tables"
+    claim, loss = mechanism.claim, mechanism.loss
+    claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
+    if not mechanism.answers:
+        seen = f"no finite table: its own closed form says epsilon {loss.epsilon:.15g}, {claimed}"
+        leaks = (
+            []
+            if mechanism.holds
+            else [f"the mechanism says itself that epsilon is {loss.epsilon:.9g}, {claimed}"]
+        )
+        return Step(title, seen, tuple(leaks))
+    parts = ", ".join(
+        f"{answer.count} x {answer.channel.name} at {answer.channel.epsilon:.15g}"
+        for answer in mechanism.answers
+    )
+    whole = f"epsilon {loss.epsilon:.15g}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
+    leaks = [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
+    if not mechanism.holds:
+        leaks.append(_cause(mechanism))
+    return Step(title, f"{whole} ({parts}), {claimed}", tuple(leaks))
+
+
+def _cause(mechanism: Mechanism) -> str:
+    """Why the exact loss is above the claim, as far as the tables tell."""
+    claim, loss, answers = mechanism.claim, mechanism.loss, mechanism.answers
+    count = sum(answer.count for answer in answers)
+    gravest = max(answers, key=lambda answer: answer.channel.epsilon).channel
+    broken = [answer.channel for answer in answers if not answer.channel.holds]
+    if claim.delta > 0 and broken:
+        return _delta_cause(broken[0])
+    if loss.terms is None:
+        return f"epsilon is infinite: {describe_worst(gravest)}"
+    if claim.delta > 0:
+        spent = sum(Fraction(answer.channel.claim.delta) * answer.count for answer in answers)
+        if spent > Fraction(claim.delta):
+            return (
+                f"delta is not divided over the {count} answers of a report: they spend {float(spent):.6g} together, "
+                f"claimed {claim.delta:g}"
+            )
+    told = f"the exact epsilon of a report is {loss.epsilon:.12g}, claimed {claim.epsilon:g}"
+    if broken:
+        worst = max(broken, key=lambda channel: channel.epsilon)
+        own = f"{worst.name} was given {worst.claim.epsilon:g} and has {worst.epsilon:.12g}"
+        return f"{told}: {own}; {describe_worst(worst)}"
+    if count > 1:
+        return (
+            f"{told}: its {count} answers spend up to {gravest.epsilon:.9g} each, so the budget is not divided over them "
+            f"in shares that sum to one; {describe_worst(gravest)}"
+        )
+    return f"{told}: {describe_worst(gravest)}"
+
+
+def _delta_cause(channel: FiniteChannel) -> str:
+    claim = channel.claim
+    one, other = _worst_pair(channel)
+    return (
+        f"the exact delta of {channel.name} at epsilon {claim.epsilon:g} is {channel.delta:.6g}, claimed "
+        f"{claim.delta:g}, between the inputs {channel.inputs[one]:g} and {channel.inputs[other]:g} of [-1, 1]: the "
+        f"noise is too small (at the claimed delta, epsilon is {channel.epsilon:.6g})"
+    )
+
+
+def _worst_pair(channel: FiniteChannel) -> tuple[int, int]:
+    find = getattr(channel, "worst_pair_at", None)
+    if find is None:
+        return channel.worst.likelier, channel.worst.rarer
+    one, other = find(channel.claim.epsilon)
+    return int(one), int(other)
+
+
+def describe_worst(channel: FiniteChannel) -> str:
+    """The most revealing entry of a table in words: which output, which two inputs, by how much."""
+    worst = channel.worst
+    often, rarely = (
+        channel.row(symbol)[worst.output] / channel.total for symbol in (worst.likelier, worst.rarer)
+    )
+    one, other = channel.inputs[worst.likelier], channel.inputs[worst.rarer]
+    told = (
+        f"output {worst.output} of {channel.name} has probability {often:.6g} under input {worst.likelier} "
+        f"({one:g}) and {rarely:.6g} under input {worst.rarer} ({other:g})"
+    )
+    if worst.ratio is None:
+        return f"{told}, so that this output proves which it was not"
+    return f"{told}, a ratio of {power(Loss.of(worst.ratio).epsilon)}"
+
+
+def _channel_leaks(channel: FiniteChannel) -> list[str]:
+    """Whether the channel says of itself what its rows say, and draws what they say."""
+    leaks = []
+    size = channel.input_count * channel.output_count
+    long = channel.total.bit_length() > 63
+    if size <= (MAX_LONG_ENTRIES if long else MAX_ENTRIES):
+        rows = [channel.row(symbol) for symbol in range(channel.input_count)]
+        wrong = [symbol for symbol, row in enumerate(rows) if sum(row) != channel.total or min(row) < 0]
+        if wrong:
+            return [f"row {wrong[0]} of {channel.name} does not sum to 1"]
+        found = worst_ratio(np.array(rows, dtype=object if long else np.int64))
+        leaks += _understated(channel, found)
+    if size <= MAX_ALIAS:
+        leaks += _alias_leaks(channel)
+    return leaks
+
+
+def _understated(channel: FiniteChannel, found: Worst) -> list[str]:
+    # A stated infinite loss understates nothing.
+    if channel.claim.delta > 0 or channel.loss.terms is None:
+        return []
+    if not Loss.of(found.ratio).exceeds(Fraction(channel.epsilon)):
+        return []
+    return [
+        (
+            f"{channel.name} states an epsilon of {channel.epsilon:.9g}, its table has {Loss.of(found.ratio).epsilon:.9g} "
+            f"(output {found.output}, inputs {found.likelier} and {found.rarer})"
+        )
+    ]
+
+
+def _alias_leaks(channel: FiniteChannel) -> list[str]:
+    """Add up what an alias table really draws, column by column, and compare it with the row."""
+    alias = getattr(channel, "_alias", None) if channel.output_count > 2 else None
+    if not isinstance(alias, AliasTable):
+        return []
+    for symbol in range(channel.input_count):
+        row, drawn = channel.row(symbol), alias.shares(symbol, channel.output_count)
+        if row != drawn:
+            output = max(range(len(row)), key=lambda place: abs(row[place] - drawn[place]))
+            return [
+                (
+                    f"the alias table of {channel.name} draws output {output} under input {symbol} "
+                    f"({channel.inputs[symbol]:g}) with probability {drawn[output] / channel.total:.9g}, its table says "
+                    f"{row[output] / channel.total:.9g}: the sampler is biased"
+                )
+            ]
+    return []

@@ -1,0 +1,41 @@
+"""Settings: the one place that reads the environment.
+
+GRAPHVEIL_DATA     a folder of graphs (NAME.npz); it is looked into first
+GRAPHVEIL_CACHE    where downloaded graphs are kept; without it, the user's own cache folder
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Settings", "settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where graphs are looked for."""
+
+    data: Path | None
+    cache: Path
+
+
+def settings() -> Settings:
+    """The settings as the environment has them now."""
+    return Settings(_folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_cache() / "graphveil")
+
+
+def _folder(variable: str) -> Path | None:
+    value = os.environ.get(variable, "")
+    return Path(value).expanduser() if value else None
+
+
+def _user_cache() -> Path:
+    """The folder that the platform keeps for caches of this user."""
+    if sys.platform == "win32":
+        return _folder("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return _folder("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -1,0 +1,98 @@
+"""The benchmarks run, on tiny sizes; how long they take is none of a test's business."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import benchmarks.__main__ as command
+from benchmarks import draws, reports, tables
+from benchmarks.result import Result, Sizes
+from graphveil.channels.alias import BLOCK
+
+TINY = Sizes(draws=1000, users=40, dimensions=30, repetitions=1)
+MISSED = Result("draws", "coin", "words", "s", 2.0, 1.0, target=1.0)
+
+
+def test_draws_compare_every_channel_with_both_kinds_of_words() -> None:
+    results = draws.run(TINY)
+    cases = [draws.ONE_CALL, *draws.channels()]
+    expected = [(case, words) for words in ("Philox words", "system words") for case in cases]
+    assert [(result.case, result.reference) for result in results] == expected
+    assert all(result.target == draws.TARGET for result in results if result.case != draws.ONE_CALL)
+
+
+@pytest.mark.parametrize("count", [1, BLOCK, 2 * BLOCK + 5])
+def test_the_raw_words_are_as_many_as_the_codes(count: int) -> None:
+    assert draws.in_blocks(draws.philox_words(), count) == count
+    assert draws.in_blocks(draws.system_words(), count) == count
+
+
+@pytest.mark.parametrize("source", [draws.philox_words, draws.system_words])
+def test_the_raw_words_have_64_bits(source: object) -> None:
+    words = source()(64)  # type: ignore[operator]
+    assert (words.dtype, len(np.unique(words))) == (np.uint64, 64)
+
+
+def test_reports_compare_time_and_memory_and_width() -> None:
+    results = reports.run(TINY)
+    assert [result.case.split(": ")[1] for result in results] == ["time", "memory"] * 2 + ["width"] * 2
+    assert [result.unit for result in results] == ["s", "MB"] * 2 + ["bytes"] * 2
+
+
+def test_codes_of_all_values_take_the_smallest_integer() -> None:
+    widths = [result for result in reports.run(TINY) if result.unit == "bytes"]
+    assert all(result.met for result in widths)
+    assert widths[0].ours == 1
+
+
+@pytest.mark.parametrize(("alphabet", "width"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4)])
+def test_the_smallest_width_holds_the_alphabet(alphabet: int, width: int) -> None:
+    assert reports.smallest_width(alphabet) == width
+
+
+def test_tables_are_built_anew_for_every_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: tables.FAMILIES[name] for name in ("one-bit", "gaussian", "7-ary")}
+    monkeypatch.setattr(tables, "FAMILIES", few)
+    results = tables.run(TINY)
+    assert [result.case.split(" (")[0] for result in results] == [
+        *(f"one-bit, ε = {epsilon}" for epsilon in ("0.01", "1", "6")),
+        *(f"gaussian, ε = {epsilon}" for epsilon in ("0.01", "1")),
+        *(f"7-ary, ε = {epsilon}" for epsilon in ("0.01", "1", "6")),
+    ]
+    assert all(result.target is None for result in results)
+
+
+def test_a_cold_table_is_not_the_cached_one() -> None:
+    family = tables.FAMILIES["piecewise"]
+    first, second = family.first_code(1.0), family.first_code(1.0)
+    assert first is not second
+    assert first == second == family.build(1.0)
+
+
+@pytest.fixture
+def one_missed_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "BENCHMARKS", {"draws": lambda sizes: [MISSED]})
+
+
+@pytest.mark.usefixtures("one_missed_target")
+@pytest.mark.parametrize(("options", "status"), [([], 0), (["--strict"], 1), (["--strict", "--quick"], 0)])
+def test_only_strict_turns_a_missed_target_into_a_status(options: list[str], status: int) -> None:
+    assert command.main(options) == status
+
+
+@pytest.mark.usefixtures("one_missed_target")
+def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["draws", "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["results"] == [MISSED.fields()]
+    assert printed["sizes"]["draws"] == 10**7
+
+
+def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["drawz"])
+    assert stopped.value.code == 2
+    assert "no benchmark is named 'drawz': choose some of draws, reports, tables" in capsys.readouterr().err

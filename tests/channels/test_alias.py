@@ -1,0 +1,148 @@
+"""Alias tables: exactly the counts of a row, and exactly the code of a word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from graphveil.channels import TOTAL
+from graphveil.channels.alias import AliasTable, code_type
+from tests.channels.reference import tables, whole_row
+
+WORDS = 1 << 64
+# Rows in steps of 2^52 can be drawn from all 1024 beginnings of a word.
+STEPS = 1 << 10
+
+
+@st.composite
+def ragged_tables(draw: st.DrawFn) -> np.ndarray:
+    """Rows cut at arbitrary places: counts of all sizes, zero included."""
+    rows, outputs = draw(st.integers(1, 3)), draw(st.integers(1, 40))
+    cuts = st.lists(st.integers(0, TOTAL), min_size=outputs - 1, max_size=outputs - 1)
+    table = [np.diff([0, *sorted(draw(cuts)), TOTAL]) for _ in range(rows)]
+    return np.array(table, dtype=np.int64)
+
+
+@st.composite
+def stepped_tables(draw: st.DrawFn) -> np.ndarray:
+    """Rows whose counts are multiples of 2^52."""
+    rows, outputs = draw(st.integers(1, 3)), draw(st.integers(1, 9))
+    weights = st.lists(st.integers(0, 50), min_size=outputs, max_size=outputs).filter(any)
+    table = [whole_row(draw(weights), STEPS) for _ in range(rows)]
+    return np.array(table, dtype=np.int64) << 52
+
+
+def draw(table: np.ndarray, symbol: int, words: list[int]) -> list[int]:
+    """The codes of these words for one symbol."""
+    built = AliasTable.build(table)
+    return built.draw(np.full(len(words), symbol), np.array(words, dtype=np.uint64)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("size", "kind"),
+    [(1, "u1"), (2, "u1"), (256, "u1"), (257, "u2"), (1 << 16, "u2"), ((1 << 16) + 1, "u4"), (1 << 24, "u4")],
+)
+def test_code_type_is_the_smallest(size: int, kind: str) -> None:
+    assert code_type(size) == np.dtype(kind)
+
+
+@given(ragged_tables())
+@example(np.array([[TOTAL]]))
+@example(np.array([[0, 0, TOTAL, 0, 0]]))
+@example(np.array([[TOTAL, 0], [0, TOTAL], [1, TOTAL - 1]]))
+@example(np.array([[TOTAL // 4] * 4]))
+@example(np.array([[1, 1, 1, 1, TOTAL - 4]]))
+def test_shares_are_exactly_the_counts(table: np.ndarray) -> None:
+    built = AliasTable.build(table)
+    assert [built.shares(row, table.shape[1]) for row in range(len(table))] == table.tolist()
+
+
+@given(tables(max_outputs=30))
+def test_shares_of_tied_and_empty_cells_are_exactly_the_counts(table: np.ndarray) -> None:
+    built = AliasTable.build(table)
+    assert [built.shares(row, table.shape[1]) for row in range(len(table))] == table.tolist()
+
+
+@given(stepped_tables(), st.sampled_from(["first", "last"]))
+def test_all_words_together_draw_exactly_the_counts(table: np.ndarray, end: str) -> None:
+    words = [(step << 54) + (0 if end == "first" else (1 << 54) - 1) for step in range(STEPS)]
+    drawn = [np.bincount(draw(table, row, words), minlength=table.shape[1]) for row in range(len(table))]
+    assert np.array_equal(np.array(drawn) << 52, table)
+
+
+@given(ragged_tables())
+def test_words_around_every_cut_draw_the_code_on_their_side(table: np.ndarray) -> None:
+    built = AliasTable.build(table)
+    columns = 1 << built.column_bits
+    for row in range(len(table)):
+        cuts = [int(cut) for cut in built.cuts[row * columns : (row + 1) * columns]]
+        words = sorted({word for cut in cuts for word in (cut - 1, cut, cut + 1) if 0 <= word < WORDS})
+        expected = []
+        for word in words:
+            column = word * columns // WORDS
+            place = 2 * (row * columns + column)
+            expected.append(int(built.codes[place + 1] if word < cuts[column] else built.codes[place]))
+        assert draw(table, row, words) == expected
+
+
+@given(ragged_tables())
+def test_an_empty_cell_is_never_drawn_around_a_cut(table: np.ndarray) -> None:
+    built = AliasTable.build(table)
+    columns = 1 << built.column_bits
+    for row in range(len(table)):
+        cuts = [int(cut) for cut in built.cuts[row * columns : (row + 1) * columns]]
+        words = [word for cut in cuts for word in (cut - 1, cut, cut + 1) if 0 <= word < WORDS]
+        assert (table[row, draw(table, row, words)] > 0).all()
+
+
+def test_a_small_table_by_hand() -> None:
+    # Four columns of 2^60: 0 and 1 and 2 are full, 3 is empty and filled up by 0.
+    table = np.array([[2 << 60, 1 << 60, 1 << 60, 0]])
+    quarter = 1 << 62
+    words = [0, quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter, WORDS - 1]
+    assert draw(table, 0, words) == [0, 0, 1, 1, 2, 2, 0, 0]
+
+
+def test_a_cut_inside_a_column_by_hand() -> None:
+    # Column 0 is half full: its other half comes from 1. Column 3 is 1 as well, columns 1 and 2 are 2.
+    table = np.array([[1 << 59, 3 << 59, 4 << 59]])
+    cut, quarter = 1 << 61, 1 << 62
+    words = [0, cut - 1, cut, cut + 1, quarter - 1, quarter, 3 * quarter - 1, 3 * quarter, WORDS - 1]
+    assert draw(table, 0, words) == [0, 0, 1, 1, 1, 2, 2, 1, 1]
+
+
+def test_a_count_of_one_is_four_words() -> None:
+    # Two columns of 2^61: output 0 has the first 4 of 2^64 words.
+    table = np.array([[1, TOTAL - 1]])
+    assert draw(table, 0, [0, 3, 4, 5, WORDS - 1]) == [0, 0, 1, 1, 1]
+
+
+def test_one_output_is_always_drawn() -> None:
+    assert draw(np.array([[TOTAL]]), 0, [0, (1 << 63) - 1, 1 << 63, WORDS - 1]) == [0] * 4
+
+
+def test_a_single_full_cell_is_always_drawn() -> None:
+    assert draw(np.array([[0, 0, TOTAL, 0, 0]]), 0, [step << 61 for step in range(8)]) == [2] * 8
+
+
+def test_each_symbol_draws_from_its_own_row() -> None:
+    table = np.array([[TOTAL, 0, 0], [0, TOTAL, 0], [0, 0, TOTAL]])
+    words = np.full(6, WORDS - 1, dtype=np.uint64)
+    assert AliasTable.build(table).draw(np.array([2, 0, 1, 1, 0, 2]), words).tolist() == [2, 0, 1, 1, 0, 2]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32, np.int64])
+def test_the_type_of_symbols_does_not_matter(kind: type) -> None:
+    # 200 rows of up to 256 columns: the place in the table exceeds a byte.
+    rows = [whole_row([(row + place) % 7 + 1 for place in range(100)]) for row in range(200)]
+    built, words = AliasTable.build(np.array(rows)), np.array([WORDS // 3, WORDS // 2], dtype=np.uint64)
+    symbols = np.array([120, 99])
+    assert built.draw(symbols.astype(kind), words).tolist() == built.draw(symbols, words).tolist()
+
+
+def test_drawing_leaves_the_words_alone() -> None:
+    words = np.array([5, WORDS - 5], dtype=np.uint64)
+    AliasTable.build(np.array([whole_row([1, 2, 3])])).draw(np.array([0, 0]), words)
+    assert words.tolist() == [5, WORDS - 5]

@@ -1,0 +1,338 @@
+"""Channel: what a table of counts must be, and what is read off it."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededWords, kary, latent, onebit, piecewise
+from graphveil.channels import channel as channel_module
+from graphveil.channels.alias import BLOCK
+from graphveil.channels.channel import verified
+from graphveil.channels.exact import exp_below
+from graphveil.errors import ClaimError, InputError
+from tests.channels.reference import FakeWords, tables, whole_row
+
+WORDS = 1 << 64
+
+
+def channel_of(
+    table: object, inputs: object = None, outputs: object = None, claim: Claim | None = None
+) -> Channel:
+    """A channel with this table; values count up from 0 unless given."""
+    table = np.array(table)
+    return Channel(
+        "test",
+        table,
+        np.arange(table.shape[0], dtype=float) if inputs is None else np.array(inputs),
+        np.arange(table.shape[1], dtype=float) if outputs is None else np.array(outputs),
+        claim or Claim(20.0),
+    )
+
+
+# P[1 | 0] = 1/4, P[1 | 1] = 3/4.
+QUARTERS = [whole_row([3, 1]), whole_row([1, 3])]
+
+
+# Construction.
+
+
+@pytest.mark.parametrize("error", [1, -1, TOTAL // 2, -TOTAL // 2])
+def test_refuses_a_row_with_another_sum(error: int) -> None:
+    with pytest.raises(InputError, match=rf"row 1 of the table must sum to 2\^62, it is off by {error}$"):
+        channel_of([QUARTERS[0], [TOTAL // 4, 3 * TOTAL // 4 + error]])
+
+
+def test_refuses_a_sum_that_wraps_around_to_the_total() -> None:
+    # 5·2^62 = 2^62 modulo 2^64.
+    with pytest.raises(InputError, match="must sum to"):
+        channel_of([[TOTAL] * 5])
+
+
+def test_refuses_a_negative_count() -> None:
+    with pytest.raises(InputError, match="counts of at least 0, got -1"):
+        channel_of([[-1, TOTAL + 1]])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"), [([0.0], [0.0, 1.0]), ([0.0, 1.0], [0.0]), ([0, 1, 2], [0, 1])]
+)
+def test_refuses_a_table_of_another_shape(inputs: list[float], outputs: list[float]) -> None:
+    with pytest.raises(InputError, match=rf"\({len(inputs)} x {len(outputs)}\), got \(2, 2\)"):
+        channel_of(QUARTERS, inputs, outputs)
+
+
+def test_refuses_a_table_of_one_dimension() -> None:
+    with pytest.raises(InputError, match="table must have a row an input"):
+        Channel("test", np.array([TOTAL]), np.array([0.0]), np.array([0.0]), Claim(1.0))
+
+
+def test_refuses_an_empty_table() -> None:
+    with pytest.raises(InputError, match="table must have a row an input"):
+        Channel("test", np.zeros((0, 0)), np.zeros(0), np.zeros(0), Claim(1.0))
+
+
+@pytest.mark.parametrize("inputs", [[1.0, 0.0], [0.0, 0.0], [0.0, math.nan], [-math.inf, 0.0]])
+def test_refuses_inputs_that_do_not_ascend(inputs: list[float]) -> None:
+    with pytest.raises(InputError, match="inputs must be finite and strictly ascending"):
+        channel_of(QUARTERS, inputs)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_refuses_outputs_that_are_not_finite(value: float) -> None:
+    with pytest.raises(InputError, match="outputs must be finite"):
+        channel_of(QUARTERS, outputs=[0.0, value])
+
+
+def test_outputs_need_not_ascend() -> None:
+    assert channel_of(QUARTERS, outputs=[1.0, 0.0]).means.tolist() == [0.75, 0.25]
+
+
+def test_keeps_its_own_copy_of_the_table() -> None:
+    table = np.array(QUARTERS)
+    channel = channel_of(table)
+    table[0] = 0
+    assert channel.row(0) == QUARTERS[0]
+
+
+@pytest.mark.parametrize("field", ["table", "inputs", "outputs"])
+def test_its_arrays_cannot_be_written(field: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(channel_of(QUARTERS), field)[...] = 0
+
+
+def test_its_fields_cannot_be_set() -> None:
+    with pytest.raises(FrozenInstanceError):
+        channel_of(QUARTERS).name = "other"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"table": QUARTERS[::-1]},
+        {"inputs": [0.0, 2.0]},
+        {"outputs": [0.0, 2.0]},
+        {"claim": Claim(19.0)},
+        {"claim": Claim(20.0, 0.1)},
+    ],
+    ids=["table", "inputs", "outputs", "epsilon", "delta"],
+)
+def test_channels_differ_by_each_of_their_parts(change: dict[str, object]) -> None:
+    assert channel_of(QUARTERS) != channel_of(**{"table": QUARTERS, **change})
+
+
+def test_equal_parts_make_equal_channels() -> None:
+    assert channel_of(QUARTERS) == channel_of(QUARTERS)
+
+
+def test_repr_of_a_channel_with_delta() -> None:
+    assert (
+        repr(channel_of(QUARTERS, claim=Claim(2.0, 0.25))) == "Channel(test, epsilon=2, delta=0.25, 2 -> 2)"
+    )
+
+
+# Privacy.
+
+
+def test_epsilon_of_three_quarters_is_ln_3() -> None:
+    assert channel_of(QUARTERS).loss == Loss.of(Fraction(3))
+
+
+def test_epsilon_with_an_empty_cell_is_infinite() -> None:
+    assert channel_of([[TOTAL, 0], QUARTERS[1]]).epsilon == math.inf
+
+
+def test_a_claim_holds_up_to_the_last_count() -> None:
+    # The largest p with p/q ≤ e, q = 2^60.
+    low = TOTAL // 4
+    high = math.floor(low * exp_below(Fraction(1)))
+    assert channel_of([[high, TOTAL - high], [low, TOTAL - low]], claim=Claim(1.0)).holds
+
+
+def test_a_claim_fails_by_one_count() -> None:
+    low = TOTAL // 4
+    high = math.floor(low * exp_below(Fraction(1))) + 1
+    assert not channel_of([[high, TOTAL - high], [low, TOTAL - low]], claim=Claim(1.0)).holds
+
+
+def test_a_claim_of_zero_fails_by_one_count() -> None:
+    half = TOTAL // 2
+    assert not channel_of([[half, half], [half + 1, half - 1]], claim=Claim(0.0)).holds
+
+
+def test_a_claim_with_delta_holds_exactly_at_its_delta() -> None:
+    assert channel_of(QUARTERS, claim=Claim(0.0, 0.5)).holds
+
+
+def test_a_claim_with_delta_fails_just_below_its_delta() -> None:
+    assert not channel_of(QUARTERS, claim=Claim(0.0, math.nextafter(0.5, 0.0))).holds
+
+
+def test_epsilon_with_a_claimed_delta_is_the_one_at_that_delta() -> None:
+    # 3/4 - r/4 = 1/4 at r = 2.
+    assert channel_of(QUARTERS, claim=Claim(1.0, 0.25)).loss == Loss.of(Fraction(2))
+
+
+def test_delta_at_zero_by_hand() -> None:
+    assert channel_of(QUARTERS).delta_at(0.0) == Fraction(1, 2)
+
+
+def test_delta_is_zero_where_epsilon_suffices() -> None:
+    assert channel_of(QUARTERS).delta_at(1.1) == 0
+
+
+def test_delta_is_rounded_up_to_a_float() -> None:
+    channel = channel_of([whole_row([2, 1]), whole_row([1, 2])], claim=Claim(0.0, 0.5))
+    exact = channel.delta_at(0.0)
+    assert Fraction(math.nextafter(channel.delta, 0.0)) < exact <= Fraction(channel.delta)
+
+
+def test_worst_pair_at_an_epsilon() -> None:
+    # At ε = 0 rows 0 and 2 are farthest apart; at ε = 3 only the output that row 1 never gives counts.
+    table = [whole_row([95, 4, 1]), whole_row([90, 10, 0]), whole_row([10, 80, 10])]
+    channel = channel_of(table)
+    assert (set(channel.worst_pair_at(0.0)), channel.worst_pair_at(3.0)) == ({0, 2}, (2, 1))
+
+
+def test_verified_gives_back_what_holds() -> None:
+    channel = channel_of(QUARTERS, claim=Claim(1.1))
+    assert verified(channel) is channel
+
+
+def test_verified_names_output_and_inputs_of_a_false_claim() -> None:
+    with pytest.raises(ClaimError, match=r"test claims .*1\.0.* epsilon 1\.0986.*output 0, inputs 0 and 1"):
+        verified(channel_of(QUARTERS, claim=Claim(1.0)))
+
+
+# The control.
+
+
+@given(tables())
+def test_blind_rows_sum_to_the_total(table: np.ndarray) -> None:
+    assert sum(channel_of(table).blind().row(0)) == TOTAL
+
+
+@given(tables())
+def test_blind_rows_are_the_mean_within_a_count(table: np.ndarray) -> None:
+    rows = len(table)
+    means = [Fraction(sum(column), rows) for column in zip(*table.tolist(), strict=True)]
+    blind = channel_of(table).blind().row(0)
+    assert all(abs(count - mean) < 1 for count, mean in zip(blind, means, strict=True))
+
+
+@given(tables())
+def test_blind_channels_have_no_loss(table: np.ndarray) -> None:
+    assert channel_of(table).blind().loss == Loss(())
+
+
+# Moments.
+
+
+HALF_WAY = channel_of(QUARTERS, [0.0, 1.0], [0.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "mean", "variance"), [(0.0, 1.0, 3.0), (1.0, 3.0, 3.0), (0.5, 2.0, 4.0), (0.25, 1.5, 3.75)]
+)
+def test_moments_by_hand(value: float, mean: float, variance: float) -> None:
+    # Mean 1+2x and second moment 4+8x.
+    assert HALF_WAY.moments(value) == (mean, variance)
+
+
+def test_means_and_variances_by_hand() -> None:
+    assert (HALF_WAY.means.tolist(), HALF_WAY.variances.tolist()) == ([1.0, 3.0], [3.0, 3.0])
+
+
+def test_decode_looks_the_values_up() -> None:
+    assert HALF_WAY.decode(np.array([1, 0, 1], dtype=np.uint8)).tolist() == [4.0, 0.0, 4.0]
+
+
+# Sampling.
+
+
+@pytest.mark.parametrize("count", [1, TOTAL // 4, TOTAL // 2 + 1, TOTAL - 1])
+def test_two_outputs_are_cut_exactly_at_four_times_the_count(count: int) -> None:
+    channel = channel_of([[TOTAL - count, count]])
+    cut = 4 * count
+    words = FakeWords([0, cut - 1, cut, cut + 1, WORDS - 1])
+    assert channel.respond(np.zeros(5, dtype=int), words).tolist() == [1, 1, 0, 0, 0]
+
+
+def test_two_outputs_of_which_the_second_is_empty() -> None:
+    channel = channel_of([[TOTAL, 0]])
+    assert channel.respond(np.zeros(2, dtype=int), FakeWords([0, WORDS - 1])).tolist() == [0, 0]
+
+
+def test_two_outputs_of_which_the_first_is_empty() -> None:
+    channel = channel_of([[0, TOTAL]])
+    assert channel.respond(np.zeros(2, dtype=int), FakeWords([0, WORDS - 1])).tolist() == [1, 1]
+
+
+def test_two_outputs_take_the_count_of_their_own_symbol() -> None:
+    between = FakeWords([TOTAL * 2] * 3)  # half of all words: above a quarter, below three quarters
+    assert channel_of(QUARTERS).respond(np.array([0, 1, 0]), between).tolist() == [0, 1, 0]
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32))
+def test_more_outputs_are_drawn_by_the_alias_table(outputs: int, seed: int) -> None:
+    channel = channel_of([whole_row(range(1, outputs + 3)), whole_row(range(outputs + 2, 0, -1))])
+    symbols = np.arange(50) % 2
+    by_hand = channel._alias.draw(symbols, SeededWords(seed).take(50))
+    assert np.array_equal(channel.respond(symbols, SeededWords(seed)), by_hand)
+
+
+def test_blocks_draw_what_one_draw_would() -> None:
+    channel, count = piecewise(1.0), 3 * BLOCK + 17
+    symbols = np.arange(count) % channel.input_count
+    by_hand = channel._alias.draw(symbols, SeededWords(3).take(count))
+    assert np.array_equal(channel.respond(symbols, SeededWords(3)), by_hand)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("channel", [onebit(1.0), piecewise(1.0), kary(1.0, 5)], ids=repr)
+def test_the_size_of_blocks_changes_nothing(
+    channel: Channel, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    symbols = np.arange(100) % channel.input_count
+    expected = channel.respond(symbols, SeededWords(4))
+    monkeypatch.setattr(channel_module, "BLOCK", block)
+    assert np.array_equal(channel.respond(symbols, SeededWords(4)), expected)
+
+
+def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", lambda size: b"\xff" * size)
+    assert channel_of(QUARTERS).respond(np.array([0, 1])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+@pytest.mark.parametrize("channel", [onebit(1.0), piecewise(1.0), kary(1.0, 5), latent(1.0, 3)], ids=repr)
+def test_takes_symbols_of_any_integer_type(channel: Channel, kind: str) -> None:
+    symbols = np.arange(40) % channel.input_count
+    expected = channel.respond(symbols, SeededWords(6))
+    assert np.array_equal(channel.respond(symbols.astype(kind), SeededWords(6)), expected)
+
+
+def test_no_symbols_give_no_codes() -> None:
+    codes = piecewise(1.0).respond(np.zeros(0, dtype=np.int64), FakeWords([]))
+    assert (codes.shape, codes.dtype) == ((0,), np.dtype("u1"))
+
+
+@pytest.mark.parametrize(
+    "symbols", [np.array([0.0]), np.array([True]), np.array(["0"]), np.zeros((2, 2), dtype=int), np.array(0)]
+)
+def test_refuses_what_are_no_symbols(symbols: np.ndarray) -> None:
+    with pytest.raises(InputError, match="symbols must be a one-dimensional array of integers"):
+        onebit(1.0).respond(symbols, SeededWords(0))
+
+
+def test_leaves_the_symbols_alone() -> None:
+    symbols = np.array([0, 1, 1])
+    onebit(1.0).respond(symbols, SeededWords(0))
+    assert symbols.tolist() == [0, 1, 1]

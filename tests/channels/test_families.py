@@ -1,0 +1,525 @@
+"""What every family keeps: its claim, its sums, its moments, its control, and a sampler that draws its table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from graphveil import channels
+from graphveil.channels import TOTAL, Channel, FiniteChannel, ProductChannel, SeededWords
+from graphveil.channels.exact import Loss
+from graphveil.errors import InputError
+from tests.channels.families import BUDGETS, FAMILIES, Family
+from tests.channels.reference import (
+    is_rounded_up,
+    largest_divergence,
+    largest_ratio,
+    precise_exp,
+    precise_log,
+)
+
+# Beside those of the moments, where the tables have all their input symbols.
+FAR_BUDGETS = (
+    1e-8,
+    1e-7,
+    1e-6,
+    1e-5,
+    1e-4,
+    1e-3,
+    9.999e-3,
+    0.3,
+    math.log(2),
+    0.61,
+    1.5,
+    5.5,
+    7.0,
+    9.0,
+    10.0,
+    15.0,
+    20.0,
+)
+EVERY = list(FAMILIES.values())
+TIGHT = [family for family in EVERY if family.tight]
+ESTIMATING = [family for family in EVERY if family.variance]
+UNBIASED = [family for family in EVERY if family.unbiased]
+
+# Those whose whole table is compared entry by entry.
+SMALL = [family for family in EVERY if family.name != "kary 300"]
+
+every_family = pytest.mark.parametrize("family", EVERY, ids=lambda family: family.name)
+every_small_family = pytest.mark.parametrize("family", SMALL, ids=lambda family: family.name)
+
+
+def budgets_of(families: list[Family], candidates: tuple[float, ...]) -> pytest.MarkDecorator:
+    """One case a family and ε."""
+    cases = [
+        pytest.param(family, epsilon, id=f"{family.name}-{epsilon:g}")
+        for family in families
+        for epsilon in family.budgets(candidates)
+        if not (candidates is BUDGETS and epsilon in family.slow)
+    ]
+    return pytest.mark.parametrize(("family", "epsilon"), cases)
+
+
+def allowed_waste(epsilon: float) -> float:
+    """Relatively: 1e-9 from ε = 0.01 on, 1e-6 below."""
+    return 1e-9 if epsilon >= 0.01 else 1e-6
+
+
+def rows(channel: FiniteChannel) -> list[list[int]]:
+    """The whole table, in Python integers."""
+    return [channel.row(symbol) for symbol in range(channel.input_count)]
+
+
+def small(family: Family, epsilon: float = 1.0) -> FiniteChannel:
+    """A channel of the family whose whole table is small enough for brute force."""
+    return family.build(epsilon, bits=3) if family.name in ("latent", "ome") else family.coarse(epsilon, 5)
+
+
+# The claim.
+
+
+@budgets_of(EVERY, BUDGETS)
+def test_never_exceeds_its_claim(family: Family, epsilon: float) -> None:
+    assert family.whole(epsilon).epsilon <= epsilon
+
+
+@budgets_of(EVERY, FAR_BUDGETS)
+def test_never_exceeds_an_extreme_claim(family: Family, epsilon: float) -> None:
+    assert family.coarse(epsilon, 33).epsilon <= epsilon
+
+
+@budgets_of(TIGHT, BUDGETS)
+def test_wastes_little_of_its_claim(family: Family, epsilon: float) -> None:
+    assert family.whole(epsilon).epsilon >= epsilon * (1 - allowed_waste(epsilon))
+
+
+@budgets_of(TIGHT, FAR_BUDGETS)
+def test_wastes_little_of_an_extreme_claim(family: Family, epsilon: float) -> None:
+    assert family.coarse(epsilon, 33).epsilon >= epsilon * (1 - allowed_waste(epsilon))
+
+
+@every_family
+@settings(max_examples=15)
+@given(data=st.data())
+def test_never_exceeds_any_claim(family: Family, data: st.DataObject) -> None:
+    logarithm = data.draw(st.floats(math.log(family.smallest), math.log(family.largest)))
+    epsilon = min(max(math.exp(logarithm), family.smallest), family.largest)
+    assert family.coarse(epsilon, data.draw(st.integers(2, 9))).epsilon <= epsilon
+
+
+@pytest.mark.parametrize("family", TIGHT, ids=lambda family: family.name)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_wastes_little_of_any_claim(family: Family, data: st.DataObject) -> None:
+    logarithm = data.draw(st.floats(math.log(family.smallest), math.log(family.largest)))
+    epsilon = min(max(math.exp(logarithm), family.smallest), family.largest)
+    channel = family.coarse(epsilon, data.draw(st.integers(2, 9)))
+    assert channel.epsilon >= epsilon * (1 - allowed_waste(epsilon))
+
+
+@budgets_of([family for family in SMALL if "gaussian" not in family.name], (0.1, 1.0, 3.0))
+def test_epsilon_is_that_of_the_integers(family: Family, epsilon: float) -> None:
+    channel = small(family, epsilon)
+    assert is_rounded_up(channel.epsilon, precise_log(largest_ratio(rows(channel))))
+
+
+@budgets_of([family for family in EVERY if "gaussian" in family.name], (0.1, 1.0, 3.0))
+def test_delta_at_the_claim_is_that_of_the_integers(family: Family, epsilon: float) -> None:
+    channel = small(family, epsilon)
+    assert is_rounded_up(channel.delta, largest_divergence(rows(channel), precise_exp(epsilon)))
+
+
+@budgets_of([family for family in EVERY if "gaussian" in family.name], (0.1, 1.0, 3.0))
+def test_epsilon_at_the_claimed_delta_is_that_of_the_integers(family: Family, epsilon: float) -> None:
+    channel = small(family, epsilon)
+    table, delta = rows(channel), Fraction(channel.claim.delta)
+    below, at = (
+        largest_divergence(table, precise_exp(value))
+        for value in (math.nextafter(channel.epsilon, 0.0), channel.epsilon)
+    )
+    assert at <= delta < below
+
+
+@every_small_family
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.7, 0.95])
+def test_delta_at_a_smaller_epsilon_is_that_of_the_integers(family: Family, epsilon: float) -> None:
+    channel = small(family)
+    exact = largest_divergence(rows(channel), precise_exp(epsilon), channel.total)
+    assert 0 <= channel.delta_at(epsilon) - exact <= Fraction(1, 10**50)
+
+
+@every_small_family
+def test_worst_names_the_entries_with_the_largest_ratio(family: Family) -> None:
+    channel = small(family)
+    worst, table = channel.worst, rows(channel)
+    high, low = table[worst.likelier][worst.output], table[worst.rarer][worst.output]
+    assert (Fraction(high, low) if low else None) == worst.ratio == largest_ratio(table)
+
+
+@every_family
+def test_holds(family: Family) -> None:
+    assert family.whole(1.0).holds
+
+
+# The table.
+
+
+@budgets_of(EVERY, (0.01, 1.0, 10.0))
+def test_rows_sum_to_the_total(family: Family, epsilon: float) -> None:
+    channel = family.coarse(epsilon, 65)
+    chosen = sorted({0, 1, channel.input_count // 3, channel.input_count // 2, channel.input_count - 1})
+    assert {sum(channel.row(symbol)) for symbol in chosen} == {channel.total}
+
+
+@every_family
+def test_total_is_two_to_the_62_a_draw(family: Family) -> None:
+    channel = family.whole(1.0)
+    draws = len(channel.bits) if isinstance(channel, ProductChannel) else 1
+    assert channel.total == 2 ** (62 * draws)
+
+
+@every_family
+def test_counts_are_python_integers(family: Family) -> None:
+    assert {type(count) for count in family.whole(1.0).row(0)} == {int}
+
+
+@every_family
+def test_inputs_ascend(family: Family) -> None:
+    assert (np.diff(family.whole(1.0).inputs) > 0).all()
+
+
+@pytest.mark.parametrize("family", ESTIMATING, ids=lambda family: family.name)
+def test_inputs_span_the_public_range(family: Family) -> None:
+    inputs = family.whole(1.0).inputs
+    assert (inputs[0], inputs[-1]) == (-1.0, 1.0)
+
+
+@budgets_of(ESTIMATING, BUDGETS)
+def test_inputs_lie_on_an_even_grid(family: Family, epsilon: float) -> None:
+    # Cutting the output into cells moves them by less than a hundredth of their distance.
+    inputs = family.whole(epsilon).inputs
+    even = np.linspace(-1, 1, len(inputs))
+    assert np.abs(inputs - even).max() < 0.01 * (even[1] - even[0])
+
+
+# Moments.
+
+
+def even_points(channel: FiniteChannel) -> list[float]:
+    """Some points of the even grid."""
+    count = max(channel.input_count, 9)
+    chosen = {
+        0,
+        1,
+        2,
+        count // 5,
+        count // 3,
+        count // 2 - 1,
+        count // 2,
+        7 * count // 8,
+        count - 2,
+        count - 1,
+    }
+    return np.linspace(-1, 1, count)[sorted(chosen)].tolist()
+
+
+def midpoints(channel: FiniteChannel) -> list[float]:
+    """Some points half-way between two of the even grid."""
+    half = 1 / (max(channel.input_count, 9) - 1)
+    return [point + half for point in even_points(channel) if point < 1]
+
+
+@budgets_of(ESTIMATING, BUDGETS)
+def test_mean_is_the_closed_form(family: Family, epsilon: float) -> None:
+    channel, mean = family.whole(epsilon), family.mean(epsilon)
+    points = even_points(channel) + midpoints(channel)
+    # 1e-9 of the range, whose width is 2.
+    assert max(abs(channel.moments(x)[0] - mean(x)) for x in points) < 2e-9
+
+
+@budgets_of(ESTIMATING, BUDGETS)
+def test_variance_at_grid_points_is_the_closed_form(family: Family, epsilon: float) -> None:
+    channel, variance = family.whole(epsilon), family.variance(epsilon)
+    assert max(abs(channel.moments(x)[1] / variance(x) - 1) for x in even_points(channel)) < 0.005
+
+
+@budgets_of(ESTIMATING, BUDGETS)
+def test_variance_between_grid_points_is_the_closed_form(family: Family, epsilon: float) -> None:
+    channel, variance = family.whole(epsilon), family.variance(epsilon)
+    assert max(abs(channel.moments(x)[1] / variance(x) - 1) for x in midpoints(channel)) < 0.005
+
+
+@pytest.mark.parametrize("family", UNBIASED, ids=lambda family: family.name)
+def test_every_input_symbol_stands_for_the_mean_of_its_reports(family: Family) -> None:
+    channel = small(family)
+    assert np.abs(channel.means - channel.inputs).max() < 2e-9
+
+
+@every_small_family
+def test_means_are_those_of_the_integers(family: Family) -> None:
+    channel = small(family)
+    outputs = [Fraction(value) for value in channel.outputs.tolist()]
+    exact = [sum(n * v for n, v in zip(row, outputs, strict=True)) / channel.total for row in rows(channel)]
+    assert channel.means.tolist() == [float(mean) for mean in exact]
+
+
+@every_small_family
+def test_variances_are_those_of_the_integers(family: Family) -> None:
+    channel = small(family)
+    outputs = [Fraction(value) for value in channel.outputs.tolist()]
+    exact = []
+    for row in rows(channel):
+        first = sum(n * v for n, v in zip(row, outputs, strict=True)) / channel.total
+        exact.append(sum(n * (v - first) ** 2 for n, v in zip(row, outputs, strict=True)) / channel.total)
+    assert channel.variances.tolist() == [float(variance) for variance in exact]
+
+
+# The control.
+
+
+@every_family
+def test_blind_has_epsilon_exactly_zero(family: Family) -> None:
+    blind = family.whole(1.0).blind()
+    assert blind.loss == Loss(()) and blind.epsilon == 0.0
+
+
+@every_family
+def test_blind_holds(family: Family) -> None:
+    assert family.whole(1.0).blind().holds
+
+
+@every_family
+def test_blind_claims_zero(family: Family) -> None:
+    claim = family.whole(1.0).blind().claim
+    assert (claim.epsilon, claim.delta) == (0.0, 0.0)
+
+
+@every_small_family
+def test_blind_has_equal_rows(family: Family) -> None:
+    assert len({tuple(row) for row in rows(small(family).blind())}) == 1
+
+
+@pytest.mark.parametrize(
+    "family",
+    [family for family in EVERY if family.name.split()[0] not in ("kary", "latent", "ome")],
+    ids=lambda family: family.name,
+)
+def test_blind_has_the_mean_of_the_columns_within_a_count(family: Family) -> None:
+    channel = family.whole(1.0)
+    size = channel.input_count
+    columns = [sum(column) for column in zip(*rows(channel), strict=True)]
+    blind = channel.blind().row(0)
+    assert all(abs(size * count - column) < size for count, column in zip(blind, columns, strict=True))
+
+
+@pytest.mark.parametrize("name", ["latent", "ome", "latent (raw)"])
+def test_blind_product_has_the_mean_of_the_columns_within_a_count_a_bit(name: str) -> None:
+    channel = small(FAMILIES[name])
+    size = channel.input_count
+    columns = [sum(column) for column in zip(*rows(channel), strict=True)]
+    blind, slack = channel.blind().row(0), len(channel.bits) * (channel.total >> 62)
+    assert all(
+        abs(count - Fraction(column, size)) <= slack for count, column in zip(blind, columns, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", ["kary 2", "kary 7", "kary 300"])
+def test_blind_kary_has_the_mean_of_the_columns_within_its_size(name: str) -> None:
+    channel = FAMILIES[name].build(1.0)
+    mean = Fraction(TOTAL, channel.size)
+    assert all(abs(count - mean) < channel.size for count in channel.blind().row(0))
+
+
+@every_family
+def test_blind_keeps_the_values_and_the_type_of_codes(family: Family) -> None:
+    channel = family.whole(1.0)
+    blind = channel.blind()
+    assert np.array_equal(blind.inputs, channel.inputs) and np.array_equal(blind.outputs, channel.outputs)
+    assert blind.code_type == channel.code_type
+
+
+@every_family
+def test_blind_draws_the_same_whatever_the_input(family: Family) -> None:
+    blind = family.whole(1.0).blind()
+    first, last = (
+        blind.respond(np.full(100, symbol), SeededWords(5)) for symbol in (0, blind.input_count - 1)
+    )
+    assert np.array_equal(first, last)
+
+
+# Identity.
+
+
+@every_family
+def test_the_same_call_gives_the_same_object(family: Family) -> None:
+    assert family.build(1.0) is family.build(1.0)
+
+
+@every_family
+def test_equal_channels_are_equal_and_hash_alike(family: Family) -> None:
+    # An integer ε is another key of the cache.
+    one, other = family.build(1.0), family.build(1)
+    assert one is not other and one == other and hash(one) == hash(other)
+
+
+@every_family
+def test_channels_of_another_epsilon_differ(family: Family) -> None:
+    assert family.build(1.0) != family.build(0.5)
+
+
+@every_family
+def test_a_channel_differs_from_its_blind_one(family: Family) -> None:
+    assert family.build(1.0) != family.build(1.0).blind()
+
+
+@every_family
+def test_a_channel_is_not_equal_to_anything_else(family: Family) -> None:
+    assert family.build(1.0) != "channel"
+
+
+@every_family
+def test_repr_names_family_claim_and_size(family: Family) -> None:
+    channel = family.build(1.0)
+    assert repr(channel).endswith(f"{channel.input_count} -> {channel.output_count})")
+    assert f"{channel.name}, epsilon=1" in repr(channel)
+
+
+@every_family
+def test_fields_cannot_be_set(family: Family) -> None:
+    with pytest.raises(FrozenInstanceError):
+        family.build(1.0).claim = None
+
+
+@every_family
+@pytest.mark.parametrize("field", ["inputs", "outputs"])
+def test_values_cannot_be_written(family: Family, field: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(family.build(1.0), field)[0] = 0
+
+
+@pytest.mark.parametrize(
+    "family",
+    [family for family in EVERY if family.name.split()[0] not in ("kary", "latent", "ome")],
+    ids=lambda family: family.name,
+)
+def test_tables_cannot_be_written(family: Family) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        family.build(1.0).table[0, 0] = 0
+
+
+# Sampling.
+
+
+@every_family
+def test_codes_have_the_smallest_unsigned_type(family: Family) -> None:
+    channel = family.whole(1.0)
+    codes = channel.respond(np.zeros(3, dtype=np.int64), SeededWords(0))
+    expected = np.uint8 if channel.output_count <= 256 else np.uint16
+    assert codes.dtype == expected == channel.code_type
+
+
+@budgets_of(
+    [family for family in EVERY if not family.name.startswith(("kary", "latent", "ome"))], (0.1, 1.0, 3.0)
+)
+def test_the_alias_table_has_exactly_the_counts_of_the_table(family: Family, epsilon: float) -> None:
+    channel = family.whole(epsilon)
+    assert isinstance(channel, Channel)
+    for symbol in (0, channel.input_count // 2, channel.input_count - 1):
+        assert channel._alias.shares(symbol, channel.output_count) == channel.row(symbol)
+
+
+FALSE_ALARM = 1e-6
+DRAWS = 200_000
+
+
+def merged(expected: np.ndarray, seen: np.ndarray, least: float = 25.0) -> tuple[np.ndarray, np.ndarray]:
+    """Cells in the order of their expectation, put together until each expects enough."""
+    order = np.argsort(expected)
+    groups, sums = np.zeros(len(order), dtype=int), 0.0
+    for place in range(1, len(order)):
+        sums += expected[order[place - 1]]
+        full = sums >= least
+        groups[place] = groups[place - 1] + full
+        sums = 0.0 if full else sums
+    expected, seen = (np.bincount(groups, weights=cells[order]) for cells in (expected, seen))
+    if len(expected) > 1 and expected[-1] < least:
+        expected[-2] += expected[-1]
+        seen[-2] += seen[-1]
+        expected, seen = expected[:-1], seen[:-1]
+    return expected, seen
+
+
+@pytest.mark.statistical
+@every_family
+@pytest.mark.parametrize("place", [0.0, 0.7])
+def test_the_sampler_draws_the_table(family: Family, place: float) -> None:
+    """χ² of 200,000 draws; a right sampler fails with probability 1e-6 (the seed is fixed)."""
+    channel = family.whole(1.0)
+    symbol = int(place * channel.input_count)
+    codes = channel.respond(np.full(DRAWS, symbol), SeededWords(1, symbol))
+    shares = np.array([count / channel.total for count in channel.row(symbol)])
+    seen = np.bincount(codes, minlength=channel.output_count).astype(float)
+    expected, seen = merged(shares * DRAWS, seen)
+    statistic = float(((seen - expected) ** 2 / expected).sum())
+    assert statistic < chi2.isf(FALSE_ALARM, len(expected) - 1)
+
+
+@pytest.mark.statistical
+@every_family
+def test_each_answer_is_drawn_for_its_own_symbol(family: Family) -> None:
+    """Mean of reports of mixed inputs within 5.1 standard errors; false alarms below 1e-6 (the seed is fixed)."""
+    channel = family.whole(1.0)
+    symbols = np.arange(DRAWS) % channel.input_count
+    codes = channel.respond(symbols, SeededWords(2))
+    last = symbols == channel.input_count - 1
+    mean, variance = channel.moments(channel.inputs[-1])
+    error = channel.decode(codes[last]).mean() - mean
+    assert abs(error) < 5.1 * math.sqrt(variance / last.sum())
+
+
+# Bad input.
+
+
+@every_family
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, 1e-9, 21.0, True, "1", None, [1.0]])
+def test_refuses_an_epsilon(family: Family, epsilon: object) -> None:
+    family.build(1.0)  # True and 1 are the same key in a dictionary
+    with pytest.raises(InputError, match="epsilon"):
+        family.build(epsilon)
+
+
+@pytest.mark.parametrize("family", [f for f in EVERY if f.gridded], ids=lambda family: family.name)
+@pytest.mark.parametrize("points", [0, 1, -3, 4097, 2.5, True, "9", [9]])
+def test_refuses_points(family: Family, points: object) -> None:
+    with pytest.raises(InputError, match="points must be an integer from 2 to 4096"):
+        family.build(1.0, points=points)
+
+
+@every_family
+@pytest.mark.parametrize("wrong", ["first", "last"])
+def test_refuses_a_symbol_out_of_range(family: Family, wrong: str) -> None:
+    channel = family.build(1.0)
+    with pytest.raises(InputError, match=f"symbols must lie in 0..{channel.input_count - 1}"):
+        channel.respond(np.array([0, -1 if wrong == "first" else channel.input_count]), SeededWords(0))
+
+
+@every_family
+def test_refuses_moments_outside_its_range(family: Family) -> None:
+    channel = family.build(1.0)
+    for value in (channel.inputs[0] - 1e-9, channel.inputs[-1] + 1e-9, math.nan):
+        with pytest.raises(InputError, match="value must lie in"):
+            channel.moments(value)
+
+
+def test_every_exported_constructor_is_in_the_table() -> None:
+    constructors = {name for name in channels.__all__ if name.islower()} - {"duchi"}
+    built = {getattr(family.build, "func", family.build).__name__ for family in EVERY}
+    assert built == constructors

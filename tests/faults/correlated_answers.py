@@ -1,0 +1,29 @@
+"""One random number is drawn for each user and used for all of the user's answers: they err together or not at all."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+
+class OneNumber(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        channel = self.channels[0]
+        unit = self.public.to_unit(np.asarray(private, dtype=float))
+        symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)
+        drawn = (source.take(len(unit)) >> np.uint64(2)).astype(np.int64)
+        codes = drawn[:, None] < channel.table[:, 1][symbols]
+        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+
+
+def build(epsilon, dims, range):
+    return OneNumber(
+        "correlated answers",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

@@ -1,0 +1,25 @@
+"""The budget is divided by m in place, on every call: the second call is stricter than the first, and the third again."""
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+
+class Dividing(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        budget = self.channels[0].claim.epsilon / self.sampled
+        object.__setattr__(self, "channels", (onebit(budget),))
+        self.__dict__.pop("answers", None)
+        return reports
+
+
+def build(epsilon, dims, range, sampled=2):
+    return Dividing(
+        "divided on every call",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        sampled,
+        (onebit(epsilon / sampled),),
+        dims / sampled,
+    )

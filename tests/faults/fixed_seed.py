@@ -1,0 +1,21 @@
+"""A seed in the client's code "for reproducible results": two calls on the same row give the same report."""
+
+from graphveil.channels import Claim, SeededWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+
+class FixedSeed(FeatureMechanism):
+    def randomize(self, private, words=None):
+        return super().randomize(private, SeededWords(42))
+
+
+def build(epsilon, dims, range, sampled=1):
+    return FixedSeed(
+        "fixed seed",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        sampled,
+        (onebit(epsilon / sampled),),
+        dims / sampled,
+    )

@@ -1,0 +1,32 @@
+"""Only values that are not at the low end ("non-zero features") are sampled: the dimensions betray the row."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+
+class Choosy(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        rows = np.clip(np.asarray(private, dtype=float), self.public.low, self.public.high)
+        keys = source.take(rows.size).reshape(rows.shape) >> np.uint64(1)
+        keys[rows > self.public.low] |= np.uint64(1 << 63)
+        dims = np.argsort(keys, axis=1)[:, -self.sampled :]
+        dims.sort(axis=1)
+        values = self.public.to_unit(np.take_along_axis(rows, dims, axis=1)).ravel()
+        codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
+        pointers = np.arange(len(rows) + 1) * self.sampled
+        return Reports(self, pointers, dims.ravel().astype(np.int32), codes)
+
+
+def build(epsilon, dims, range, sampled=1):
+    return Choosy(
+        "nonzero dimensions",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        sampled,
+        (onebit(epsilon / sampled),),
+        dims / sampled,
+    )

@@ -1,0 +1,27 @@
+"""Reports are sent with the scale to decode them by, and the scale is the largest value in the data."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+
+class OwnScale(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        own = replace(self, scale=self.scale * max(float(np.max(private)), 1e-3))
+        return Reports(own, reports.indptr, reports.dims, reports.codes)
+
+
+def build(epsilon, dims, range, sampled=1):
+    return OwnScale(
+        "scale from data",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        sampled,
+        (onebit(epsilon / sampled),),
+        dims / sampled,
+    )

@@ -1,0 +1,23 @@
+"""A generator seeded once for all users: everybody who holds the same row sends the same report."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+
+class SharedSeed(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        unit = self.public.to_unit(np.asarray(private, dtype=float))
+        rounding = (source.take(self.size) >> np.uint64(11)) * 2.0**-53
+        symbols = (rounding < (unit + 1) / 2).astype(int)
+        drawn = (source.take(self.size) >> np.uint64(2)).astype(np.int64)
+        codes = drawn < self.channels[0].table[:, 1][symbols]
+        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+
+
+def build(epsilon, dims, range):
+    return SharedSeed(
+        "shared seed", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

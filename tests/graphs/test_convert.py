@@ -1,0 +1,203 @@
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+from torch_geometric.data import Data
+
+from graphveil import InputError
+from graphveil.errors import PrivacyError
+from graphveil.graphs import FewLabelSplit, evaluation, from_arrays, from_networkx, from_pyg, to_pyg
+
+COUNT = 12
+EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [1, 0], [5, 5]])
+FEATURES = np.random.default_rng(1).random((COUNT, 4))
+LABELS = np.arange(COUNT) % 3
+
+
+def pairs(graph):
+    return graph.pairs().tolist()
+
+
+def data(**more):
+    return Data(
+        x=torch.from_numpy(FEATURES).float(), edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS), **more
+    )
+
+
+def masks(*columns):
+    """PyG's masks: a column a split."""
+    return torch.tensor(np.array(columns).T.squeeze(), dtype=torch.bool)
+
+
+def test_arrays():
+    graph, users = from_arrays(EDGES, FEATURES, LABELS, range=(0, 1), feature_names="abcd", name="us", seed=2)
+    assert pairs(graph) == [[0, 1], [0, 2], [1, 2], [3, 4]]
+    assert (graph.name, graph.feature_names, graph.class_count) == ("us", ("a", "b", "c", "d"), 3)
+    with evaluation():
+        assert (users.features == FEATURES).all()
+
+
+def test_lists_do_as_well():
+    graph, _ = from_arrays([[0, 1]], [[0.0], [1.0], [0.5], [0.0]], [0, 1, 0, 1], range=(0, 1))
+    assert (graph.node_count, graph.feature_count) == (4, 1)
+
+
+def test_a_sparse_matrix_can_give_the_edges():
+    matrix = csr_array((np.ones(2), ([0, 3], [1, 2])), shape=(6, 6))
+    graph, _ = from_arrays(matrix)
+    assert (pairs(graph), graph.node_count) == ([[0, 1], [2, 3]], 6)
+
+
+def test_users_without_edges_labels_or_features_can_be_counted_in():
+    assert from_arrays([[0, 1]], users=5)[0].node_count == 5
+    assert from_arrays([[0, 1]])[0].node_count == 2
+
+
+@pytest.mark.parametrize(
+    "bring",
+    [
+        lambda: from_arrays(EDGES, FEATURES, LABELS),
+        lambda: from_pyg(data()),
+        lambda: from_networkx(network(), features=["age"]),
+    ],
+    ids=["arrays", "pyg", "networkx"],
+)
+def test_features_need_a_public_range(bring):
+    with pytest.raises(InputError, match="no public range"):
+        bring()
+
+
+def test_a_recipe_can_be_chosen():
+    graph, _ = from_arrays(EDGES, None, LABELS, split=FewLabelSplit(2, 3))
+    assert (graph.train.sum(), graph.validation.sum(), graph.test.sum()) == (6, 3, 3)
+
+
+def test_pyg():
+    graph, users = from_pyg(data(), range=(0, 1))
+    assert pairs(graph) == [[0, 1], [0, 2], [1, 2], [3, 4]]
+    with evaluation():
+        assert np.allclose(users.features, FEATURES, atol=1e-7)
+        assert (users.labels == LABELS).all()
+
+
+def test_pyg_s_masks_are_the_split_unless_another_is_asked_for():
+    train, rest = [1, 1, 0] * 4, [0, 0, 1] * 4
+    validation = [flag if place < 6 else 0 for place, flag in enumerate(rest)]
+    test = [flag if place >= 6 else 0 for place, flag in enumerate(rest)]
+    given = {"train_mask": masks(train), "val_mask": masks(validation), "test_mask": masks(test)}
+    assert from_pyg(data(**given), range=(0, 1))[0].train.astype(int).tolist() == train
+    assert from_pyg(data(**given), range=(0, 1), split="random")[0].train.sum() == 6
+
+
+def test_each_column_of_pyg_s_masks_is_a_split():
+    first, second = [1, 1, 0] * 4, [0, 1, 1] * 4
+    empty = [0] * COUNT
+    validation, test = empty.copy(), empty.copy()
+    validation[2], test[5] = 1, 1
+    others, last = empty.copy(), empty.copy()
+    others[0], last[3] = 1, 1
+    given = {
+        "train_mask": masks(first, second),
+        "val_mask": masks(validation, others),
+        "test_mask": masks(test, last),
+    }
+    assert from_pyg(data(**given), range=(0, 1), seed=1)[0].train.astype(int).tolist() == second
+
+
+def test_one_of_several_pyg_labels():
+    several = data()
+    several.y = torch.stack([several.y, 2 - several.y], dim=1).float()
+    _, users = from_pyg(several, range=(0, 1), label=1)
+    with evaluation():
+        assert (users.labels == 2 - LABELS).all()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+@pytest.mark.parametrize("layout", ["to_sparse_csr", "to_sparse_coo"])
+def test_sparse_tensors_stay_sparse(layout):
+    sparse = data()
+    sparse.x = getattr((sparse.x > 0.5).float(), layout)()
+    with evaluation():
+        assert (from_pyg(sparse, range=(0, 1))[1].features.toarray() == (FEATURES > 0.5)).all()
+
+
+def test_a_dense_tensor_of_few_entries_becomes_sparse():
+    few = data()
+    few.x = torch.zeros(COUNT, 4)
+    few.x[3, 2] = 1
+    with evaluation():
+        assert from_pyg(few, range=(0, 1))[1].features.nnz == 1
+
+
+def test_data_without_edges_is_refused():
+    with pytest.raises(InputError, match="no edge_index"):
+        from_pyg(Data(x=torch.zeros(3, 1)), range=(0, 1))
+
+
+def test_to_pyg_tells_only_what_the_server_knows():
+    graph, users = from_pyg(data(), range=(0, 1))
+    public = to_pyg(graph)
+    assert public.x is None
+    assert public.num_nodes == COUNT
+    assert (public.y[public.test_mask] == -1).all()
+    with pytest.raises(PrivacyError):
+        to_pyg(graph, users)
+
+
+def test_pyg_and_back():
+    graph, users = from_pyg(data(), range=(0, 1))
+    with evaluation():
+        back = to_pyg(graph, users)
+    again, same = from_pyg(back, range=(0, 1))
+    assert (again.pairs() == graph.pairs()).all()
+    assert (again.train == graph.train).all()
+    assert (back.y.numpy() == LABELS).all()
+    assert np.allclose(back.x.numpy(), FEATURES, atol=1e-7)
+
+
+def network(kind=nx.Graph):
+    graph = kind([("ann", "bob"), ("bob", "cem"), ("bob", "ann"), ("cem", "cem"), ("dan", "eve")])
+    for place, node in enumerate(graph.nodes):
+        graph.nodes[node].update(age=place / 10, tall=place % 2, both=[place, 1], town="ab"[place % 2])
+    return graph
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_networkx_of_any_kind(kind):
+    graph, users = from_networkx(network(kind), features=["age", "tall"], label="town", range=(0, 1))
+    assert pairs(graph) == [[0, 1], [1, 2], [3, 4]]
+    assert graph.feature_names == ("age", "tall")
+    with evaluation():
+        assert users.features.tolist() == [[0.0, 0], [0.1, 1], [0.2, 0], [0.3, 1], [0.4, 0]]
+        assert users.labels.tolist() == [0, 1, 0, 1, 0]
+
+
+def test_a_networkx_attribute_may_hold_all_features():
+    _, users = from_networkx(network(), features="both", label="town", range=(0, 4))
+    with evaluation():
+        assert users.features.tolist() == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
+
+
+def test_a_networkx_node_without_the_label_has_none():
+    graph = network()
+    graph.add_node("fay")
+    _, users = from_networkx(graph, label="town")
+    with evaluation():
+        assert users.labels.tolist() == [0, 1, 0, 1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"features": "height"}, "node 'ann' has no attribute 'height'"),
+        ({"features": ["age", "town"]}, "node features must be numbers"),
+        ({"label": "height"}, "no node has the attribute 'height'"),
+        ({"label": "mixed"}, "cannot be sorted"),
+    ],
+)
+def test_networkx_attributes_that_do_not_fit_are_refused(options, words):
+    graph = network()
+    graph.nodes["ann"]["mixed"], graph.nodes["bob"]["mixed"] = 1, "a"
+    with pytest.raises(InputError, match=words):
+        from_networkx(graph, range=(0, 1), **options)

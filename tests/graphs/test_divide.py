@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+from scipy.sparse import coo_array, csr_array
+
+from graphveil import InputError, Plan
+from graphveil.errors import PrivacyError
+from graphveil.graphs import GivenSplit, RandomSplit, evaluation, resplit
+from graphveil.graphs.divide import divide
+from graphveil.graphs.npz import Raw
+
+COUNT = 40
+EDGES = np.stack([np.arange(COUNT - 1), np.arange(1, COUNT)], axis=1)
+FEATURES = np.random.default_rng(0).integers(0, 2, (COUNT, 3)).astype(np.float32)
+LABELS = np.arange(COUNT) % 2
+
+
+def sides(seed=0, recipe=None, **change):
+    arrays = {"edges": EDGES, "labels": LABELS, "features": FEATURES, "range": (0, 1), **change}
+    return divide("some", Raw(**arrays), recipe or RandomSplit(), seed)
+
+
+def test_the_server_knows_the_labels_of_training_and_validation_users_only():
+    graph, users = sides()
+    assert (graph.labels[graph.test] == -1).all()
+    known = graph.train | graph.validation
+    assert (graph.labels[known] == LABELS[known]).all()
+    with evaluation():
+        assert (users.labels == LABELS).all()
+
+
+def test_a_label_outside_of_the_split_is_not_known_either():
+    masks = np.zeros((3, COUNT), dtype=bool)
+    masks[0, :4], masks[1, 4:6], masks[2, 6:8] = True, True, True
+    graph, _ = sides(recipe=GivenSplit(*masks))
+    assert (graph.labels[8:] == -1).all()
+
+
+def test_no_array_of_the_server_s_side_holds_a_feature():
+    graph, _ = sides()
+    other, _ = sides(features=1 - FEATURES)
+    assert all(
+        np.array_equal(getattr(graph, name), getattr(other, name))
+        for name in ("indptr", "indices", "labels", "train", "validation", "test")
+    )
+    assert (graph.feature_count, graph.public_range) == (other.feature_count, other.public_range)
+
+
+def test_features_without_a_public_range_are_refused():
+    with pytest.raises(InputError, match="some has features but no public range.*would leak"):
+        sides(range=None)
+
+
+def test_without_features_no_range_is_needed():
+    graph, users = sides(features=None, range=None)
+    assert (graph.feature_count, graph.public_range, graph.binary) == (0, None, False)
+    with pytest.raises(InputError, match="hold no features"):
+        users.declare(1.0).report(Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1)))
+
+
+def test_features_with_no_columns_count_as_none():
+    assert sides(features=np.zeros((COUNT, 0)), range=None)[0].feature_count == 0
+
+
+def test_without_labels_nobody_trains():
+    graph, users = sides(labels=None)
+    assert (graph.class_count, graph.node_count) == (0, COUNT)
+    assert not (graph.train | graph.validation | graph.test).any()
+    assert resplit(graph, users, 5) == (graph, users)
+
+
+def test_unknown_labels_are_in_no_split():
+    labels = LABELS.copy()
+    labels[:10] = -1
+    graph, _ = sides(labels=labels)
+    assert not (graph.train | graph.validation | graph.test)[:10].any()
+
+
+@pytest.mark.parametrize("labels", [LABELS[:, None], LABELS.astype(float), LABELS.astype(bool)])
+def test_labels_may_be_a_column_of_whole_numbers_of_any_type(labels):
+    with evaluation():
+        assert (sides(labels=labels)[1].labels == LABELS).all()
+
+
+def test_nan_is_an_unknown_label():
+    labels = LABELS.astype(float)
+    labels[3] = np.nan
+    with evaluation():
+        assert sides(labels=labels)[1].labels[3] == -1
+
+
+def test_sparse_features_become_csr_without_repeats():
+    repeated = coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(COUNT, 3))
+    _, users = sides(features=repeated, range=(0, 2))
+    with evaluation():
+        assert (users.features.nnz, users.features[0, 1]) == (1, 2.0)
+
+
+def test_the_users_hold_their_own_neighbours():
+    graph, users = sides()
+    with evaluation():
+        indptr, indices = users.neighbours
+    assert indices[indptr[1] : indptr[2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("features", [FEATURES, csr_array(FEATURES)])
+def test_binary_features_are_declared_and_checked(features):
+    assert sides(features=features, binary=True)[0].binary
+    assert not sides(features=features)[0].binary
+    with pytest.raises(InputError, match="called binary but hold more than 0 and 1"):
+        sides(features=features * 0.5, binary=True)
+
+
+def test_sparse_binary_features_need_a_range_from_zero():
+    with pytest.raises(InputError, match=r"need a range \(0, HIGH\)"):
+        sides(features=csr_array(FEATURES), binary=True, range=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"features": FEATURES[:5]}, "one row for each of 40 users"),
+        ({"features": FEATURES[:, 0]}, "one row for each of 40 users"),
+        ({"features": np.full((COUNT, 2), "a")}, "features must be numbers"),
+        ({"features": np.full((COUNT, 2), np.nan)}, "features must be finite"),
+        ({"features": np.full((COUNT, 2), np.inf)}, "features must be finite"),
+        ({"labels": np.full(COUNT, 0.5)}, "labels must be 40 integers"),
+        ({"labels": np.full(COUNT, "a")}, "labels must be 40 integers"),
+        ({"labels": LABELS - 2}, "labels must be 0, 1, … or -1 where unknown, got -2"),
+        ({"labels": np.zeros((COUNT, 3), dtype=int)}, r"3 labels each: choose one with label=0\.\.2"),
+        ({"range": (1, 0)}, "range must be two finite numbers LOW < HIGH"),
+        ({"metric": "f1"}, "metric must be one of accuracy, roc_auc"),
+    ],
+)
+def test_bad_data_is_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        sides(**change)
+
+
+def test_resplit_gives_the_split_that_loading_with_the_seed_gives():
+    graph, users = sides(seed=0)
+    again, same_users = resplit(graph, users, 3)
+    direct, _ = sides(seed=3)
+    assert same_users is users
+    assert (again.train == direct.train).all()
+    assert (again.labels == direct.labels).all()
+    assert (again.train != graph.train).any()
+    assert (again.labels[again.test] == -1).all()
+
+
+def test_resplit_shares_the_edges():
+    graph, users = sides()
+    assert resplit(graph, users, 1)[0].indices is graph.indices
+
+
+def test_users_that_declared_a_budget_cannot_be_split_again():
+    graph, users = sides()
+    with pytest.raises(PrivacyError, match="declared a budget"):
+        resplit(graph, users.declare(1.0), 1)
+
+
+def test_a_graph_without_a_recipe_cannot_be_split_again():
+    from dataclasses import replace
+
+    graph, users = sides()
+    with pytest.raises(InputError, match="does not say how it was split"):
+        resplit(replace(graph, recipe=None), users, 1)
+
+
+def test_roc_auc_needs_test_users_of_both_classes():
+    masks = np.zeros((3, COUNT), dtype=bool)
+    masks[0, :4], masks[1, 4:6], masks[2, 6:7] = True, True, True
+    with pytest.raises(InputError, match="roc_auc needs test users of both classes"):
+        sides(recipe=GivenSplit(*masks), metric="roc_auc")

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from graphveil import InputError
+from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
+from graphveil.graphs.splits import check_seed, few_label_split, random_split, recipe_of
+
+LABELS = np.array([0, 1] * 20)
+
+
+def sizes(split):
+    return int(split.train.sum()), int(split.validation.sum()), int(split.test.sum())
+
+
+def same(first, second):
+    return all((getattr(first, part) == getattr(second, part)).all() for part in ("train", "validation", "test"))
+
+
+def mask(*users, count=4):
+    chosen = np.zeros(count, dtype=bool)
+    chosen[list(users)] = True
+    return chosen
+
+
+def test_the_documents_split_is_half_and_two_quarters():
+    assert sizes(random_split(LABELS, 0)) == (20, 10, 10)
+
+
+def test_shares_can_be_chosen():
+    assert sizes(random_split(LABELS, 0, train=0.1, validation=0.2)) == (4, 8, 28)
+
+
+@given(
+    labels=st.lists(st.integers(-1, 3), min_size=12, max_size=60),
+    seed=st.integers(0, 1000),
+    train=st.floats(0.1, 0.6),
+    validation=st.floats(0.1, 0.3),
+)
+def test_a_random_split_divides_the_users_with_a_label(labels, seed, train, validation):
+    labels = np.array(labels)
+    try:
+        split = random_split(labels, seed, train, validation)
+    except InputError:
+        assume(False)
+    assert ((split.train.astype(int) + split.validation + split.test) == (labels != -1)).all()
+    assert sizes(split)[0] == round(train * (labels != -1).sum())
+    assert same(split, random_split(labels, seed, train, validation))
+
+
+@given(
+    counts=st.lists(st.integers(5, 12), min_size=2, max_size=4),
+    per_class=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+)
+def test_a_few_label_split_has_the_same_number_of_each_class(counts, per_class, seed):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    labels = np.concatenate([labels, [-1, -1]])
+    split = few_label_split(labels, seed, per_class, validation=1)
+    assert np.bincount(labels[split.train]).tolist() == [per_class] * len(counts)
+    assert sizes(split) == (per_class * len(counts), 1, sum(counts) - per_class * len(counts) - 1)
+    assert not (split.train | split.validation | split.test)[labels == -1].any()
+
+
+@pytest.mark.parametrize("recipe", [RandomSplit(), FewLabelSplit(per_class=3, validation=5)])
+def test_another_seed_gives_another_split(recipe):
+    assert same(recipe.draw(LABELS, 3), recipe.draw(LABELS, 3))
+    assert not same(recipe.draw(LABELS, 3), recipe.draw(LABELS, 4))
+
+
+def test_given_masks_are_taken_as_they_are():
+    split = GivenSplit(mask(0, 1), mask(2), mask(3)).draw(np.array([0, 1, 0, 1]), 7)
+    assert (split.train.tolist(), split.test.tolist()) == (mask(0, 1).tolist(), mask(3).tolist())
+
+
+def test_several_given_splits_take_turns_by_seed():
+    recipe = GivenSplit([mask(0, 1), mask(1, 2)], [mask(2), mask(3)], [mask(3), mask(0)])
+    labels = np.array([0, 1, 0, 1])
+    assert recipe.draw(labels, 1).train.tolist() == mask(1, 2).tolist()
+    assert same(recipe.draw(labels, 0), recipe.draw(labels, 2))
+
+
+def test_given_masks_can_be_restricted_to_some_users():
+    recipe = GivenSplit(mask(0, 1), mask(2), mask(3)).of(mask(1, 2, 3))
+    assert recipe.train.tolist() == [[True, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda: random_split(LABELS, 0, train=0.8, validation=0.2), "leave some for testing"),
+        (lambda: random_split(LABELS, 0, train=0), "must be positive"),
+        (lambda: random_split(np.array([0, 1, 0]), 0, 0.6, 0.1), "the validation split is empty"),
+        (lambda: random_split(np.zeros(8, dtype=int), 0), "all training users have the same label"),
+        (lambda: random_split(np.full(8, -1), 0), "no user has a label"),
+        (lambda: random_split(LABELS, -1), "seed must be an integer of at least 0, got -1"),
+        (lambda: few_label_split(LABELS, 0, 21, 1), "class 0 has fewer than 21 users"),
+        (lambda: few_label_split(LABELS, 0, 1, 38), "38 users are left for validation and testing"),
+        (lambda: few_label_split(LABELS, 0, 0, 1), "per_class and validation must be at least 1"),
+        (lambda: Split(mask(0), mask(0), mask(1)), "the masks overlap"),
+        (lambda: Split(mask(0), mask(1), mask(2, count=5)), "must have the same length"),
+        (lambda: GivenSplit(mask(0), mask(1), mask(2, count=5)), "must have the same shape"),
+        (lambda: GivenSplit(mask(0), mask(1), mask(2)).draw(LABELS, 0), "one entry a user"),
+        (
+            lambda: GivenSplit(mask(0, 1), mask(2), mask(3)).draw(np.array([0, 1, 0, -1]), 0),
+            "the test split holds 1 users without a label",
+        ),
+        (lambda: recipe_of("half"), "split must be 'random', 'few', 'given' or a recipe"),
+        (lambda: recipe_of("given"), "came without masks"),
+        (lambda: check_seed(1.5), "seed must be an integer"),
+        (lambda: check_seed(True), "seed must be an integer"),
+    ],
+)
+def test_a_split_that_cannot_be_is_refused(draw, words):
+    with pytest.raises(InputError, match=words):
+        draw()
+
+
+def test_recipes_by_name():
+    given_masks = GivenSplit(mask(0), mask(1), mask(2))
+    assert recipe_of("random") == RandomSplit(0.5, 0.25)
+    assert recipe_of("few") == FewLabelSplit(20, 500)
+    assert recipe_of("given", given_masks) is given_masks
+    assert recipe_of(RandomSplit(0.1, 0.1)) == RandomSplit(0.1, 0.1)
+
+
+def test_a_split_can_stand_for_its_recipe():
+    recipe = recipe_of(Split(mask(0, 1), mask(2), mask(3)))
+    assert recipe.draw(np.array([0, 1, 1, 0]), 5).train.tolist() == mask(0, 1).tolist()

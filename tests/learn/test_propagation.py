@@ -1,0 +1,39 @@
+import numpy as np
+import torch
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from graphveil.graphs.splits import Split
+from graphveil.learn.propagation import gcn_matrix, mean_matrix
+from tests.learn.graphs import as_graph, small_graph
+
+
+def path_graph():
+    """0 - 1 - 2, and 3 alone."""
+    masks = np.eye(4, dtype=bool)
+    labels = np.array([0, 1, 0, 1])
+    return as_graph([[0, 1], [1, 2]], labels, 1, Split(masks[0], masks[1], masks[2]))
+
+
+def test_gcn_matrix_by_hand():
+    half, other, third = 1 / 2, 1 / np.sqrt(6), 1 / 3
+    expected = [[half, other, 0, 0], [other, third, other, 0], [0, other, half, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(gcn_matrix(path_graph()).to_dense().numpy(), expected, rtol=1e-6)
+
+
+def test_gcn_matrix_without_loops_by_hand():
+    root = 1 / np.sqrt(2)
+    expected = [[0, root, 0, 0], [root, 0, root, 0], [0, root, 0, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(gcn_matrix(path_graph(), loops=False).to_dense().numpy(), expected, rtol=1e-6)
+
+
+def test_mean_matrix_by_hand():
+    expected = [[0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(mean_matrix(path_graph()).to_dense().numpy(), expected)
+
+
+def test_gcn_matrix_equals_pyg_s():
+    graph, _, _ = small_graph()
+    edges, weights = gcn_norm(torch.from_numpy(graph.edge_list()), num_nodes=graph.node_count)
+    dense = torch.zeros(graph.node_count, graph.node_count)
+    dense[edges[1], edges[0]] = weights
+    torch.testing.assert_close(gcn_matrix(graph).to_dense(), dense)

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import random as random_sparse
+
+from graphveil.learn.sparse import SparseMatrix
+
+
+@pytest.fixture
+def matrix():
+    return random_sparse(7, 5, density=0.4, format="csr", random_state=0, dtype=np.float32)
+
+
+def wrap(matrix, **options):
+    return SparseMatrix.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, **options)
+
+
+def test_a_product_equals_the_dense_one(matrix):
+    dense = torch.randn(5, 3)
+    torch.testing.assert_close(wrap(matrix) @ dense, torch.from_numpy(matrix.toarray()) @ dense)
+
+
+def test_its_gradient_equals_the_dense_one(matrix):
+    dense = torch.randn(5, 3, requires_grad=True)
+    weights = torch.randn(7, 3)
+    ((wrap(matrix) @ dense) * weights).sum().backward()
+    torch.testing.assert_close(dense.grad, torch.from_numpy(matrix.toarray()).t() @ weights)
+
+
+def test_a_symmetric_matrix_keeps_one_copy():
+    product = wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True)
+    assert product._forward is product._backward
+
+
+def test_shape_and_dense_form(matrix):
+    assert wrap(matrix).shape == (7, 5)
+    np.testing.assert_array_equal(wrap(matrix).to_dense().numpy(), matrix.toarray())
+
+
+def test_a_column_without_entries_gets_a_zero_gradient():
+    dense = torch.ones(3, 2, requires_grad=True)
+    matrix = SparseMatrix.from_csr(np.array([0, 1]), np.array([1]), np.array([2.0]), (1, 3))
+    (matrix @ dense).sum().backward()
+    assert dense.grad.tolist() == [[0, 0], [2, 2], [0, 0]]

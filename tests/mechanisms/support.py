@@ -1,0 +1,126 @@
+"""What the tests of mechanisms share: words that are given, small instances, whole reports in order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+
+from graphveil.channels.alias import code_type
+from graphveil.channels.words import Words
+from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
+from graphveil.mechanisms.reports import even_pointers
+
+ALL_VALUES = ["onebit", "laplace", "gaussian", "analytic-gaussian", "latent", "ome", "featurerr"]
+SAMPLED = [
+    "multibit",
+    "piecewise",
+    "square-wave",
+    "hds",
+    "duchi",
+    "hybrid",
+    "three-output",
+    "pm-sub",
+    "condensed",
+]
+BIASED = ["hds", "featurerr", "esw"]
+FEATURES = [*ALL_VALUES, *SAMPLED]
+EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw"]
+
+
+class GivenWords(Words):
+    """Words from a list, in order; asking for more than there are fails the test."""
+
+    def __init__(self, words):
+        self.words = [int(word) for word in words]
+
+    def take(self, count):
+        assert count <= len(self.words), f"{count} words asked for, {len(self.words)} left"
+        taken, self.words = self.words[:count], self.words[count:]
+        return np.array(taken, dtype=np.uint64)
+
+
+def even_words(count):
+    """Words spread evenly over all of them: i·2^64/count."""
+    return [i * 2**64 // count for i in range(count)]
+
+
+def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
+    """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items."""
+    if name == "krr":
+        return mechanism(name, epsilon=epsilon, **{"classes": 4, **settings})
+    if name == "esw":
+        return mechanism(name, epsilon=epsilon, **{"levels": 4, **settings})
+    if name == "item":
+        return mechanism(name, epsilon=epsilon, dims=dims, **{"length": min(2, dims), **settings})
+    return mechanism(name, epsilon=epsilon, dims=dims, **{"range": (0, 1), **settings})
+
+
+def private(name, users=4, dims=3):
+    """What some users may hold for a small mechanism."""
+    if name == "krr":
+        return np.arange(users) % 4
+    if name == "esw":
+        return 1 + np.arange(users) % 4
+    rows = np.zeros((users, dims))
+    rows[np.arange(users), np.arange(users) % dims] = 1
+    return rows
+
+
+def every_report(found: Mechanism) -> Reports:
+    """Every whole report of a mechanism, as if each had a user, in the order of `joint_counts`."""
+    length, kind = found.report_length, code_type(found.alphabet)
+    subsets = (
+        list(combinations(range(found.dimensions), length))
+        if found.names_dimensions
+        else [tuple(range(length))]
+    )
+    rows = [(subset, codes) for subset in subsets for codes in product(range(found.alphabet), repeat=length)]
+    codes = np.array([codes for _, codes in rows], dtype=kind).ravel()
+    dims = (
+        np.array([subset for subset, _ in rows], dtype=np.int32).ravel() if found.names_dimensions else None
+    )
+    return Reports(found, even_pointers(len(rows), length), dims, codes)
+
+
+def exact_mean(found: Mechanism, row) -> list[float]:
+    """The mean of the estimate of a row on the grid, summed over every whole report in fractions."""
+    counts, total = found.joint_counts(row)
+    estimates = every_report(found).estimate().dense()
+    return [
+        float(
+            sum(Fraction(value) * count for value, count in zip(column, counts.tolist(), strict=True)) / total
+        )
+        for column in estimates.T.tolist()
+    ]
+
+
+def largest_ratio(found: Mechanism, rows) -> Fraction:
+    """The largest ratio of the probabilities of any whole report under any two of these rows."""
+    tables = [found.joint_counts(row)[0].tolist() for row in rows]
+    return max(
+        Fraction(one, other)
+        for first in tables
+        for second in tables
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def loss_ratio(found: Mechanism) -> Fraction:
+    """e to the power of the exact loss."""
+    assert found.loss.terms is not None
+    whole = Fraction(1)
+    for ratio, count in found.loss.terms:
+        whole *= ratio**count
+    return whole
+
+
+def grid_rows(found: FeatureMechanism):
+    """Rows on the input grid: its two ends, mixed, and a point in between where there is one."""
+    inputs = found.channels[0].inputs
+    picks = [inputs[0], inputs[-1], inputs[len(inputs) // 2]]
+    units = [np.full(found.size, value) for value in picks]
+    mixed = np.full(found.size, inputs[0])
+    mixed[0] = inputs[-1]
+    return [found.public.centre + found.public.half_width * unit for unit in (*units, mixed)]

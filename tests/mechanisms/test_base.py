@@ -1,0 +1,155 @@
+"""What every mechanism promises: whole reports enumerated, losses that add up, controls, fingerprints."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from graphveil.channels.words import SeededWords
+from graphveil.mechanisms import Mechanism, Reports, mechanism
+from tests.mechanisms.support import (
+    ALL_VALUES,
+    BIASED,
+    EVERYTHING,
+    SAMPLED,
+    grid_rows,
+    largest_ratio,
+    loss_ratio,
+    private,
+    small,
+)
+
+PURE = [name for name in [*ALL_VALUES, *SAMPLED] if "gaussian" not in name]
+ENUMERATED = [name for name in EVERYTHING if name != "privunit"]
+
+
+def rows_of(found: Mechanism):
+    """Every input on a small grid that could be told apart best, extremes included."""
+    if found.subject != "features":
+        return list(range(4)) if found.subject == "label" else list(range(1, 5))
+    if found.name.endswith("item"):
+        return [np.array(row) for row in product((0, 1), repeat=found.dimensions) if sum(row) <= found.length]
+    return [*found.extremes(), *grid_rows(found)]
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_the_counts_of_whole_reports_sum_to_their_total(name):
+    found = small(name, dims=1)
+    for row in rows_of(found):
+        counts, total = found.joint_counts(row)
+        assert sum(counts.tolist()) == total
+
+
+@pytest.mark.parametrize("name", ["multibit", "three-output", "onebit"])
+@pytest.mark.parametrize(("dims", "sampled"), [(3, 2), (4, 1), (3, 3)])
+def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
+    found = small(name, dims=dims, sampled=sampled)
+    for row in rows_of(found):
+        counts, total = found.joint_counts(row)
+        assert sum(counts.tolist()) == total
+
+
+@pytest.mark.parametrize("name", [*PURE, "item", "krr", "esw"])
+def test_the_largest_ratio_of_one_answer_is_the_loss(name):
+    found = small(name, epsilon=1.5, dims=1)
+    assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_asking_for_one_of_two_neither_adds_nor_saves(name):
+    found = small(name, epsilon=1.5, dims=2, sampled=1)
+    assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
+
+
+@pytest.mark.parametrize("name", ["multibit", "duchi", "three-output", "onebit"])
+@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 3)])
+def test_the_losses_of_several_answers_add_up_exactly(name, dims, sampled):
+    found = small(name, epsilon=3.0, dims=dims, sampled=sampled)
+    assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
+
+
+def test_the_losses_of_shares_add_up_exactly():
+    found = small("featurerr", epsilon=3.0, dims=3, bins=4, shares=[1, 2, 0])
+    assert largest_ratio(found, found.extremes()) == loss_ratio(found)
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_whole_reports_of_the_control_are_the_same_for_everybody(name):
+    found = small(name, dims=1).blind()
+    tables = [found.joint_counts(row)[0].tolist() for row in rows_of(found)]
+    assert all(table == tables[0] for table in tables[1:])
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_claim_holds_and_is_nearly_used_up(name):
+    found = small(name, epsilon=0.7)
+    assert found.holds
+    assert found.epsilon <= 0.7
+    assert found.delta <= found.claim.delta
+    if found.claim.delta == 0:
+        assert found.epsilon > 0.7 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_control_gives_nothing_away(name):
+    control = small(name).blind()
+    assert (control.epsilon, control.delta, control.holds) == (0.0, 0.0, True)
+    assert control.claim.epsilon == 0
+    assert control.name == f"blind {name}"
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_control_sends_what_the_mechanism_sends(name):
+    found = small(name)
+    real, control = (one.randomize(private(name), SeededWords(3)) for one in (found, found.blind()))
+    assert (real.codes.dtype, real.codes.size) == (control.codes.dtype, control.codes.size)
+    assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_extremes_are_inputs_that_can_be_reported(name):
+    found = small(name)
+    for held in found.extremes():
+        assert isinstance(found.randomize(np.array([held]), SeededWords(0)), Reports)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_bias_is_declared(name):
+    assert small(name).unbiased == (name not in BIASED)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_only_privunit_is_not_finite(name):
+    found = small(name)
+    assert found.finite == (name != "privunit") == bool(found.answers)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_same_settings_give_the_same_fingerprint(name):
+    first, second = small(name), small(name)
+    assert first.fingerprint == second.fingerprint
+    assert len(bytes.fromhex(first.fingerprint)) == 16
+
+
+def test_whatever_decides_a_report_changes_the_fingerprint():
+    found = [
+        *(small(name) for name in EVERYTHING),
+        *(small(name).blind() for name in EVERYTHING),
+        *(small(name, epsilon=0.5) for name in EVERYTHING),
+        *(small(name, dims=4) for name in EVERYTHING if name not in ("krr", "esw")),
+        small("multibit", sampled=2),
+        small("multibit", range=(0, 2)),
+        small("piecewise", binary=True),
+        small("analytic-gaussian", delta=1e-4),
+        small("featurerr", shares=[1, 2, 3]),
+        small("featurerr", shares=[3, 2, 1]),
+        small("featurerr", debiased=True),
+        small("item", length=1),
+        small("krr", classes=5),
+        small("esw", levels=5),
+        mechanism("privunit", epsilon=1.0, dims=3, radius=1.0),
+        mechanism("privunit", epsilon=1.0, dims=3, radius=1.5),
+    ]
+    assert len({one.fingerprint for one in found}) == len(found)

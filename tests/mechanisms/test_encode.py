@@ -1,0 +1,133 @@
+"""Encoding: random rounding to the word, bins, and the choice of dimensions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms import encode
+from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
+from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
+
+EVEN = np.linspace(-1.0, 1.0, 5)
+UNEVEN = np.array([-1.0, -0.875, 0.5, 1.0])
+GRIDS = [np.array([-1.0, 1.0]), EVEN, UNEVEN, np.linspace(-1.0, 1.0, 65)]
+# A word whose top 53 bits say x, for x a multiple of 2^-53.
+LOWEST, HIGHEST = 0, 2**64 - 1
+
+
+def word(share):
+    return int(share * 2**53) << 11
+
+
+@pytest.mark.parametrize("grid", [EVEN, UNEVEN], ids=["even", "uneven"])
+def test_a_value_rounds_up_below_its_share_and_down_from_it_on(grid):
+    low, high = grid[1], grid[2]
+    value = low + 0.25 * (high - low)
+    words = GivenWords([LOWEST, word(0.25) - 1, word(0.25), HIGHEST])
+    assert round_at_random(np.full(4, value), grid, words).tolist() == [2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=len)
+@pytest.mark.parametrize("drawn", [LOWEST, HIGHEST])
+def test_a_grid_point_is_itself_whatever_is_drawn(grid, drawn):
+    symbols = round_at_random(grid, grid, GivenWords([drawn] * len(grid)))
+    assert symbols.tolist() == list(range(len(grid)))
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=len)
+@given(st.floats(-1, 1), st.integers(LOWEST, HIGHEST))
+def test_a_value_becomes_one_of_its_two_neighbours(grid, value, drawn):
+    symbol = int(round_at_random(np.array([value]), grid, GivenWords([drawn]))[0])
+    below, above = grid[max(symbol - 1, 0)], grid[min(symbol + 1, len(grid) - 1)]
+    assert below <= value <= above
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=len)
+@given(st.data(), st.integers(0, 64))
+def test_the_mean_is_kept_exactly(grid, data, part):
+    cell = data.draw(st.integers(0, len(grid) - 2))
+    value = grid[cell] + (grid[cell + 1] - grid[cell]) * part / 64
+    symbols = round_at_random(np.full(64, value), grid, GivenWords(even_words(64)))
+    assert grid[symbols].mean() == pytest.approx(value, abs=1e-15)
+
+
+@given(st.lists(st.floats(-1, 1), max_size=20))
+def test_rounding_takes_one_word_a_value(values):
+    words = GivenWords([5] * len(values))
+    round_at_random(np.array(values), EVEN, words)
+    assert words.words == []
+
+
+def test_rounding_keeps_the_shape():
+    assert round_at_random(np.zeros((2, 3)), EVEN, SeededWords(0)).shape == (2, 3)
+
+
+def test_binary_values_are_symbols():
+    assert binary_symbols(np.array([-1.0, 1.0, 1.0])).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, -0.999])
+def test_values_declared_binary_must_be(value):
+    with pytest.raises(InputError, match=r"two ends of the range .* drop binary=True"):
+        binary_symbols(np.array([1.0, value]))
+
+
+def test_bins_hold_their_upper_edges():
+    edges = np.array([-1.0, -0.5, -0.25, 0.0, 0.001, 0.5, 0.501, 1.0])
+    assert upper_bins(edges, 4).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@given(st.floats(-1, 1), st.integers(2, 50))
+def test_a_bin_lies_around_its_value(value, bins):
+    chosen = int(upper_bins(np.array([value]), bins)[0])
+    place = (value + 1) / 2 * bins
+    assert chosen - 1e-9 <= place <= chosen + 1 + 1e-9
+
+
+# Which dimensions
+
+
+@given(st.integers(0, 8), st.integers(1, 12), st.data())
+def test_chosen_dimensions_ascend_and_differ(users, dims, data):
+    count = data.draw(st.integers(1, dims))
+    chosen = choose_dimensions(users, dims, count, SeededWords(data.draw(st.integers(0, 99))))
+    assert (chosen.shape, chosen.dtype) == ((users, count), np.int32)
+    assert (np.diff(chosen, axis=1) > 0).all()
+    assert not chosen.size or 0 <= chosen.min() <= chosen.max() < dims
+
+
+def test_all_dimensions_are_all_of_them():
+    assert choose_dimensions(2, 3, 3, SeededWords(0)).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("board", [encode.BOARD, 64], ids=["one block", "many blocks"])
+@pytest.mark.parametrize(("dims", "count"), [(5, 1), (5, 2), (5, 3), (6, 4), (4, 3)])
+def test_all_subsets_are_equally_likely(monkeypatch, board, dims, count):
+    """Chi-square over all subsets, 20,000 users; false alarm 1e-6, seed fixed."""
+    monkeypatch.setattr(encode, "BOARD", board)
+    users = 20_000
+    chosen = choose_dimensions(users, dims, count, SeededWords(1, dims, count))
+    subsets = list(combinations(range(dims), count))
+    seen = {subset: 0 for subset in subsets}
+    for row in map(tuple, chosen.tolist()):
+        seen[row] += 1
+    expected = users / len(subsets)
+    statistic = sum((number - expected) ** 2 / expected for number in seen.values())
+    assert statistic < chi2.isf(1e-6, len(subsets) - 1)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_the_choice_does_not_depend_on_the_values(name):
+    found = small(name, dims=9, sampled=3)
+    ends = [found.randomize(np.full((50, 9), value), SeededWords(3)).dims for value in (0.0, 0.3, 1.0)]
+    assert np.array_equal(ends[0], ends[1])
+    assert np.array_equal(ends[0], ends[2])

@@ -1,0 +1,404 @@
+"""Feature mechanisms: unbiased over every whole report, m's rule, shares, ranges, and what a report looks like."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from graphveil.channels import featurerr, onebit, piecewise
+from graphveil.channels.exact import Claim
+from graphveil.channels.square_wave import half_width
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
+from graphveil.mechanisms.rows import Rows
+from tests.mechanisms.support import ALL_VALUES, BIASED, FEATURES, SAMPLED, exact_mean, grid_rows, small
+
+UNBIASED = [name for name in FEATURES if name not in BIASED]
+# Few enough answers that every whole report of two or three values can be listed.
+FEW_CODES = ["multibit", "duchi", "three-output"]
+
+
+# The mean of an estimate
+
+
+@pytest.mark.parametrize("name", UNBIASED)
+def test_the_mean_over_every_report_is_the_row_for_one_value(name):
+    found = small(name, dims=1, range=(-3, 5))
+    for row in grid_rows(found):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLED if name not in BIASED])
+def test_the_mean_over_every_report_is_the_row_where_one_of_two_is_asked(name):
+    found = small(name, dims=2, sampled=1, range=(-3, 5))
+    for row in grid_rows(found):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", FEW_CODES)
+@pytest.mark.parametrize(("dims", "sampled"), [(2, 2), (3, 2), (4, 2), (4, 3)])
+def test_the_mean_over_every_report_is_the_row_where_several_are_asked(name, dims, sampled):
+    found = small(name, epsilon=3.0, dims=dims, sampled=sampled, range=(-3, 5))
+    for row in grid_rows(found):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["onebit", "featurerr"])
+def test_the_mean_over_every_report_is_the_row_where_all_are_answered(name):
+    found = small(
+        name, dims=3, range=(-3, 5), **({"debiased": True, "bins": 4} if name == "featurerr" else {})
+    )
+    for row in grid_rows(found):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in UNBIASED if "gaussian" not in name])
+@settings(max_examples=15, deadline=None)
+@given(
+    epsilon=st.floats(0.1, 15),
+    dims=st.integers(1, 40),
+    low=st.floats(-100, 100),
+    width=st.floats(0.01, 100),
+    place=st.floats(0, 1),
+    data=st.data(),
+)
+def test_the_mean_is_the_value_for_every_budget_range_and_m(name, epsilon, dims, low, width, place, data):
+    sampled = data.draw(st.integers(1, dims)) if name in SAMPLED else None
+    found = small(name, epsilon=epsilon, dims=dims, range=(low, low + width), sampled=sampled)
+    assert isinstance(found, FeatureMechanism)
+    unit = 2 * place - 1
+    asked = found.sampled / found.size
+    mean = (
+        found.public.centre
+        + asked * found.scale * found.public.half_width * found.channels[0].moments(unit)[0]
+    )
+    assert mean == pytest.approx(low + place * width, abs=1e-6 * width)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", UNBIASED)
+def test_the_mean_of_drawn_estimates_is_the_row(name):
+    """20,000 users with the same row between grid points; four means, z-tests at 1e-6 in all, seed fixed."""
+    row, users = np.array([0.0, 0.37, 0.71, 1.0]), 20_000
+    found = small(name, epsilon=4.0, dims=4)
+    drawn = found.randomize(np.tile(row, (users, 1)), SeededWords(11)).estimate().dense()
+    z = (drawn.mean(axis=0) - row) / (drawn.std(axis=0) / math.sqrt(users))
+    assert np.abs(z).max() < norm.isf(1e-6 / 8)
+
+
+def test_hds_shrinks_towards_the_middle_by_the_documented_factor():
+    found = small("hds", epsilon=2.0, dims=2, sampled=1, range=(-3, 5))
+    width, power = half_width(2.0), math.exp(2.0)
+    shrink = 0.5 * width * (power - 1) / (width * power + 1)
+    assert not found.unbiased
+    for row in grid_rows(found):
+        assert exact_mean(found, row) == pytest.approx((1 + shrink * (row - 1)).tolist(), abs=1e-9)
+
+
+def test_featurerr_as_printed_is_biased_by_a_third_of_the_range():
+    found = small("featurerr", dims=1)
+    assert not found.unbiased
+    assert exact_mean(found, np.array([1.0]))[0] == pytest.approx(1 - 0.36, abs=0.01)
+
+
+# m
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "expected"),
+    [
+        ("multibit", 1.0, 1),
+        ("multibit", 2.18, 1),
+        ("multibit", 4.35, 1),
+        ("multibit", 4.36, 2),
+        ("multibit", 10.0, 4),
+        ("multibit", 15.26, 7),
+        ("piecewise", 1.0, 1),
+        ("piecewise", 4.99, 1),
+        ("piecewise", 5.0, 2),
+        ("piecewise", 7.5, 3),
+        ("piecewise", 10.0, 4),
+        ("square-wave", 12.5, 5),
+        ("square-wave", 15.0, 6),
+        ("hybrid", 10.0, 4),
+        ("onebit", 1.0, 1433),
+    ],
+)
+def test_how_many_values_are_asked(name, epsilon, expected):
+    assert mechanism(name, epsilon=epsilon, dims=1433, range=(0, 1)).report_length == expected
+
+
+def test_no_more_values_are_asked_than_there_are():
+    assert small("multibit", epsilon=15.0, dims=3).report_length == 3
+
+
+@pytest.mark.parametrize("name", [name for name in FEATURES if name != "featurerr"])
+@pytest.mark.parametrize("sampled", [1, 2, 5])
+def test_m_can_be_given(name, sampled):
+    found = small(name, epsilon=1.0, dims=5, sampled=sampled)
+    assert found.report_length == sampled
+    assert [answer.count for answer in found.answers] == [sampled]
+    assert found.answers[0].channel.claim.epsilon == pytest.approx(1.0 / sampled)
+    assert found.names_dimensions == (sampled < 5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(FEATURES), st.floats(0.05, 15), st.integers(1, 30), st.data())
+def test_a_whole_report_keeps_its_claim(name, epsilon, dims, data):
+    given_m = data.draw(st.integers(1, dims)) if name != "featurerr" else None
+    if "gaussian" in name:
+        each = epsilon / (given_m or dims)
+        assume(0.05 <= each <= (1 if name == "gaussian" else 10))
+    found = small(name, epsilon=epsilon, dims=dims, sampled=given_m)
+    assert found.holds
+    assert found.epsilon <= epsilon
+    if found.claim.delta == 0:
+        assert found.epsilon >= epsilon * (1 - 1e-9)
+
+
+def test_delta_is_shared_out_too():
+    found = small("analytic-gaussian", epsilon=2.0, dims=4, delta=1e-4)
+    assert found.claim == Claim(2.0, 1e-4)
+    assert found.holds
+    assert 0 < found.answers[0].channel.claim.delta <= 1e-4 / 4
+    assert found.delta <= 1e-4
+
+
+# Reports
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_dense_and_sparse_rows_give_the_same_reports(name):
+    rows = np.random.default_rng(0).choice([0.0, 0.25, 1.0], size=(30, 7), p=[0.7, 0.2, 0.1])
+    found = small(name, epsilon=2.0, dims=7)
+    assert found.randomize(rows, SeededWords(4)) == found.randomize(sp.csr_array(rows), SeededWords(4))
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_the_same_seed_gives_the_same_reports_and_another_does_not(name):
+    found, rows = small(name, dims=7), np.full((40, 7), 0.3)
+    first = found.randomize(rows, SeededWords(1))
+    assert found.randomize(rows, SeededWords(1)) == first
+    assert found.randomize(rows, SeededWords(2)) != first
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_the_operating_system_serves_a_client(name):
+    found, rows = small(name, dims=7), np.full((40, 7), 0.3)
+    assert found.randomize(rows) != found.randomize(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("onebit", np.uint8), ("laplace", np.uint16), ("featurerr", np.uint8)]
+)
+def test_all_values_come_without_dimensions_in_the_smallest_type(name, kind):
+    reports = small(name, dims=6).randomize(np.zeros((3, 6)), SeededWords(0))
+    assert reports.dims is None
+    assert (reports.codes.dtype, reports.codes.size) == (kind, 18)
+    assert reports.lengths.tolist() == [6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("multibit", np.uint8), ("piecewise", np.uint8), ("latent", np.uint16)]
+)
+def test_sampled_values_come_with_their_dimensions(name, kind):
+    reports = small(name, dims=6, sampled=2).randomize(np.zeros((3, 6)), SeededWords(0))
+    assert reports.dims.dtype == np.int32
+    assert (reports.dims.size, reports.codes.size, reports.codes.dtype) == (6, 6, kind)
+
+
+@pytest.mark.parametrize("channels", ["one for all", "one a dimension"])
+def test_answers_in_several_blocks_are_those_of_one_user_after_the_other(channels, monkeypatch):
+    monkeypatch.setattr(Rows, "blocks", lambda rows: [(user, user + 1) for user in range(rows.users)])
+    found = small("featurerr", dims=4, shares=[1, 1, 1, 1 if channels == "one for all" else 2])
+    rows = np.array([[0.0, 0.3, 0.6, 1.0], [1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]])
+    words = SeededWords(3)
+    one_by_one = [found.randomize(rows[user : user + 1], words) for user in range(3)]
+    assert found.randomize(rows, SeededWords(3)) == Reports.join(one_by_one)
+
+
+# Ranges and binary values
+
+
+def test_a_range_only_shifts_and_scales():
+    unit, wide = (small("piecewise", dims=4, sampled=2, range=pair) for pair in ((0, 1), (10, 30)))
+    rows = np.array([[0.0, 0.25, 0.5, 1.0]] * 6)
+    first = unit.randomize(rows, SeededWords(8))
+    second = wide.randomize(10 + 20 * rows, SeededWords(8))
+    assert np.array_equal(first.codes, second.codes)
+    assert np.allclose(10 + 20 * first.estimate().dense(), second.estimate().dense())
+
+
+@pytest.mark.filterwarnings("ignore::graphveil.errors.ClippedWarning")
+def test_a_value_outside_is_answered_like_the_end_of_the_range():
+    found = small("piecewise", dims=4)
+    inside, outside = np.array([[0.0, 1, 0, 1]] * 9), np.array([[-5.0, 7, 0, 1]] * 9)
+    assert found.randomize(inside, SeededWords(8)) == found.randomize(outside, SeededWords(8))
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (-0.1, 0.7), (35.746693457333606, 35.892290775237804)])
+def test_binary_values_need_two_symbols_and_no_rounding(pair):
+    found = small("piecewise", dims=2, range=pair, binary=True)
+    assert found.channels[0].input_count == 2
+    rows = np.array([[pair[0], pair[1]]] * 3)
+    assert found.randomize(rows, SeededWords(0)).users == 3
+
+
+def test_values_declared_binary_are_checked():
+    with pytest.raises(InputError, match="drop binary=True"):
+        small("multibit", dims=2, sampled=2, binary=True).randomize([[0.0, 0.5]])
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_the_largest_estimate_is_public_and_never_passed(name):
+    found = small(name, epsilon=2.0, dims=5, range=(-1, 3))
+    estimate = found.randomize(np.zeros((500, 5)), SeededWords(0)).estimate()
+    assert np.abs(estimate.values).max() <= found.largest
+    top = max(np.abs(channel.outputs).max() for channel in found.channels)
+    assert found.largest == pytest.approx(2 * found.scale * top)
+
+
+# Shares of a budget
+
+
+def test_shares_divide_the_budget():
+    found = small("featurerr", epsilon=6.0, dims=3, shares=[1, 2, 3])
+    assert [channel.claim.epsilon for channel in found.channels] == pytest.approx([1, 2, 3])
+    assert found.holds
+    assert found.epsilon == pytest.approx(6.0)
+
+
+def test_equal_shares_need_one_channel():
+    found = small("featurerr", epsilon=6.0, dims=3)
+    assert found.channels == (featurerr(2.0, 10, raw=True),)
+    assert found.answers[0].count == 3
+
+
+def test_dimensions_of_equal_share_are_counted_together():
+    found = small("featurerr", epsilon=6.0, dims=4, shares=[1, 2, 1, 2])
+    assert sorted((answer.channel.claim.epsilon, answer.count) for answer in found.answers) == [
+        (1.0, 2),
+        (2.0, 2),
+    ]
+
+
+def test_no_share_means_a_blind_answer():
+    found = small("featurerr", epsilon=2.0, dims=3, shares=[0, 1, 1], debiased=True)
+    assert [channel.epsilon for channel in found.channels] == pytest.approx([0, 1, 1])
+    assert found.channels[0].epsilon == 0.0
+    assert not found.unbiased
+
+
+@pytest.mark.statistical
+def test_every_dimension_is_answered_by_its_own_channel():
+    """2,000 users: e^-17 and 1/(1+e) of the answers are 0, and 12 standard deviations room; false alarm below 1e-6."""
+    found = small("featurerr", epsilon=18.0, dims=2, shares=[17, 1], bins=2)
+    codes = found.randomize(np.tile([0.0, 1.0], (2000, 1)), SeededWords(0)).codes.reshape(-1, 2).mean(axis=0)
+    assert codes[0] < 0.01
+    assert 0.6 < codes[1] < 0.85
+
+
+def test_every_dimension_is_decoded_by_its_own_channel():
+    found = small("featurerr", epsilon=3.0, dims=2, shares=[2, 1], bins=3, debiased=True)
+    for row in ([0.0, 1.0], [0.5, 0.5], [1.0, 0.0]):
+        assert exact_mean(found, np.array(row)) == pytest.approx(row, abs=1e-9)
+
+
+@pytest.mark.parametrize("shares", [[1, 2], [1, -1, 1], [0, 0, 0], [1, float("nan"), 1]])
+def test_wrong_shares_are_refused(shares):
+    with pytest.raises(InputError, match="shares must be 3 numbers"):
+        small("featurerr", dims=3, shares=shares)
+
+
+def test_budget_shares_weigh_importance_against_sensitivity():
+    assert budget_shares([3, 1], [0, 1], gamma=1.0).tolist() == [0.75, 0.25]
+    assert budget_shares([3, 1], [0, 1], gamma=0.0).tolist() == [1.0, 0.0]
+    assert budget_shares([3, 1], [0, 1]).tolist() == [0.8, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("importance", "sensitivity", "gamma", "expected"),
+    [
+        ([1, 2], [1], 0.5, "same length"),
+        ([1, float("inf")], [1, 1], 0.5, "finite numbers"),
+        ([1, 1], [1, 1], 1.5, "gamma"),
+        ([-1, 1], [0, 0], 1.0, "at least 0"),
+        ([0, 0], [0, 0], 0.5, "not all shares may be 0"),
+    ],
+)
+def test_wrong_importance_and_sensitivity_are_refused(importance, sensitivity, gamma, expected):
+    with pytest.raises(InputError, match=expected):
+        budget_shares(importance, sensitivity, gamma)
+
+
+# The class itself
+
+
+def test_m_outside_the_dimensions_is_refused():
+    with pytest.raises(InputError, match=r"sampled must lie in 1\.\.2"):
+        FeatureMechanism("x", Claim(1.0), PublicRange(0, 1), 2, 3, (onebit(1.0),), 1.0)
+
+
+def test_channels_a_dimension_need_all_dimensions():
+    channels = (onebit(1.0), piecewise(1.0))
+    with pytest.raises(InputError, match="one for all dimensions, or one for each"):
+        FeatureMechanism("x", Claim(2.0), PublicRange(0, 1), 3, 2, channels, 1.0)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_the_control_answers_alike_whatever_the_row_is(name):
+    found = small(name, epsilon=2.0, dims=4)
+    control = found.blind()
+    assert control.epsilon == 0.0
+    assert control.holds
+    assert (control.report_length, control.scale, control.largest) == (
+        found.report_length,
+        found.scale,
+        found.largest,
+    )
+    low, high = (control.randomize(np.full((50, 4), value), SeededWords(6)) for value in (0.0, 1.0))
+    assert low == high
+
+
+def test_values_between_grid_points_are_not_enumerated():
+    with pytest.raises(InputError, match="between two symbols"):
+        small("piecewise", dims=1).joint_counts(np.array([0.501]))
+
+
+def test_too_many_reports_are_not_enumerated():
+    with pytest.raises(InputError, match="too many different reports"):
+        small("onebit", dims=30).joint_counts(np.zeros(30))
+
+
+def test_outcomes_are_described_in_the_order_of_the_counts():
+    found = small("multibit", dims=3, sampled=2)
+    assert found.describe_outcome(0) == "dimension 0 = code 0, dimension 1 = code 0"
+    assert found.describe_outcome(6) == "dimension 0 = code 1, dimension 2 = code 0"
+
+
+def test_the_described_outcome_is_the_likely_one():
+    found = small("multibit", epsilon=8.0, dims=3, sampled=2)
+    counts, total = found.joint_counts(np.array([1.0, 0.0, 0.0]))
+    best = int(np.argmax(counts[4:8])) + 4
+    assert found.describe_outcome(best) == "dimension 0 = code 1, dimension 2 = code 0"
+    assert Fraction(int(counts[best]), total) == pytest.approx((1 / (1 + math.exp(-4))) ** 2 / 3)
+
+
+def test_repr_names_the_channel():
+    assert (
+        repr(small("multibit", dims=3))
+        == "FeatureMechanism(multibit, epsilon=1, 1 of 3 values, Channel(onebit, epsilon=1, 2 -> 2) each)"
+    )
+
+
+@pytest.mark.parametrize("name", ALL_VALUES)
+def test_the_baselines_answer_everything(name):
+    assert small(name, dims=5).report_length == 5

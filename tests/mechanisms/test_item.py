@@ -1,0 +1,160 @@
+"""One item of a set: its draw, its amplified response, its privacy over every pair of rows."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import ClaimError, InputError
+from graphveil.mechanisms import mechanism, registry
+from graphveil.mechanisms.item import amplified
+from graphveil.mechanisms.rows import Rows
+from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
+
+
+def item(epsilon=1.0, dims=4, length=2, **settings):
+    return mechanism("item", epsilon=epsilon, dims=dims, length=length, **settings)
+
+
+def sets(dims, length):
+    return [np.array(row) for row in product((0, 1), repeat=dims) if sum(row) <= length]
+
+
+@pytest.mark.parametrize(("dims", "length"), [(1, 1), (4, 1), (4, 2), (4, 4), (5, 3)])
+def test_the_mean_over_every_report_is_the_row(dims, length):
+    found = item(dims=dims, length=length)
+    for row in sets(dims, length):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize(("dims", "length"), [(2, 1), (4, 2), (4, 4), (5, 3)])
+def test_the_largest_ratio_over_all_pairs_of_rows_is_the_loss(epsilon, dims, length):
+    found = item(epsilon, dims, length)
+    assert largest_ratio(found, sets(dims, length)) == loss_ratio(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.01, 8), st.integers(1, 3000), st.data())
+def test_the_claim_is_kept_and_used_up(epsilon, dims, data):
+    found = item(epsilon, dims, data.draw(st.integers(1, min(dims, 200))))
+    assert found.holds
+    assert epsilon * (1 - 1e-9) < found.epsilon <= epsilon
+
+
+def test_the_response_is_larger_than_the_claim_by_what_the_draw_saves():
+    found = item(1.0, 100, 10)
+    inner = found.channel.worst.ratio
+    assert float(inner) == pytest.approx(1 + 10 * (math.e - 1), rel=1e-9)
+    assert loss_ratio(found) == 1 + (inner - 1) / 10
+
+
+@pytest.mark.parametrize(("epsilon", "length"), [(1.0, 1), (0.5, 18), (3.0, 7)])
+def test_amplification_is_undone_by_the_draw(epsilon, length):
+    assert math.log(1 + (math.exp(amplified(epsilon, length)) - 1) / length) == pytest.approx(epsilon)
+
+
+def test_a_place_holds_its_item_or_its_own_blank():
+    rows = Rows(np.array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]] * 2), 4)
+    # Words 0 and 1 give place 0 and place 1 of two.
+    drawn = item().draw_items(rows, GivenWords([0, 0, 0, 1, 1, 1]))
+    assert drawn.tolist() == [1, 2, 4, 3, 5, 5]
+
+
+def test_the_draw_takes_one_word_a_user_whatever_the_row_holds():
+    words = GivenWords([3, 3])
+    item().draw_items(Rows(np.array([[1, 1, 0, 0], [0, 0, 0, 0]]), 4), words)
+    assert words.words == []
+
+
+def test_dense_and_sparse_rows_give_the_same_reports():
+    rows = (np.random.default_rng(0).random((50, 30)) < 0.1).astype(np.int8)
+    found = item(2.0, 30, 12)
+    assert found.randomize(rows, SeededWords(1)) == found.randomize(sp.csr_array(rows), SeededWords(1))
+
+
+def test_a_report_is_one_code():
+    reports = item(1.0, 1433, 18).randomize(np.zeros((3, 1433)), SeededWords(0))
+    assert (reports.codes.size, reports.codes.dtype, reports.dims) == (3, np.uint16, None)
+
+
+@pytest.mark.statistical
+def test_a_blank_adds_nothing_to_the_estimate():
+    """Two users at ε = 19, each answered truthfully but for 2·10^-8; false alarm below 1e-6, seed fixed."""
+    found = item(19.0, 3, 1)
+    estimate = found.randomize(np.array([[0, 0, 0], [0, 1, 0]]), SeededWords(0)).estimate()
+    assert np.diff(estimate.indptr).tolist() == [0, 1]
+    assert estimate.indices.tolist() == [1]
+
+
+def test_a_row_with_too_many_items_is_refused_and_counted():
+    with pytest.raises(
+        InputError, match=r"at most 2 items, 1 rows hold more \(up to 3\): give a larger public length"
+    ):
+        item().randomize(np.array([[1, 1, 1, 0], [1, 1, 0, 0]]))
+
+
+@pytest.mark.parametrize("row", [[0.5, 0, 0, 0], [2, 0, 0, 0], [-1, 0, 0, 0]])
+def test_rows_must_be_binary(row):
+    with pytest.raises(InputError, match="only 0 and 1"):
+        item().randomize([row])
+
+
+def test_what_cannot_be_reported_is_not_enumerated():
+    with pytest.raises(InputError, match="at most 2 items"):
+        item().joint_counts(np.array([1, 1, 1, 0]))
+    with pytest.raises(InputError, match="only 0 and 1"):
+        item().joint_counts(np.array([0.5, 0, 0, 0]))
+
+
+@pytest.mark.parametrize("length", [0, 5, 1.5, True, "2"])
+def test_a_wrong_length_is_refused(length):
+    with pytest.raises(InputError, match="length must be an integer from 1 to 4"):
+        item(length=length)
+
+
+def test_a_budget_that_the_response_cannot_serve_is_refused():
+    with pytest.raises(
+        InputError, match=r"epsilon must be at most 17\.7 for item with a length of 10, got 18"
+    ):
+        item(18.0, 20, 10)
+    assert item(17.69, 20, 10).holds
+
+
+def test_a_response_that_spends_too_much_is_not_built(monkeypatch):
+    monkeypatch.setattr(registry, "amplified", lambda epsilon, length: amplified(epsilon, length) + 0.01)
+    with pytest.raises(ClaimError, match="item claims .* but a whole report has epsilon 1.0"):
+        item()
+
+
+def test_only_the_binary_range_fits():
+    assert item(range=(0, 1)).fingerprint == item().fingerprint
+    with pytest.raises(InputError, match=r"range must be \(0, 1\) for item"):
+        item(range=(0, 2))
+
+
+def test_the_control_answers_alike_and_keeps_its_scale():
+    found = item(2.0, 30, 12)
+    control = found.blind()
+    assert (control.entry, control.offset, control.largest) == (found.entry, found.offset, found.largest)
+    full, empty = np.zeros((40, 30)), np.zeros((40, 30))
+    full[:, :12] = 1
+    assert control.randomize(full, SeededWords(1)) == control.randomize(empty, SeededWords(1))
+
+
+def test_the_largest_entry_is_length_over_the_gap():
+    found = item(1.0, 50, 5)
+    gap = Fraction(found.channel.surplus, found.channel.total)
+    assert found.largest == pytest.approx(float(5 / gap))
+
+
+def test_repr_says_how_many_of_how_many():
+    assert repr(item(1.0, 50, 5)) == "ItemMechanism(item, epsilon=1, 1 of 5 from 50 items)"

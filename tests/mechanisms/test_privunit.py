@@ -1,0 +1,400 @@
+"""PrivUnitG: its closed form against independent computations, unbiased, its error, its control."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import kstest, norm
+
+from graphveil.channels.exact import TOTAL
+from graphveil.channels.words import SeededWords
+from graphveil.errors import ClaimError, ClippedWarning, InputError
+from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
+from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, Cap, best_cap, error_factor, privunit
+from graphveil.mechanisms.rows import PublicBall
+from tests.mechanisms.support import GivenWords
+
+EPSILONS = [1e-8, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0]
+
+
+def unit(epsilon=2.0, dims=5, radius=2.0):
+    return privunit(epsilon, dims, PublicBall(radius))
+
+
+# Privacy
+
+
+@pytest.mark.parametrize("dims", [1, 3, 1433])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_epsilon_is_that_of_the_densities_as_scipy_has_them(epsilon, dims):
+    """p/(1-q) inside the cap against (1-p)/q outside, in logarithms."""
+    found = unit(epsilon, dims)
+    inside = found.cap.count / TOTAL
+    threshold = found.cap.threshold
+    from_scipy = (
+        math.log(inside) - math.log1p(-inside) + float(norm.logcdf(threshold)) - float(norm.logsf(threshold))
+    )
+    assert found.epsilon == pytest.approx(from_scipy, rel=1e-12, abs=1e-14)
+
+
+@settings(deadline=None)
+@given(st.floats(1e-8, 100), st.integers(1, 10_000))
+def test_the_claim_is_kept_and_used_up(epsilon, dims):
+    found = unit(epsilon, dims)
+    assert found.holds
+    assert epsilon * (1 - (1e-9 if epsilon >= 0.01 else 1e-6)) <= found.epsilon <= epsilon
+
+
+def test_one_more_count_would_break_the_aim():
+    """p is as large as ε(1-2^-40) allows: no count is wasted."""
+    cap = best_cap(1.0, 10)
+    aim = Fraction(1) * (1 - Fraction(1, 2**40))
+    assert not unit(1.0, 10).loss.exceeds(aim)
+    assert PrivUnitMechanism(
+        "x", unit().claim, 10, PublicBall(1.0), Cap(cap.threshold, cap.count + 1)
+    ).loss.exceeds(aim)
+
+
+@pytest.mark.parametrize("gap", [1, 2**30])
+def test_a_cap_that_is_hit_too_often_does_not_hold(gap):
+    found = unit(1.0)
+    greedy = PrivUnitMechanism(
+        "x", found.claim, 5, found.ball, Cap(found.cap.threshold, found.cap.count + gap * 2**28)
+    )
+    assert not greedy.holds
+    assert greedy.epsilon > 1.0
+    assert greedy.delta == 1.0
+
+
+def test_the_ratio_is_bounded_from_above():
+    """The bound lies above p/(1-p)·q/(1-q) with the tail at its upper bound, by less than 10^-50 of it."""
+    cap = best_cap(3.0, 50)
+    odds = Fraction(cap.count, TOTAL - cap.count)
+    tail = Fraction(float(norm.sf(cap.threshold)))
+    assert float(cap.ratio / (odds * (1 - tail) / tail)) == pytest.approx(1, abs=1e-13)
+
+
+@pytest.mark.statistical
+def test_reports_fall_into_the_cap_as_often_as_claimed():
+    """A row on the sphere, 100,000 users: binomial z-tests at u and -u; false alarm 1e-6, seed fixed.
+
+    The row and its opposite differ in the cap's probability by the whole of e^ε, up to the share of the other cap.
+    """
+    found, users = unit(2.0, 3, 1.0), 100_000
+    row = np.array([0.6, 0.0, 0.8])
+    codes = found.randomize(np.tile(row, (users, 1)), SeededWords(5)).codes.reshape(users, 3)
+    along = (codes.astype(float) - MIDDLE) * CODE_STEP @ row
+    inside = found.cap.count / TOTAL
+    threshold, tail = found.cap.threshold, norm.sf(found.cap.threshold)
+    for seen, expected in (
+        ((along >= threshold).mean(), inside),
+        ((along <= -threshold).mean(), (1 - inside) * tail / (1 - tail)),
+    ):
+        assert abs(seen - expected) < norm.isf(1e-6 / 4) * math.sqrt(expected * (1 - expected) / users) + 1e-3
+
+
+# The best cap
+
+
+@pytest.mark.parametrize("dims", [1, 2, 100, 5000])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
+def test_no_cap_has_a_smaller_error(epsilon, dims):
+    """Against a search over p and g at once, with the moments integrated from the two truncated normals."""
+
+    def error(point):
+        threshold, logit = point
+        inside = 1 / (1 + math.exp(-logit))
+        tail = norm.sf(threshold)
+        mean = norm.pdf(threshold) * (inside / tail - (1 - inside) / (1 - tail))
+        spent = logit + math.log((1 - tail) / tail)
+        penalty = 1e6 * max(0.0, spent - epsilon) ** 2 if mean > 0 else 1e12
+        square = inside * (1 + threshold * norm.pdf(threshold) / tail) + (1 - inside) * (
+            1 - threshold * norm.pdf(threshold) / (1 - tail)
+        )
+        return math.log((square + dims - 1) / max(mean, 1e-9) ** 2) + penalty
+
+    cap = best_cap(epsilon, dims)
+    ours = error((cap.threshold, math.log(cap.count / (TOTAL - cap.count))))
+    starts = [(cap.threshold + shift, epsilon / 3) for shift in (0.0, 0.5)]
+    theirs = min(
+        minimize(error, start, method="Nelder-Mead", options={"maxiter": 2000}).fun for start in starts
+    )
+    assert ours <= theirs + 1e-4
+
+
+@given(st.floats(1e-6, 100), st.integers(1, 10_000), st.floats(0, 15.9))
+def test_the_error_is_convex_in_the_threshold(epsilon, dims, threshold):
+    left, middle, right = (error_factor(threshold + step, epsilon, dims) for step in (0, 0.05, 0.1))
+    assert left + right >= 2 * middle * (1 - 1e-12)
+
+
+def test_the_error_factor_is_that_of_the_cap():
+    cap = best_cap(2.0, 40)
+    assert 40 / cap.gain**2 + cap.threshold / cap.gain == pytest.approx(
+        error_factor(cap.threshold, 2.0, 40), rel=1e-9
+    )
+
+
+# Estimates
+
+
+ROWS = {
+    "on the sphere": [2.0, 0.0, 0.0, 0.0, 0.0],
+    "inside": [0.5, -0.3, 0.0, 1.0, 0.2],
+    "the centre": [0.0] * 5,
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 20.0])
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_estimates_are_unbiased_and_have_the_stated_error(row, epsilon):
+    """50,000 users with the same row: z-tests of five means and of the squared error; false alarm 1e-6, seed fixed."""
+    found, users = unit(epsilon), 50_000
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededWords(7)).estimate().dense()
+    limit = norm.isf(1e-6 / 12)
+    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
+    assert np.abs(z).max() < limit
+    errors = ((estimates - row) ** 2).sum(axis=1)
+    expected = found.squared_error(float(np.linalg.norm(row)))
+    assert abs(errors.mean() - expected) < limit * errors.std() / math.sqrt(users)
+
+
+@pytest.mark.statistical
+def test_a_ball_around_a_range_is_unbiased_too():
+    """50,000 users, z-tests of three means; false alarm 1e-6, seed fixed."""
+    row, users = np.array([2.0, 3.5, 6.0]), 50_000
+    found = mechanism("privunit", epsilon=2.0, dims=3, range=(2, 6))
+    estimates = found.randomize(np.tile(row, (users, 1)), SeededWords(9)).estimate().dense()
+    z = (estimates.mean(axis=0) - row) / (estimates.std(axis=0) / math.sqrt(users))
+    assert np.abs(z).max() < norm.isf(1e-6 / 6)
+
+
+@pytest.mark.statistical
+def test_what_lies_across_the_row_is_plain_noise():
+    """Kolmogorov and Smirnov on a coordinate that the row does not touch; false alarm 1e-6, seed fixed."""
+    found = unit(5.0, 3, 1.0)
+    codes = found.randomize(np.tile([0.0, 1.0, 0.0], (20_000, 1)), SeededWords(4)).codes.reshape(-1, 3)
+    assert kstest((codes[:, 0].astype(float) - MIDDLE) * CODE_STEP, norm.cdf).pvalue > 1e-6
+
+
+@pytest.mark.statistical
+def test_a_large_budget_finds_nearly_every_row():
+    """3,000 users of whom 0.5% leave their cap: 2% would be eleven standard deviations; false alarm below 1e-6."""
+    found = unit(100.0, 3, 1.0)
+    rows = np.array([[1.0, 0, 0], [0, -1, 0], [0, 0, 1]] * 1000)
+    estimates = found.randomize(rows, SeededWords(1)).estimate().dense()
+    assert ((estimates * rows).sum(axis=1) > 0.5).mean() > 0.98
+
+
+@pytest.mark.parametrize("dims", [1, 1433])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_grid_takes_less_than_a_thousandth_of_the_error(epsilon, dims):
+    found = unit(epsilon, dims, 1.0)
+    step = 1.0 / found.cap.gain * CODE_STEP
+    assert dims * step**2 / 12 < 1e-3 * found.squared_error(1.0)
+
+
+def test_codes_are_rounded_to_the_grid_and_decoded_from_it():
+    """One user in one dimension: + by the first word, into the cap by the second, its median by the third."""
+    found = unit(2.0, 1, 1.0)
+    words = GivenWords([0, 0, 2**63, 1, 2])
+    code = int(found.randomize([[1.0]], words).codes[0])
+    median = float(norm.isf(norm.sf(found.cap.threshold) / 2))
+    assert code == MIDDLE + round(median / CODE_STEP)
+    assert words.words == []
+
+
+def test_the_sign_comes_from_the_first_word():
+    found = unit(2.0, 1, 1.0)
+    share = int(0.75 * 2**53) << 11  # a row half way out is rounded to +r with probability 3/4
+    for first, sign in ((share - 1, 1), (share, -1)):
+        code = int(found.randomize([[0.5]], GivenWords([first, 0, 2**63, 1, 2])).codes[0])
+        assert math.copysign(1, code - MIDDLE) == sign
+
+
+def test_the_cap_is_hit_below_its_count_and_missed_from_it_on():
+    found = unit(2.0, 1, 1.0)
+    edge = found.cap.count << 2
+    for second, hit in ((edge - 1, True), (edge, False)):
+        code = int(found.randomize([[1.0]], GivenWords([0, second, 2**63, 1, 2])).codes[0])
+        assert ((code - MIDDLE) * CODE_STEP >= found.cap.threshold) == hit
+
+
+def test_the_farthest_draw_is_still_on_the_grid():
+    found = unit(100.0, 1, 1.0)
+    code = int(found.randomize([[1.0]], GivenWords([0, 0, 0, 1, 2])).codes[0])
+    assert MIDDLE + 15 / CODE_STEP < code < MIDDLE + 20 / CODE_STEP
+
+
+@pytest.mark.parametrize(
+    ("along", "code"), [(100.0, 2 * MIDDLE - 1), (-100.0, 0), (31.9, MIDDLE + round(31.9 / CODE_STEP))]
+)
+def test_what_lies_beyond_the_grid_is_clamped_to_it(monkeypatch, along, code):
+    monkeypatch.setattr("graphveil.mechanisms.privunit.draw_sides", lambda *_: np.array([along]))
+    assert unit(2.0, 1, 1.0).randomize([[1.0]], GivenWords([0, 0, 1, 2])).codes.tolist() == [code]
+
+
+# Rows
+
+
+@pytest.mark.filterwarnings("ignore::graphveil.errors.ClippedWarning")
+def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
+    found = unit(2.0, 2, 5.0)
+    inside, outside = (found.randomize([row] * 20, SeededWords(2)) for row in ([3.0, 4.0], [30.0, 40.0]))
+    assert inside == outside
+
+
+def test_rows_outside_the_ball_are_counted():
+    with pytest.warns(ClippedWarning, match="1 of 2 rows lie outside the public ball of radius 5 around 0"):
+        unit(2.0, 2, 5.0).randomize([[3.0, 4.0], [4.0, 4.0]])
+
+
+def test_dense_and_sparse_rows_give_the_same_reports():
+    rows = (np.random.default_rng(0).random((40, 30)) < 0.2).astype(np.float32)
+    found = unit(2.0, 30, math.sqrt(30))
+    assert found.randomize(rows, SeededWords(1)) == found.randomize(sp.csr_array(rows), SeededWords(1))
+
+
+def test_a_seed_determines_everything_and_the_system_serves_a_client():
+    found, rows = unit(2.0, 4), np.zeros((3, 4))
+    assert found.randomize(rows, SeededWords(1)) == found.randomize(rows, SeededWords(1))
+    assert found.randomize(rows, SeededWords(1)) != found.randomize(rows, SeededWords(2))
+    assert found.randomize(rows) != found.randomize(rows)
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=3, max_size=3), max_size=5))
+def test_the_words_taken_depend_on_the_number_of_rows_alone(rows):
+    held = np.array(rows).reshape(-1, 3)
+    needed = 3 * len(rows) + 2 * ((3 * len(rows) + 1) // 2)
+    words = GivenWords([12345] * needed)
+    unit(2.0, 3, 2.0).randomize(held, words)
+    assert words.words == []
+
+
+def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
+    found = unit(2.0, 1 << 18, 1.0)
+    rows = np.zeros((3, 1 << 18))
+    rows[np.arange(3), np.arange(3)] = [1.0, -0.5, 0.0]
+    words = SeededWords(3)
+    one_by_one = [found.randomize(rows[user : user + 1], words) for user in range(3)]
+    assert found.randomize(rows, SeededWords(3)) == Reports.join(one_by_one)
+
+
+def test_a_report_is_two_bytes_a_value():
+    reports = unit(2.0, 7).randomize(np.zeros((3, 7)))
+    assert (reports.codes.dtype, reports.codes.size, reports.dims) == (np.uint16, 21, None)
+    assert len(reports.to_bytes()) == 52 + 3 * 7 * 2
+
+
+# The control
+
+
+def test_the_control_does_not_look_at_the_row():
+    control = unit(3.0, 4, 2.0).blind()
+    assert (control.epsilon, control.holds) == (0.0, True)
+    first, second = (
+        control.randomize([row] * 30, SeededWords(1)) for row in ([2.0, 0, 0, 0], [0.0, 0.1, -1, 0])
+    )
+    assert first == second
+
+
+@pytest.mark.statistical
+def test_the_control_is_flat_along_every_axis():
+    """Kolmogorov and Smirnov on 20,000 sums along the direction that it uses, and on one axis; false alarm 1e-6."""
+    control = unit(3.0, 4, 2.0).blind()
+    codes = control.randomize(np.ones((20_000, 4)), SeededWords(6)).codes.reshape(-1, 4)
+    noise = (codes.astype(float) - MIDDLE) * CODE_STEP
+    assert kstest(noise.sum(axis=1) / 2, norm.cdf).pvalue > 5e-7
+    assert kstest(noise[:, 0], norm.cdf).pvalue > 5e-7
+
+
+def test_the_control_keeps_its_scale():
+    found = unit(3.0, 4, 2.0)
+    assert found.blind().largest == found.largest
+    assert found.blind().dimensions == 4
+
+
+# The face that all mechanisms share
+
+
+def test_it_is_marked_as_not_finite():
+    found = unit()
+    assert not found.finite
+    assert found.answers == ()
+    assert not found.names_dimensions
+
+
+def test_it_is_not_enumerated():
+    with pytest.raises(InputError, match="closed form"):
+        unit().joint_counts(np.zeros(5))
+    with pytest.raises(InputError, match="too many"):
+        unit(dims=1).possible_reports()
+
+
+def test_extremes_are_opposite_ends_of_the_ball():
+    assert [row.tolist() for row in privunit(1.0, 2, PublicBall(3.0, 0.5)).extremes()] == [
+        [3.5, 0.5],
+        [-2.5, 0.5],
+    ]
+
+
+def test_the_largest_estimate_is_the_end_of_the_grid():
+    found = unit(2.0, 5, 2.0)
+    assert found.largest == pytest.approx(32 * 2.0 / found.cap.gain)
+
+
+@pytest.mark.statistical
+def test_spread_is_the_root_mean_square_of_an_entry():
+    """100,000 entries: 2% is nine standard deviations; false alarm below 1e-6, seed fixed."""
+    found = unit(2.0, 50, 2.0)
+    values = found.randomize(np.zeros((2000, 50)), SeededWords(1)).estimate().values
+    assert np.sqrt((values**2).mean()) == pytest.approx(found.spread, rel=0.02)
+
+
+def test_a_cap_that_spends_too_much_is_not_built(monkeypatch):
+    greedy = best_cap(1.1, 5)
+    monkeypatch.setattr("graphveil.mechanisms.privunit.best_cap", lambda epsilon, dims: greedy)
+    with pytest.raises(ClaimError, match="privunit claims .* but a whole report has epsilon 1.1"):
+        unit(1.0)
+
+
+def test_the_error_of_a_row_outside_is_not_known():
+    with pytest.raises(InputError, match=r"distance must lie in \[0, 2\]"):
+        unit(2.0, 5, 2.0).squared_error(2.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "radius", "centre"),
+    [
+        ({"radius": 3}, 3.0, 0.0),
+        ({"range": (0, 1)}, 1.0, 0.5),
+        ({"range": (-2, 2)}, 4.0, 0.0),
+        ({"range": (0, 1), "radius": 1.5}, 1.5, 0.0),
+    ],
+)
+def test_the_ball_comes_from_the_radius_or_else_from_the_range(settings, radius, centre):
+    found = mechanism("privunit", epsilon=1.0, dims=4, **settings)
+    assert (found.ball.radius, found.ball.centre) == (radius, centre)
+
+
+def test_without_radius_and_range_there_is_no_ball():
+    with pytest.raises(InputError, match="privunit needs radius or range"):
+        mechanism("privunit", epsilon=1.0, dims=4)
+
+
+@pytest.mark.parametrize("epsilon", [9e-9, 101.0])
+def test_budgets_out_of_reach_are_refused(epsilon):
+    with pytest.raises(InputError, match="epsilon must be between 1e-08 and 100 for privunit"):
+        mechanism("privunit", epsilon=epsilon, dims=4, radius=1.0)
+
+
+def test_repr_names_the_ball():
+    assert repr(unit()) == "PrivUnitMechanism(privunit, epsilon=2, 5 values in the ball of radius 2 around 0)"

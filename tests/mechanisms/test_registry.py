@@ -1,0 +1,202 @@
+"""The registry: names, settings, and errors that say what was wrong, what was expected and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphveil.channels import onebit
+from graphveil.errors import InputError, UnknownNameError
+from graphveil.mechanisms import (
+    FeatureMechanism,
+    entry,
+    feature_family,
+    mechanism,
+    names,
+    register,
+    unregister,
+)
+from graphveil.mechanisms.registry import sampled_count
+from tests.mechanisms.support import EVERYTHING, FEATURES, SAMPLED, small
+
+ROW = {"dims": 4, "range": (0, 1)}
+
+
+def test_every_mechanism_of_the_design_is_registered():
+    assert set(EVERYTHING) <= set(names())
+
+
+def test_names_can_be_listed_by_subject():
+    assert {*FEATURES, "item", "privunit"} <= set(names("features"))
+    assert "krr" in names("label") and "krr" not in names("features")
+    assert "esw" in names("level") and "esw" not in names("label")
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_an_entry_says_what_it_is_for(name):
+    found = entry(name)
+    assert found.name == name
+    assert found.summary
+    assert small(name).subject == found.subject
+    assert small(name).name == name
+
+
+def test_an_unknown_name_is_answered_with_those_that_exist():
+    with pytest.raises(
+        UnknownNameError, match=r"no mechanism is named 'multibyte': choose one of onebit, .*privunit"
+    ):
+        mechanism("multibyte", epsilon=1.0, **ROW)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("multibit", {"range": (0, 1)}, "multibit needs dims: the number of features of a row"),
+        (
+            "multibit",
+            {"dims": 4},
+            r"multibit needs range: the public range \(LOW, HIGH\).* never read off the data",
+        ),
+        ("multibit", {"dims": 4, "range": None}, "multibit needs range"),
+        ("item", {"dims": 4}, "item needs length: the public number of items"),
+        ("krr", {}, "krr needs classes: the number of different labels"),
+        ("esw", {}, "esw needs levels: the number of privacy levels"),
+    ],
+)
+def test_a_missing_setting_is_named_and_explained(name, given, expected):
+    with pytest.raises(InputError, match=expected):
+        mechanism(name, epsilon=1.0, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        (
+            "multibit",
+            {**ROW, "bins": 3},
+            "multibit has no setting 'bins': besides the common ones it takes none of its own",
+        ),
+        (
+            "piecewise",
+            {**ROW, "bins": 3},
+            "piecewise has no setting 'bins': besides the common ones it takes points",
+        ),
+        (
+            "featurerr",
+            {**ROW, "sampled": 3},
+            "featurerr has no setting 'sampled': it takes dims, range, shares, bins",
+        ),
+        (
+            "item",
+            {"dims": 4, "length": 2, "radius": 1.0},
+            "item has no setting 'radius': it takes dims, length, range",
+        ),
+        ("privunit", {**ROW, "length": 2}, "privunit has no setting 'length': it takes dims, range, radius"),
+        ("krr", {"classes": 3, "dims": 3}, "krr has no setting 'dims': it takes classes"),
+    ],
+)
+def test_an_unknown_setting_is_answered_with_those_that_exist(name, given, expected):
+    with pytest.raises(InputError, match=expected):
+        mechanism(name, epsilon=1.0, **given)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
+def test_a_wrong_budget_is_refused(name, epsilon):
+    with pytest.raises(InputError, match="epsilon must be a positive finite number, got"):
+        small(name, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1, 2, float("nan"), "1e-5", True])
+def test_a_wrong_delta_is_refused(delta):
+    with pytest.raises(InputError, match=r"delta must be a number in \[0, 1\), got"):
+        small("analytic-gaussian", delta=delta)
+
+
+@pytest.mark.parametrize("name", [*FEATURES, "item", "privunit"])
+@pytest.mark.parametrize("dims", [0, -1, 1.5, "3", True])
+def test_wrong_dims_are_refused(name, dims):
+    with pytest.raises(InputError, match="dims must be an integer of at least 1, got"):
+        mechanism(name, epsilon=1.0, dims=dims, **({"length": 1} if name == "item" else {"range": (0, 1)}))
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize("sampled", [0, 5, 1.5, True, "2"])
+def test_a_wrong_m_is_refused(name, sampled):
+    with pytest.raises(
+        InputError, match="sampled must be an integer from 1 to 4, the number of dimensions, got"
+    ):
+        mechanism(name, epsilon=1.0, sampled=sampled, **ROW)
+
+
+@pytest.mark.parametrize("name", [*FEATURES, "privunit"])
+def test_a_wrong_range_is_refused(name):
+    with pytest.raises(InputError, match="range must be"):
+        mechanism(name, epsilon=1.0, dims=4, range=(1, 0))
+
+
+def test_numpy_numbers_are_numbers():
+    found = mechanism(
+        "multibit", epsilon=np.float32(1), dims=np.int64(4), range=np.array([0, 1]), sampled=np.int8(2)
+    )
+    assert found.fingerprint == mechanism("multibit", epsilon=1.0, sampled=2, **ROW).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "expected"),
+    [(10, 2 / 5, 4), (0.1, 1.0, 1), (99, 1.0, 30), (15.26, 1 / 2.18, 7), (5, None, 30)],
+)
+def test_how_many_are_sampled(epsilon, rate, expected):
+    assert sampled_count(epsilon, 30, rate) == expected
+
+
+# Adding one's own
+
+
+@pytest.fixture
+def forget():
+    """Names to unregister after the test."""
+    added = []
+    yield added.append
+    for name in added:
+        unregister(name)
+
+
+def test_a_name_is_registered_once(forget):
+    forget("coin")
+    register("coin")(lambda epsilon: small("krr", epsilon))
+    with pytest.raises(InputError, match="named 'coin' is registered already: take another name"):
+        register("coin")(lambda epsilon: None)
+    with pytest.raises(InputError, match="named 'multibit' is registered already"):
+        feature_family("multibit", onebit, "again")
+
+
+def test_a_registered_builder_can_be_built_and_forgotten():
+    @register("coin", subject="label")
+    def build_coin(epsilon, sides=2):
+        """A coin.
+
+        More about it.
+        """
+        return mechanism("krr", epsilon=epsilon, classes=sides)
+
+    assert entry("coin").summary == "A coin."
+    assert names("label")[-1] == "coin"
+    assert mechanism("coin", epsilon=1.0, sides=3).alphabet == 3
+    unregister("coin")
+    with pytest.raises(UnknownNameError, match="no mechanism is named 'coin'"):
+        entry("coin")
+
+
+def test_what_is_not_registered_cannot_be_forgotten():
+    with pytest.raises(UnknownNameError, match="no mechanism is named 'coin'"):
+        unregister("coin")
+
+
+def test_a_family_becomes_a_mechanism_by_one_line(forget):
+    forget("halves")
+    feature_family("halves", onebit, "one bit of half the budget's values", rate=0.5, grid=False)
+    found = mechanism("halves", epsilon=6.0, dims=9, range=(-1, 1))
+    assert isinstance(found, FeatureMechanism)
+    assert (found.sampled, found.scale, found.unbiased) == (3, 3.0, True)
+    assert found.channels == (onebit(2.0),)

@@ -1,0 +1,378 @@
+"""Reports: the wire format byte for byte, round trips, and everything that can be wrong with a message."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms import Reports
+from tests.mechanisms.support import EVERYTHING, private, small
+
+MULTIBIT = small("multibit", dims=300, sampled=2)
+REPORTS = Reports(
+    MULTIBIT,
+    np.array([0, 2, 4, 6]),
+    np.array([0, 299, 7, 8, 256, 257], dtype=np.int32),
+    np.array([0, 1, 1, 1, 0, 0], dtype=np.uint8),
+)
+
+
+def sealed(body):
+    """A message with the right checksum, whatever it says."""
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+def header(mechanism=MULTIBIT, **changed):
+    """The first 48 bytes, field by field as the module's docstring lists them, with some changed."""
+    fields = {
+        "magic": b"GVRP",
+        "version": 1,
+        "flags": 3,
+        "code_bytes": 1,
+        "dim_bytes": 2,
+        "users": 3,
+        "codes": 6,
+        "dims": 300,
+        "length": 2,
+        "mark": bytes.fromhex(mechanism.fingerprint),
+    } | changed
+    return struct.pack("<4sBBBBQQII16s", *fields.values())
+
+
+BODY = struct.pack("<6H", 0, 299, 7, 8, 256, 257) + bytes([0, 1, 1, 1, 0, 0])
+
+
+# The wire format
+
+
+def test_the_wire_format_with_dimensions_is_as_documented():
+    assert REPORTS.to_bytes() == sealed(header() + BODY)
+
+
+def test_the_wire_format_of_all_values_is_as_documented():
+    laplace = small("laplace", dims=2)
+    reports = Reports(laplace, np.array([0, 2]), None, np.array([513, 1], dtype=np.uint16))
+    fields = {"flags": 2, "code_bytes": 2, "dim_bytes": 0, "users": 1, "codes": 2, "dims": 2, "length": 2}
+    assert reports.to_bytes() == sealed(header(laplace, **fields) + struct.pack("<HH", 513, 1))
+
+
+def test_the_offsets_are_as_documented():
+    message = REPORTS.to_bytes()
+    assert message[:4] == b"GVRP"
+    assert list(message[4:8]) == [1, 3, 1, 2]
+    assert [int.from_bytes(message[at : at + 8], "little") for at in (8, 16)] == [3, 6]
+    assert [int.from_bytes(message[at : at + 4], "little") for at in (24, 28)] == [300, 2]
+    assert message[32:48].hex() == MULTIBIT.fingerprint
+    assert int.from_bytes(message[-4:], "little") == zlib.crc32(message[:-4])
+
+
+def test_lengths_may_be_spelled_out():
+    lengths = struct.pack("<3I", 2, 2, 2)
+    message = sealed(header(flags=1, length=0) + lengths + BODY)
+    assert Reports.from_bytes(message, MULTIBIT) == REPORTS
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("users", [0, 1, 4])
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_bytes_and_json_come_back_as_they_were(name, users):
+    found = small(name)
+    reports = found.randomize(private(name, users), SeededWords(1))
+    assert reports.users == users
+    for back in (
+        Reports.from_bytes(reports.to_bytes(), found),
+        Reports.from_json(reports.to_json(), found),
+        Reports.from_json(reports.to_json().encode(), found),
+    ):
+        assert back == reports
+        assert back.codes.dtype == reports.codes.dtype
+        assert (back.dims is None) == (reports.dims is None)
+        assert np.array_equal(back.estimate().dense(), reports.estimate().dense())
+
+
+@given(st.integers(0, 5), st.integers(1, 400), st.data())
+def test_multibit_reports_of_any_shape_come_back(users, dims, data):
+    found = small("multibit", dims=dims, sampled=data.draw(st.integers(1, min(dims, 9))))
+    reports = found.randomize(np.zeros((users, dims)), SeededWords(data.draw(st.integers(0, 9))))
+    assert Reports.from_bytes(reports.to_bytes(), found) == reports
+    assert Reports.from_json(reports.to_json(), found) == reports
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+@settings(max_examples=20)
+@given(st.data())
+def test_the_size_of_a_message_does_not_depend_on_values(name, data):
+    found = small(name)
+    sizes = set()
+    for seed in range(3):
+        if name in ("krr", "esw"):
+            held = np.array(data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=2)))
+        else:
+            held = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=6, max_size=6))).reshape(
+                2, 3
+            )
+            held[:, 2] *= held[:, :2].sum(axis=1) < 2  # at most two ones, for item
+        reports = found.randomize(held, SeededWords(seed))
+        sizes.add((len(reports.to_bytes()), str(reports.codes.dtype), tuple(reports.lengths.tolist())))
+    assert len(sizes) == 1
+
+
+# Damage
+
+
+def reports_of(name):
+    return small(name).randomize(private(name, 2), SeededWords(5))
+
+
+@pytest.mark.parametrize("name", ["multibit", "laplace", "item", "krr"])
+def test_every_changed_byte_is_noticed(name):
+    reports = reports_of(name)
+    message = reports.to_bytes()
+    for place in range(len(message)):
+        for change in (1, 2, 0x80, 0xFF):
+            damaged = bytearray(message)
+            damaged[place] ^= change
+            with pytest.raises(MessageError):
+                Reports.from_bytes(bytes(damaged), reports.mechanism)
+
+
+@pytest.mark.parametrize("name", ["multibit", "laplace", "item", "krr"])
+def test_every_truncation_is_noticed(name):
+    reports = reports_of(name)
+    message = reports.to_bytes()
+    for size in range(len(message)):
+        with pytest.raises(MessageError, match="truncated"):
+            Reports.from_bytes(message[:size], reports.mechanism)
+
+
+def test_a_message_that_is_too_long_is_noticed():
+    with pytest.raises(MessageError, match=r"damaged: 71 bytes where its header says 70"):
+        Reports.from_bytes(REPORTS.to_bytes() + b"\0", MULTIBIT)
+
+
+def test_every_changed_character_of_json_is_noticed():
+    text = REPORTS.to_json()
+    for place in range(len(text)):
+        with pytest.raises(MessageError):
+            Reports.from_json(text[:place] + "x" + text[place + 1 :], MULTIBIT)
+
+
+def test_every_truncation_of_json_is_noticed():
+    text = REPORTS.to_json()
+    for size in range(len(text)):
+        with pytest.raises(MessageError, match="no JSON"):
+            Reports.from_json(text[:size], MULTIBIT)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"magic": b"GVRQ"}, "does not start with"),
+        ({"version": 2}, "version 2, this graphveil reads version 1"),
+        ({"flags": 7}, "flags 7"),
+        ({"code_bytes": 3}, "integers of 3 and 2 bytes"),
+        ({"dim_bytes": 0}, "integers of 1 and 0 bytes"),
+        ({"flags": 2}, "flags 2 and integers of 1 and 2 bytes"),
+        ({"dims": 299}, "do not fit together"),
+        ({"length": 3}, "do not fit together"),
+        ({"users": 2}, "do not fit together"),
+        ({"users": 6, "length": 1}, "must hold 2 codes"),
+        ({"mark": bytes(16)}, "another mechanism than multibit"),
+    ],
+)
+def test_a_header_that_lies_is_refused_although_its_checksum_fits(fields, expected):
+    with pytest.raises(MessageError, match=expected):
+        Reports.from_bytes(sealed(header(**fields) + BODY), MULTIBIT)
+
+
+@pytest.mark.parametrize("fields", [{"length": 0}, {"length": 2}])
+def test_a_header_that_promises_countless_users_is_refused(fields):
+    with pytest.raises(MessageError):
+        Reports.from_bytes(sealed(header(users=2**60, codes=0, **fields)), MULTIBIT)
+
+
+def test_users_without_codes_are_refused():
+    with pytest.raises(MessageError, match="must hold 2 codes"):
+        Reports.from_bytes(sealed(header(users=3, codes=0, length=0)), MULTIBIT)
+
+
+@pytest.mark.parametrize(
+    ("dims", "codes", "expected"),
+    [
+        ([0, 300, 7, 8, 9, 10], [0] * 6, r"dimensions must lie in 0\.\.299"),
+        ([0, 1, 8, 7, 9, 10], [0] * 6, "ascending and different"),
+        ([0, 1, 7, 7, 9, 10], [0] * 6, "ascending and different"),
+        ([0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 2, 0], "codes must be below 2, got 2"),
+    ],
+)
+def test_what_no_client_can_have_sent_is_refused(dims, codes, expected):
+    with pytest.raises(MessageError, match=expected):
+        Reports.from_bytes(sealed(header() + struct.pack("<6H", *dims) + bytes(codes)), MULTIBIT)
+
+
+def test_lengths_that_differ_are_refused():
+    lengths = struct.pack("<3I", 1, 3, 2)
+    with pytest.raises(MessageError, match="must hold 2 codes"):
+        Reports.from_bytes(sealed(header(flags=1, length=0) + lengths + BODY), MULTIBIT)
+
+
+def test_lengths_that_add_up_to_something_else_are_refused():
+    lengths = struct.pack("<3I", 2, 2, 3)
+    with pytest.raises(MessageError, match="6 codes where their lengths say 7"):
+        Reports.from_bytes(sealed(header(flags=1, length=0) + lengths + BODY), MULTIBIT)
+
+
+def test_codes_of_another_width_are_refused():
+    body = struct.pack("<6H", 0, 299, 7, 8, 256, 257) + struct.pack("<6H", 0, 1, 1, 1, 0, 0)
+    with pytest.raises(MessageError, match="codes have 2 bytes, multibit sends 1"):
+        Reports.from_bytes(sealed(header(code_bytes=2) + body), MULTIBIT)
+
+
+def test_dimensions_where_none_are_named_are_refused():
+    onebit = small("onebit", dims=2)
+    fields = {"flags": 3, "dim_bytes": 1, "users": 1, "codes": 2, "dims": 2, "length": 2}
+    with pytest.raises(MessageError, match="must not name dimensions"):
+        Reports.from_bytes(sealed(header(onebit, **fields) + bytes([0, 1, 0, 0])), onebit)
+
+
+def test_dimensions_that_are_missing_are_refused():
+    fields = {"flags": 2, "dim_bytes": 0}
+    with pytest.raises(MessageError, match="must name dimensions"):
+        Reports.from_bytes(sealed(header(**fields) + bytes(6)), MULTIBIT)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilon": 2.0},
+        {"sampled": 3},
+        {"range": (0, 2)},
+        {"dims": 299},
+        {"name": "duchi"},
+    ],
+)
+def test_another_mechanism_does_not_read_the_message(changed):
+    other = small(**({"name": "multibit", "dims": 300, "sampled": 2} | changed))
+    with pytest.raises(MessageError, match="another mechanism"):
+        Reports.from_bytes(REPORTS.to_bytes(), other)
+    with pytest.raises(MessageError, match="another mechanism"):
+        Reports.from_json(REPORTS.to_json(), other)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_control_is_another_mechanism(name):
+    reports = reports_of(name)
+    with pytest.raises(MessageError, match="another mechanism"):
+        Reports.from_bytes(reports.to_bytes(), reports.mechanism.blind())
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"format": "other"}, "format"),
+        ({"version": 2}, "version 2"),
+        ({"mechanism": "0" * 32}, "another mechanism"),
+        ({"codes": [0, 1, 1, 1, 0]}, "5 codes where their lengths say 6"),
+        ({"codes": [0, 1, 1, 1, 0, 1]}, "checksum"),
+        ({"codes": [0, 1, 1, 1, 0, 0.0]}, "lists of integers"),
+        ({"codes": [0, 1, 1, 1, 0, -1]}, "does not fit"),
+        ({"codes": [0, 1, 1, 1, 0, 256]}, "does not fit"),
+        ({"codes": [[0, 1, 1, 1, 0, 0]]}, "lists of integers"),
+        ({"codes": 3}, "damaged"),
+        ({"codes": None}, "damaged"),
+        ({"dims": []}, "0 dimensions do not fit 6 codes"),
+        ({"dims": None}, "must name dimensions"),
+        ({"dims": [0, 299, 7, 8, 256, 2**40]}, "does not fit"),
+        ({"lengths": [2, 2, 2.0]}, "lists of integers"),
+        ({"lengths": ["2", "2", "2"]}, "lists of integers"),
+        ({"lengths": [6]}, "must hold 2 codes"),
+        ({"crc32": "none"}, "damaged"),
+        ({"crc32": 1}, "checksum"),
+    ],
+)
+def test_json_that_lies_is_refused(changed, expected):
+    fields = json.loads(REPORTS.to_json()) | changed
+    with pytest.raises(MessageError, match=expected):
+        Reports.from_json(json.dumps(fields), MULTIBIT)
+
+
+@pytest.mark.parametrize("missing", ["lengths", "dims", "codes", "crc32"])
+def test_json_with_a_missing_field_names_it(missing):
+    fields = json.loads(REPORTS.to_json())
+    del fields[missing]
+    with pytest.raises(MessageError, match=missing):
+        Reports.from_json(json.dumps(fields), MULTIBIT)
+
+
+@pytest.mark.parametrize("text", ["", "3", "[]", "null", "{}", "[" * 100_000, b"\xff\xfe\xfa"])
+def test_other_text_is_no_report(text):
+    with pytest.raises(MessageError, match="damaged"):
+        Reports.from_json(text, MULTIBIT)
+
+
+# In memory
+
+
+def test_a_row_is_one_users_report():
+    row = REPORTS.row(1)
+    assert (row.users, row.dims.tolist(), row.codes.tolist()) == (1, [7, 8], [1, 1])
+
+
+def test_joined_rows_are_the_whole():
+    assert Reports.join([REPORTS.row(user) for user in range(3)]) == REPORTS
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_joined_reports_come_in_order(name):
+    found = small(name)
+    reports = found.randomize(private(name, 4), SeededWords(2))
+    assert Reports.join([reports.row(user) for user in range(4)]) == reports
+
+
+def test_reports_of_different_mechanisms_are_not_joined():
+    with pytest.raises(MessageError, match="different mechanisms"):
+        Reports.join(
+            [REPORTS, small("multibit", epsilon=2.0, dims=300, sampled=2).randomize(np.zeros((1, 300)))]
+        )
+
+
+def test_nothing_cannot_be_joined():
+    with pytest.raises(InputError, match="at least one report"):
+        Reports.join([])
+
+
+def test_equality_looks_at_everything():
+    def changed(**fields):
+        whole = {
+            "mechanism": MULTIBIT,
+            "indptr": REPORTS.indptr,
+            "dims": REPORTS.dims,
+            "codes": REPORTS.codes,
+        }
+        return Reports(**(whole | fields))
+
+    assert changed() == REPORTS
+    assert changed(mechanism=MULTIBIT.blind()) != REPORTS
+    assert changed(dims=None) != REPORTS
+    assert changed(dims=REPORTS.dims[::-1]) != REPORTS
+    assert changed(codes=1 - REPORTS.codes) != REPORTS
+    assert changed(indptr=np.array([0, 3, 4, 6])) != REPORTS
+    assert REPORTS != "reports"
+
+
+def test_memory_is_counted():
+    assert REPORTS.nbytes == 4 * 8 + 6 * 4 + 6
+
+
+def test_repr_says_who_reports_what():
+    assert repr(REPORTS) == "Reports(multibit, 3 users, 6 codes of uint8)"

@@ -1,0 +1,321 @@
+"""Rows: dense arrays and sparse matrices behind one face, public ranges and balls, what is refused and what is clipped."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from graphveil.errors import ClippedWarning, InputError
+from graphveil.mechanisms import mechanism
+from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows
+
+UNIT = PublicRange(0.0, 1.0)
+MATRIX = np.array([[0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 0.25, 0.0, 1.0]])
+SPARSE = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
+finite = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def messy():
+    """MATRIX as CSR with unsorted columns, a duplicate (0.25 + 0.25 = 0.5) and a stored zero."""
+    data = np.array([0.25, 1.0, 0.25, 0.0, 1.0, 0.25, 1.0])
+    indices = np.array([3, 1, 3, 2, 3, 1, 0])
+    return sp.csr_array((data, indices, np.array([0, 4, 4, 7])), shape=MATRIX.shape)
+
+
+# Reading
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("family", ["array", "matrix"])
+def test_every_sparse_format_reads_as_the_dense_rows(kind, family):
+    sparse = getattr(sp, f"coo_{family}")(MATRIX).asformat(kind)
+    assert np.array_equal(Rows(sparse, 4).dense(0, 3), MATRIX)
+
+
+def test_unsorted_and_duplicate_entries_are_summed():
+    assert np.array_equal(Rows(messy(), 4).dense(0, 3), MATRIX)
+
+
+def test_a_messy_matrix_is_left_as_it_was():
+    sparse = messy()
+    Rows(sparse, 4).dense(0, 3)
+    assert sparse.indices.tolist() == [3, 1, 3, 2, 3, 1, 0]
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array, sp.csc_matrix, lambda _: messy()])
+def test_take_gives_every_user_their_own_dimensions(build):
+    wanted = np.array([[1, 3], [0, 2], [0, 3]], dtype=np.int32)
+    assert Rows(build(MATRIX), 4).take(wanted).tolist() == [[1.0, 0.5], [0.0, 0.0], [1.0, 1.0]]
+
+
+@given(
+    arrays.arrays(
+        np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)), elements=st.sampled_from([0.0, 0.5, 1])
+    ),
+    st.data(),
+)
+def test_take_is_the_same_for_dense_and_sparse_rows(dense, data):
+    wanted = data.draw(
+        arrays.arrays(np.int32, (dense.shape[0], 2), elements=st.integers(0, dense.shape[1] - 1))
+    )
+    from_sparse = Rows(sp.csr_array(dense), dense.shape[1]).take(wanted)
+    assert np.array_equal(from_sparse, np.take_along_axis(dense, wanted.astype(np.int64), axis=1))
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array, sp.coo_array])
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint64, np.float32])
+def test_any_type_of_number_becomes_floats(build, kind):
+    block = Rows(build(np.eye(3).astype(kind)), 3).dense(1, 3)
+    assert block.dtype == np.float64
+    assert block.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_lists_are_rows_too():
+    assert Rows([[0, 1], [1, 1]], 2).dense(0, 2).tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_nonzero_lists_the_ones_in_order(build):
+    users, items = Rows(build(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]])), 3).nonzero()
+    assert (users.tolist(), items.tolist()) == ([0, 0, 2], [1, 2, 0])
+
+
+def test_nonzero_ignores_stored_zeros():
+    sparse = sp.csr_array((np.array([0.0, 1.0]), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
+    assert Rows(sparse, 3).nonzero()[1].tolist() == [1]
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("value", [0.5, 2.0, -1.0, np.nan])
+def test_nonzero_refuses_what_is_not_binary(build, value):
+    with pytest.raises(InputError, match="only 0 and 1"):
+        Rows(build(np.array([[0.0, value]])), 2).nonzero()
+
+
+def test_blocks_hold_every_user_once_and_stay_small():
+    blocks = Rows(np.zeros((10, 3)), 3).blocks(size=7)
+    assert blocks == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+
+def test_a_row_longer_than_a_block_is_a_block():
+    assert Rows(np.zeros((2, 9)), 9).blocks(size=4) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_no_users_are_fine(build):
+    rows = Rows(build(np.zeros((0, 3))), 3)
+    rows.check(UNIT)
+    assert rows.blocks() == []
+    assert rows.take(np.zeros((0, 2), dtype=np.int32)).shape == (0, 2)
+
+
+# Refusing
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 5), (1, 3, 4), (0,)])
+def test_a_wrong_shape_is_named(shape):
+    with pytest.raises(InputError, match=r"users x 4 values, got the shape \(" + str(shape[0])):
+        Rows(np.zeros(shape), 4)
+
+
+def test_a_wrong_sparse_shape_is_named():
+    with pytest.raises(InputError, match=r"users x 4 values, got the shape \(3, 3\)"):
+        Rows(sp.eye_array(3), 4)
+
+
+@pytest.mark.parametrize("build", [sp.coo_array, sp.csr_array])
+def test_one_sparse_row_without_users_is_refused(build):
+    with pytest.raises(InputError, match="users x 4 values"):
+        Rows(build(np.array([1.0, 0, 0, 0])), 4)
+
+
+@pytest.mark.parametrize(
+    "data", [[["a", "b"]], np.array([[None, 1]], dtype=object), np.zeros((1, 2), dtype=complex), [[None, 1]]]
+)
+def test_what_is_no_number_is_refused(data):
+    with pytest.raises(InputError, match="rows must hold numbers"):
+        Rows(data, 2)
+
+
+def test_a_complex_sparse_matrix_is_refused():
+    with pytest.raises(InputError, match="rows must hold numbers, got a sparse matrix of complex128"):
+        Rows(sp.csr_array(np.array([[1j, 0]])), 2)
+
+
+def test_ragged_lists_are_refused():
+    with pytest.raises(InputError, match="rectangle"):
+        Rows([[0, 1], [1]], 2)
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["multibit", "onebit", "privunit"])
+def test_nan_and_infinity_are_refused_and_counted(build, value, name):
+    rows = np.zeros((3, 4))
+    rows[1, 2] = rows[2, 0] = value
+    with pytest.raises(InputError, match="got 2 that are NaN or infinite"):
+        mechanism(name, epsilon=1.0, dims=4, range=(0, 1)).randomize(build(rows))
+
+
+# Clipping
+
+
+def clipped(rows, public, dims):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Rows(rows, dims).check(public)
+    assert all(issubclass(warning.category, ClippedWarning) for warning in caught)
+    return [str(warning.message).split(" rows")[0] for warning in caught]
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_within_the_range_do_not_warn(build):
+    assert clipped(build(MATRIX), UNIT, 4) == []
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_the_warning_counts_rows_and_not_values(build):
+    rows = np.array([[2.0, 3.0], [0.0, 1.0], [-0.1, 0.0]])
+    assert clipped(build(rows), UNIT, 2) == ["2 of 3"]
+
+
+def test_the_warning_counts_over_all_blocks():
+    rows = np.zeros((5, 1 << 17))
+    rows[[0, 3, 4], 7] = 9.0
+    assert clipped(rows, UNIT, 1 << 17) == ["3 of 5"]
+
+
+def test_zeros_that_are_not_stored_count_when_the_range_excludes_them():
+    rows = np.array([[1.5, 0.0], [1.5, 2.0], [0.0, 0.0]])
+    assert clipped(sp.csr_array(rows), PublicRange(1.0, 2.0), 2) == ["2 of 3"]
+
+
+def test_zeros_that_are_not_stored_count_once_beside_stored_values_outside():
+    rows = np.array([[9.0, 0.0], [1.0, 2.0]])
+    assert clipped(sp.csr_array(rows), PublicRange(1.0, 2.0), 2) == ["1 of 2"]
+
+
+@given(
+    arrays.arrays(
+        np.float64, st.tuples(st.integers(1, 5), st.integers(1, 4)), elements=st.integers(-3, 3).map(float)
+    ),
+    st.integers(-3, 2),
+    st.integers(1, 3),
+)
+def test_dense_and_sparse_rows_warn_alike(dense, low, width):
+    public = PublicRange(float(low), float(low + width))
+    dims = dense.shape[1]
+    assert clipped(dense, public, dims) == clipped(sp.csr_array(dense), public, dims)
+
+
+@pytest.mark.parametrize("name", ["multibit", "onebit", "privunit"])
+def test_the_warning_points_at_the_line_that_asked(name):
+    found = mechanism(name, epsilon=1.0, dims=2, range=(0, 1))
+    with pytest.warns(ClippedWarning, match="1 of 1 rows") as caught:
+        found.randomize([[5.0, 0.0]])
+    assert caught[0].filename == __file__
+
+
+# Public ranges
+
+
+@pytest.mark.parametrize("pair", [(1, 0), (0, 0), (0, float("nan")), (-float("inf"), 0)])
+def test_a_range_must_rise(pair):
+    with pytest.raises(InputError, match="LOW < HIGH"):
+        PublicRange.of(pair)
+
+
+@pytest.mark.parametrize("pair", [None, 3, "ab", (1, 2, 3), ("a", "b")])
+def test_a_range_must_be_two_numbers(pair):
+    with pytest.raises(InputError, match="two numbers LOW, HIGH"):
+        PublicRange.of(pair)
+
+
+@pytest.mark.parametrize("pair", [(1e16, 1e16 + 2), (0, 5e-324), (-1.7e308, 1.7e308), (1e308, 1.7e308)])
+def test_a_range_that_floats_cannot_hold_is_refused(pair):
+    with pytest.raises(InputError, match="cannot be computed with"):
+        PublicRange.of(pair)
+
+
+def test_a_range_is_its_own_pair():
+    assert PublicRange.of(UNIT) is UNIT
+
+
+@given(finite, st.floats(1e-3, 1e6))
+def test_the_ends_of_a_range_map_to_the_ends_exactly(low, width):
+    public = PublicRange(low, low + width)
+    assert public.to_unit(np.array([public.low, public.high])).tolist() == [-1.0, 1.0]
+
+
+@given(finite, st.floats(1e-3, 1e6), st.floats(-2, 2))
+def test_what_is_mapped_lies_in_the_unit_range_and_comes_back(low, width, place):
+    public = PublicRange(low, low + width)
+    value = public.centre + place * public.half_width
+    unit = float(public.to_unit(np.array([value]))[0])
+    assert -1 <= unit <= 1
+    wanted = min(max(value, public.low), public.high)
+    assert public.centre + unit * public.half_width == pytest.approx(
+        wanted, rel=1e-9, abs=1e-9 * (abs(low) + width)
+    )
+
+
+# Public balls
+
+
+def test_distance_and_direction_of_a_row():
+    distance, direction = PublicBall(10.0).polar(np.array([[3.0, 4.0], [0.0, -20.0]]))
+    assert distance.tolist() == [0.5, 2.0]
+    assert direction.tolist() == [pytest.approx([0.6, 0.8]), [0.0, -1.0]]
+
+
+def test_the_centre_is_subtracted():
+    distance, direction = PublicBall(1.0, centre=0.5).polar(np.array([[1.0, 0.5]]))
+    assert (distance.tolist(), direction.tolist()) == ([0.5], [[1.0, 0.0]])
+
+
+def test_the_centre_itself_has_a_direction():
+    distance, direction = PublicBall(1.0, centre=0.5).polar(np.full((1, 4), 0.5))
+    assert (distance.tolist(), direction.tolist()) == ([0.0], [[0.5, 0.5, 0.5, 0.5]])
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
+def test_no_magnitude_overflows_or_underflows(size):
+    direction = PublicBall(1.0).polar(np.array([[size, -size]]))[1]
+    assert direction[0] == pytest.approx([np.sqrt(0.5), -np.sqrt(0.5)])
+
+
+def test_the_ball_of_a_range_just_holds_its_corners():
+    ball = PublicBall.around(PublicRange(2.0, 6.0), 9)
+    assert (ball.radius, ball.centre) == (6.0, 4.0)
+    assert ball.polar(np.full((1, 9), 6.0))[0] == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_outside_the_ball_are_counted(build):
+    rows = build(np.array([[3.0, 4.0], [3.0, 4.1], [0.0, 0.0], [9.0, 0.0]]))
+    with pytest.warns(ClippedWarning, match="2 of 4 rows lie outside the public ball of radius 5 around 0"):
+        Rows(rows, 2).check_ball(PublicBall(5.0))
+
+
+def test_rounding_to_single_precision_is_not_outside():
+    rows = np.random.default_rng(0).normal(size=(200, 7))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
+    Rows(rows, 7).check_ball(PublicBall(1.0))
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), "1", True, 1e101])
+def test_a_radius_must_be_positive(radius):
+    with pytest.raises(InputError, match="radius must be a positive number"):
+        PublicBall(radius)
+
+
+def test_a_centre_must_be_a_number():
+    with pytest.raises(InputError, match="centre must be a number"):
+        PublicBall(1.0, centre=float("nan"))
