@@ -9,9 +9,20 @@ True
 (2, 'uint8')
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphveil import channels, errors, mechanisms, privacy
 from graphveil.channels import Channel, Claim, SeededWords, SystemWords
-from graphveil.errors import BudgetError, ClaimError, ClippedWarning, GraphveilError, InputError, MessageError
+from graphveil.errors import (
+    BudgetError,
+    ClaimError,
+    ClippedWarning,
+    GraphveilError,
+    InputError,
+    MessageError,
+    PrivacyError,
+)
 from graphveil.mechanisms import (
     Estimate,
     FeatureMechanism,
@@ -21,11 +32,34 @@ from graphveil.mechanisms import (
     mechanism,
     register,
 )
-from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy import Audit, Ledger, Plan, answer, audit, check_mechanism
+
+if TYPE_CHECKING:
+    from graphveil import experiments, graphs, learn, methods
+    from graphveil.experiments import Result, run
+    from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
 __version__ = "0.1.0"
 
+# What a client does not need is imported when it is first asked for.
+_LATER = {
+    "Graph": "graphs",
+    "Result": "experiments",
+    "Users": "graphs",
+    "experiments": "",
+    "from_arrays": "graphs",
+    "from_networkx": "graphs",
+    "from_pyg": "graphs",
+    "graphs": "",
+    "learn": "",
+    "load": "graphs",
+    "methods": "",
+    "run": "experiments",
+    "to_pyg": "graphs",
+}
+
 __all__ = [
+    "Audit",
     "BudgetError",
     "Channel",
     "Claim",
@@ -33,22 +67,51 @@ __all__ = [
     "ClippedWarning",
     "Estimate",
     "FeatureMechanism",
+    "Graph",
     "GraphveilError",
     "InputError",
     "Ledger",
     "Mechanism",
     "MessageError",
     "Plan",
+    "PrivacyError",
     "Reports",
+    "Result",
     "SeededWords",
     "SystemWords",
+    "Users",
     "__version__",
     "answer",
+    "audit",
     "channels",
+    "check_mechanism",
     "errors",
+    "experiments",
     "feature_family",
+    "from_arrays",
+    "from_networkx",
+    "from_pyg",
+    "graphs",
+    "learn",
+    "load",
     "mechanism",
     "mechanisms",
+    "methods",
     "privacy",
     "register",
+    "run",
+    "to_pyg",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'graphveil' has no attribute {name!r}")
+    room = _LATER[name]
+    if not room:
+        return import_module(f"graphveil.{name}")
+    return getattr(import_module(f"graphveil.{room}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,7 +21,10 @@ def pairs(graph):
 
 def data(**more):
     return Data(
-        x=torch.from_numpy(FEATURES).float(), edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS), **more
+        x=torch.from_numpy(FEATURES).float(),
+        edge_index=torch.from_numpy(EDGES.T),
+        y=torch.from_numpy(LABELS),
+        **more,
     )
 
 
@@ -149,7 +152,7 @@ def test_pyg_and_back():
     graph, users = from_pyg(data(), range=(0, 1))
     with evaluation():
         back = to_pyg(graph, users)
-    again, same = from_pyg(back, range=(0, 1))
+    again, _ = from_pyg(back, range=(0, 1))
     assert (again.pairs() == graph.pairs()).all()
     assert (again.train == graph.train).all()
     assert (back.y.numpy() == LABELS).all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
@@ -96,7 +98,7 @@ def test_sparse_features_become_csr_without_repeats():
 
 
 def test_the_users_hold_their_own_neighbours():
-    graph, users = sides()
+    _, users = sides()
     with evaluation():
         indptr, indices = users.neighbours
     assert indices[indptr[1] : indptr[2]].tolist() == [0, 2]
@@ -159,8 +161,6 @@ def test_users_that_declared_a_budget_cannot_be_split_again():
 
 
 def test_a_graph_without_a_recipe_cannot_be_split_again():
-    from dataclasses import replace
-
     graph, users = sides()
     with pytest.raises(InputError, match="does not say how it was split"):
         resplit(replace(graph, recipe=None), users, 1)

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +18,7 @@ def square(**more):
 
 
 def neighbours(indptr, indices):
-    return [indices[start:stop].tolist() for start, stop in zip(indptr[:-1], indptr[1:], strict=True)]
+    return [indices[start:stop].tolist() for start, stop in pairwise(indptr)]
 
 
 def test_edges_are_stored_in_both_directions_and_sorted():
@@ -103,8 +106,6 @@ def test_the_server_cannot_change_what_it_knows():
 
 
 def test_a_graph_with_labels_of_test_users_is_refused():
-    from dataclasses import replace
-
     graph = square()
     with pytest.raises(InputError, match="must not carry labels of test users"):
         replace(graph, labels=np.array([0, 1, 0, 1]))
@@ -119,8 +120,6 @@ def test_a_graph_with_labels_of_test_users_is_refused():
     ],
 )
 def test_what_does_not_fit_together_is_refused(change, words):
-    from dataclasses import replace
-
     with pytest.raises(InputError, match=words):
         replace(square(), **change)
 

@@ -15,7 +15,9 @@ def sizes(split):
 
 
 def same(first, second):
-    return all((getattr(first, part) == getattr(second, part)).all() for part in ("train", "validation", "test"))
+    return all(
+        (getattr(first, part) == getattr(second, part)).all() for part in ("train", "validation", "test")
+    )
 
 
 def mask(*users, count=4):

@@ -102,7 +102,8 @@ def test_blind_users_report_the_same_whatever_they_hold():
 def test_blind_users_answer_everything_else_as_usual():
     for plan in (ASK_LABELS, ASK_LEVELS):
         seeing, blind = (
-            people(levels=[1, 2, 3, 1]).declare(0.5, seed=3, blind=blind).report(plan) for blind in (False, True)
+            people(levels=[1, 2, 3, 1]).declare(0.5, seed=3, blind=blind).report(plan)
+            for blind in (False, True)
         )
         assert seeing == blind
         assert blind.mechanism.epsilon > 0.4
@@ -169,7 +170,9 @@ def test_users_in_a_collection_do_not_tell_how_well_it_goes():
     with pytest.raises(PrivacyError, match="answer reports only"):
         asked.evaluate(np.zeros(40, dtype=int), graph)
     with evaluation():
-        assert asked.evaluate(np.zeros(40, dtype=int), graph) == users.evaluate(np.zeros(40, dtype=int), graph)
+        assert asked.evaluate(np.zeros(40, dtype=int), graph) == users.evaluate(
+            np.zeros(40, dtype=int), graph
+        )
 
 
 def test_users_of_another_graph_are_refused():

@@ -13,11 +13,15 @@ from rich.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.download import get
 
-data_app = typer.Typer(
-    help="Graphs: which there are, what they hold, and how to get them.", no_args_is_help=True
-)
+data_app = typer.Typer(help="Graphs: which there are, what they hold, and how to get them.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@data_app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @data_app.command("list")

@@ -21,9 +21,13 @@ INTERRUPTED = 130
 
 def run(
     method: Annotated[str, typer.Argument(help="A name from `graphveil methods`.")],
-    data: Annotated[str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")],
+    data: Annotated[
+        str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")
+    ],
     epsilon: Annotated[float | None, typer.Option(help="The budget for features.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")
+    ] = None,
     mechanism: Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")] = "multibit",
     backbone: Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")] = "gcn",
     task: Annotated[str, typer.Option(help="What to predict: node.")] = "node",
@@ -32,14 +36,20 @@ def run(
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE, a setting of the method, or of the mechanism as mechanism.KEY=VALUE."),
+        typer.Option(
+            "--set", help="KEY=VALUE, a setting of the method, or of the mechanism as mechanism.KEY=VALUE."
+        ),
     ] = None,
     public_range: Annotated[
         str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
     ] = None,
-    max_memory: Annotated[float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")] = None,
+    max_memory: Annotated[
+        float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")
+    ] = None,
     no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
@@ -78,7 +88,7 @@ def run(
 
 def watched(spec: Spec, jobs: int, resume: bool) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk."""
-    from graphveil.experiments.run import parts_of, run_spec
+    from graphveil.experiments.runner import parts_of, run_spec
     from graphveil.experiments.store import UnitStore
     from graphveil.settings import settings
 
@@ -105,7 +115,9 @@ def show(result: Result, console: Console) -> None:
     table.add_column("mean", justify="right")
     table.add_column("95% interval", justify="right")
     epsilon = fields["epsilon"]
-    name = fields["method"] if epsilon is None else f"{fields['method']}, {fields['mechanism']}, ε = {epsilon:g}"
+    name = (
+        fields["method"] if epsilon is None else f"{fields['method']}, {fields['mechanism']}, ε = {epsilon:g}"
+    )
     table.add_row(name, *numbers(fields))
     if fields["control"]:
         table.add_row("control, ε = 0", *numbers(fields["control"]))
@@ -173,5 +185,7 @@ def parse_range(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1") from None
+        raise InputError(
+            f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
+        ) from None
     return low, high

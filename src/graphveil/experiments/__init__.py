@@ -1,7 +1,7 @@
 """Experiments: runs with their controls, what they say together, and how it is shown."""
 
 from graphveil.experiments.result import Result
-from graphveil.experiments.run import run, run_spec
+from graphveil.experiments.runner import run, run_spec
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
 from graphveil.experiments.store import UnitStore

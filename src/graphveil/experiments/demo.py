@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.result import Result
-from graphveil.experiments.run import run_spec
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.runner import run_spec
+from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.privacy import Audit, audit
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 EPOCHS = 150
 MECHANISM = "multibit"
+EXPLANATION = (
+    "Every user reports one or a few randomized bits of their interests. The control answers with the same mechanism, "
+    "blinded: its reports carry nothing, so whatever it reaches comes from graph and labels."
+)
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,19 @@ def run_demo(
 
     for place, epsilon in enumerate(EPSILONS):
         spec = Spec("base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings)
-        skip = ("structure",) if place else ()
-        result = run_spec(spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at ε = {e:g}"))
+        skip: tuple[Part, ...] = ("structure",) if place else ()
+        result = run_spec(
+            spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at ε = {e:g}")
+        )
         demo = Demo((*demo.private, result), demo.plain, demo.audits)
         keep(demo)
     plain = Spec("nonprivate", "town", runs=runs, settings=settings)
     demo = Demo(demo.private, run_spec(plain, jobs=jobs, watch=lambda *_: tell("no privacy")), demo.audits)
     keep(demo)
     for epsilon in EPSILONS:
-        demo = Demo(demo.private, demo.plain, (*demo.audits, audit(MECHANISM, epsilon=epsilon, dims=64, quick=True)))
+        demo = Demo(
+            demo.private, demo.plain, (*demo.audits, audit(MECHANISM, epsilon=epsilon, dims=64, quick=True))
+        )
         tell(f"audit at ε = {epsilon:g}")
         keep(demo)
     return demo
@@ -102,7 +110,9 @@ def html(demo: Demo) -> str:
     epsilons = tuple(result.spec.epsilon or 0.0 for result in demo.private)
     lines = [
         Line("reports", epsilons, tuple(bootstrap(result.scores()) for result in demo.private)),
-        Line("control (ε = 0)", epsilons, tuple(bootstrap(result.scores("control")) for result in demo.private)),
+        Line(
+            "control (ε = 0)", epsilons, tuple(bootstrap(result.scores("control")) for result in demo.private)
+        ),
     ]
     if demo.structure is not None:
         lines.append(Line("graph and labels only", (), (demo.structure,)))
@@ -121,8 +131,7 @@ def html(demo: Demo) -> str:
         Section(
             "What a budget buys",
             (
-                "Every user reports one or a few randomized bits of their interests. The control answers with the same "
-                "mechanism, blinded: its reports carry nothing, so whatever it reaches comes from graph and labels.",
+                EXPLANATION,
                 *(result.verdict for result in demo.private if result.verdict),
             ),
             accuracy_over_epsilon(lines, f"town, {MECHANISM}, GCN, {runs} runs"),
@@ -131,7 +140,9 @@ def html(demo: Demo) -> str:
         Section(
             "The audit of what was used",
             ("The exact ε is computed from the integers that reports are drawn by, and rounded up.",),
-            table=Table(("claimed ε", "exact ε", "verdict", "what was found"), audits, frozenset({"claimed ε"})),
+            table=Table(
+                ("claimed ε", "exact ε", "verdict", "what was found"), audits, frozenset({"claimed ε"})
+            ),
         ),
     ]
     return page(

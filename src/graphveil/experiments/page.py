@@ -37,7 +37,9 @@ class Table:
 
         head = "".join(cell("th", column, column) for column in self.head)
         rows = "".join(
-            "<tr>" + "".join(cell("td", column, text) for column, text in zip(self.head, row, strict=True)) + "</tr>"
+            "<tr>"
+            + "".join(cell("td", column, text) for column, text in zip(self.head, row, strict=True))
+            + "</tr>"
             for row in self.rows
         )
         return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import torch
-
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, Users, load, resplit
@@ -40,6 +38,8 @@ def run_unit(
     given: tuple[Graph, Users] | None = None,
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
+    import torch
+
     torch.set_num_threads(1)
     start = time.perf_counter()
     seed = spec.seed + run

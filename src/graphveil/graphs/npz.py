@@ -49,7 +49,7 @@ class Raw:
 def read_npz(path: Path) -> Raw:
     """Read a graph; a file that is none is refused."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except FileNotFoundError:
         raise InputError(f"there is no file {path}: give the path of an .npz file") from None

@@ -78,14 +78,16 @@ def _csr_tensor(
     indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int], device: Any
 ) -> Tensor:
     # Copies: torch wants arrays that it could write to.
-    parts = (
-        np.array(indptr, dtype=np.int32),
-        np.array(indices, dtype=np.int32),
-        np.array(values, dtype=np.float32),
-    )
+    starts, places = np.array(indptr, dtype=np.int32), np.array(indices, dtype=np.int32)
+    entries = np.array(values, dtype=np.float32)
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once a process; what is used of it here is tested.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
-            *map(torch.from_numpy, parts), size=shape, device=device, check_invariants=True
+            torch.from_numpy(starts),
+            torch.from_numpy(places),
+            torch.from_numpy(entries),
+            size=shape,
+            device=device,
+            check_invariants=True,
         )

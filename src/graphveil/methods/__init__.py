@@ -2,6 +2,7 @@
 
 from graphveil.methods import base, nonprivate
 from graphveil.methods.method import (
+    BACKBONE_NAMES,
     Job,
     Method,
     Outcome,
@@ -12,6 +13,7 @@ from graphveil.methods.method import (
 )
 
 __all__ = [
+    "BACKBONE_NAMES",
     "Job",
     "Method",
     "Outcome",

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from graphveil.learn.inputs import report_input
-from graphveil.methods.method import (
-    Job,
-    Method,
-    Outcome,
-    Settings,
-    Stopwatch,
-    register_method,
-    train_backbone,
-)
+from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
 
 
 class BaseSettings(Settings):
@@ -38,6 +29,9 @@ class Base(Method):
     settings = BaseSettings
 
     def learn(self, job: Job) -> Outcome:
+        from graphveil.learn.inputs import report_input
+        from graphveil.methods.training import train_backbone
+
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)

@@ -1,4 +1,8 @@
-"""What a method is: one way to learn from a graph and from what its users report."""
+"""What a method is: one way to learn from a graph and from what its users report.
+
+Nothing here imports torch, so that a command can check its arguments before that; a method imports what it learns with
+when it learns.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
-from graphveil.learn.backbones import Input, build_backbone
-from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Schedule, Targets, fit
 from graphveil.mechanisms import entry
 from graphveil.privacy import Plan
 
+# The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
+BACKBONE_NAMES = ("gcn", "sage", "gat")
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -56,11 +58,6 @@ class Settings(BaseModel):
                     f"there is no setting {key!r} here: choose from {', '.join(cls.model_fields)}"
                 ) from None
             raise InputError(f"setting {key}: {problem['msg']}, got {problem['input']!r}") from None
-
-    @property
-    def schedule(self) -> Schedule:
-        """How to train."""
-        return Schedule(self.epochs, self.lr, self.weight_decay, self.patience)
 
 
 @dataclass(frozen=True)
@@ -153,45 +150,6 @@ class Method(ABC):
             return 0.0, 0.0
         cost = job.feature_plan().claim
         return cost.epsilon, cost.delta
-
-
-def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -> Outcome:
-    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout."""
-    settings: Settings = job.settings
-    topology = Topology(job.graph, job.device)
-    with watch.stage("train"), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(job.seed)
-        model = build_backbone(
-            job.backbone,
-            input_size,
-            settings.hidden,
-            job.graph.class_count,
-            activation=settings.activation,
-            dropout=settings.dropout,
-        ).to(job.device)
-        fitted = fit(
-            model,
-            inputs,
-            topology,
-            graph_targets(job.graph, job.device),
-            settings.schedule,
-            lambda done, most, _: job.say("training", done / most),
-        )
-    return outcome(fitted, watch)
-
-
-def graph_targets(graph: Graph, device: str = "cpu") -> Targets:
-    """The labels that the server knows, as tensors."""
-    labels, train, validation = (
-        torch.tensor(array, device=device) for array in (graph.labels, graph.train, graph.validation)
-    )
-    return Targets(labels, train, validation)
-
-
-def outcome(fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
-    """A trained model's result as an outcome."""
-    scores = fitted.scores.detach().cpu().numpy()
-    return Outcome(scores, fitted.validation_loss, fitted.validation_accuracy, watch.seconds, detail)
 
 
 _methods: dict[str, Method] = {}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from graphveil.graphs.users import evaluation
-from graphveil.learn.inputs import raw_input
-from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method, train_backbone
+from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
 
 
 class NonPrivate(Method):
@@ -16,6 +15,9 @@ class NonPrivate(Method):
     reads_features = True
 
     def learn(self, job: Job) -> Outcome:
+        from graphveil.learn.inputs import raw_input
+        from graphveil.methods.training import train_backbone
+
         watch = Stopwatch()
         with evaluation():
             inputs = raw_input(job.users.features, job.device)

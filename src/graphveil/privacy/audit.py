@@ -16,11 +16,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.behaviour import behaviour_step
 from graphveil.privacy.bound import bound_step
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import BrokenError, Step, power
+from graphveil.privacy.findings import (
+    BEHAVIOUR,
+    BOUND,
+    JOINT,
+    SAMPLER,
+    TABLES,
+    BrokenError,
+    Step,
+    counted,
+    power,
+    rounded_up,
+)
 from graphveil.privacy.joint import Joint, describe_size, enumerate_smaller, joint_step
 from graphveil.privacy.sampler import sampler_step
 from graphveil.privacy.tables import tables_step
@@ -100,32 +112,34 @@ def audit(
     candidate = Candidate.of(mechanism, epsilon, dims, sampled)
     whole = candidate.build()
     source, draws = words or SystemWords(), QUICK_DRAWS if quick else DRAWS
-    tell("exact epsilon of the tables")
-    steps = [tables_step(whole)]
-    tell("whole reports, enumerated")
-    joint = _enumerated(candidate, steps, whole.finite)
-    tell("behaviour seen from outside")
-    steps.append(behaviour_step(candidate, joint))
-    if joint is not None:
-        tell(f"{draws:,} draws")
-        steps.append(sampler_step(joint, draws, source))
-    tell("lower bound of epsilon")
-    steps.append(bound_step(candidate.build, draws, source))
+    joint: Joint | None = None
+
+    def run(title: str, look: Callable[[], Step]) -> Step:
+        tell(title)
+        try:
+            return look()
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # Whatever a mechanism of one's own may do wrong ends here as a finding.
+            told = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
+            return Step(title, "it failed on the way", (f"{title}: {told}",), failed=True)
+
+    def enumerated() -> Step:
+        nonlocal joint
+        joint = enumerate_smaller(candidate)
+        return joint_step(joint, whole.finite)
+
+    steps = [run(TABLES, lambda: tables_step(whole)), run(JOINT, enumerated)]
+    small = joint if not steps[-1].failed else None
+    steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
+    if small is not None:
+        steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
+    steps.append(run(BOUND, lambda: bound_step(candidate.build, draws, source)))
     exact = Privacy(whole.loss.epsilon, whole.delta if whole.claim.delta else 0.0)
     claimed = Privacy(whole.claim.epsilon, whole.claim.delta)
     name = candidate.name or whole.name
     return Audit(name, claimed, exact, _protects(whole, exact, steps), _leaks(steps), steps)
-
-
-def _enumerated(candidate: Candidate, steps: list[Step], finite: bool) -> Joint | None:
-    """The small version, its findings added to the steps."""
-    try:
-        joint = enumerate_smaller(candidate)
-        steps.append(joint_step(joint, finite))
-    except BrokenError as error:
-        steps.append(Step("whole reports, enumerated", "they could not be", (str(error),), failed=True))
-        return None
-    return joint
 
 
 def _leaks(steps: list[Step]) -> list[str]:
@@ -138,20 +152,16 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     """What is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not step.leaks for step in steps}
     sentences = []
-    drawn = all(
-        ok for title, ok in sound.items() if title.startswith(("the sampler", "a lower bound", "behaviour"))
-    )
-    if drawn and not math.isinf(exact.epsilon):
+    if all(sound[title] for title in sound if title not in (TABLES, JOINT)) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact))
-    if sound["behaviour seen from outside"]:
+    if sound[BEHAVIOUR]:
         sentences.append(
-            f"Length, type and size of a report: {mechanism.report_length} codes of an alphabet of "
+            f"Length, type and size of a report: {counted(mechanism.report_length, 'code')} of an alphabet of "
             f"{mechanism.alphabet:,} for everybody, whatever they hold."
         )
         if mechanism.names_dimensions:
             sentences.append(
-                f"Which values: the {mechanism.report_length} of {mechanism.dimensions} that are reported are chosen "
-                "without looking at them."
+                f"Which values: {mechanism.report_length} of {mechanism.dimensions} are chosen without looking at them."
             )
         if mechanism.subject == "features":
             sentences.append(
@@ -173,5 +183,5 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
     return (
         f"{what}: any report is at most {power(exact.epsilon)} times as likely under one as under any other"
-        f"{except_for} (exact epsilon {exact.epsilon:.15g}{but})."
+        f"{except_for} (exact epsilon {rounded_up(exact.epsilon)}{but})."
     )

@@ -16,7 +16,7 @@ from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import BrokenError, Step, reports_of
+from graphveil.privacy.findings import BEHAVIOUR, BrokenError, Step, reports_of
 from graphveil.privacy.independence import independent, never_repeated
 from graphveil.privacy.joint import Joint
 from graphveil.privacy.probe import SEED, USERS, CountedWords, Probe, accepts
@@ -26,14 +26,15 @@ Subject = TypeVar("Subject")
 
 def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     """All the checks; each returns the leaks that it found."""
-    title = "behaviour seen from outside"
     try:
         probe = Probe.of(candidate)
     except BrokenError as error:
-        return Step(title, "it fails on valid rows", (str(error),), failed=True)
+        return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
     leaks = _guarded(unchanged_by_calls, probe)
     if leaks:
-        return Step(title, "two equal calls differ, which makes all other checks meaningless", tuple(leaks))
+        return Step(
+            BEHAVIOUR, "two equal calls differ, which makes all other checks meaningless", tuple(leaks)
+        )
     leaks = _guarded(same_format, probe)
     uneven = _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
@@ -45,7 +46,7 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     else:
         leaks += _guarded(never_repeated, candidate.build())
     seen = "length, type, words used, dimensions, clipping, other users, repeated calls, independence"
-    return Step(title, seen, tuple(dict.fromkeys(leaks)))
+    return Step(BEHAVIOUR, seen, tuple(dict.fromkeys(leaks)))
 
 
 def _guarded(check: Callable[[Subject], list[str]], subject: Subject) -> list[str]:

@@ -72,7 +72,13 @@ class Candidate:
 
     def build(self, **other: Any) -> Mechanism:
         """Build it anew, with other settings where they are given."""
-        built = self.builder() if self.ready else self.builder(**self.settings(**other))
+        settings = {} if self.ready else self.settings(**other)
+        try:
+            built = self.builder(**settings)
+        except GraphveilError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.title} cannot be built: {type(error).__name__}: {error}") from error
         if not isinstance(built, Mechanism):
             raise InputError(
                 f"{self.title} must build a Mechanism, it returns {type(built).__name__}: subclass "

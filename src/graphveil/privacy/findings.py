@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,16 @@ from graphveil.channels.words import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
+
+# e to the power of this still is a float.
+MAX_EXPONENT = 700.0
+
+# The steps of an audit, as they are called.
+TABLES = "exact epsilon of the tables"
+JOINT = "whole reports, enumerated"
+BEHAVIOUR = "behaviour seen from outside"
+SAMPLER = "the sampler draws the tables"
+BOUND = "a lower bound of epsilon from reports alone"
 
 
 @dataclass(frozen=True)
@@ -88,12 +99,33 @@ def show(private: Any) -> str:
     return f"[{told}{', …' if values.size > 8 else ''}]"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "code"), counted(20_000, "code")
+    ('1 code', '20,000 codes')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def rounded_up(value: float, digits: int = 15) -> str:
+    """A number with so many digits, rounded up: what is printed of an exact ε is never less than it is.
+
+    >>> rounded_up(0.12345, 3), rounded_up(2.0), rounded_up(math.inf)
+    ('0.124', '2', 'infinite')
+    """
+    if not math.isfinite(value):
+        return "infinite"
+    number = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
+    return f"{float(number):.{digits}g}"
+
+
 def power(epsilon: float) -> str:
-    """e^ε with its value.
+    """e^ε with its value, rounded up.
 
     >>> power(1.0)
-    'e^1 = 2.71828'
+    'e^1 = 2.71829'
     """
-    if math.isinf(epsilon):
-        return "infinitely many"
-    return f"e^{epsilon:.9g}" + (f" = {math.exp(epsilon):.6g}" if epsilon < 700 else "")
+    if not epsilon < MAX_EXPONENT:
+        return f"e^{rounded_up(epsilon, 9)}"
+    return f"e^{rounded_up(epsilon, 9)} = {rounded_up(math.exp(epsilon), 6)}"

@@ -22,7 +22,16 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import BrokenError, Step, batch, checked_reports, power, show
+from graphveil.privacy.findings import (
+    JOINT,
+    BrokenError,
+    Step,
+    batch,
+    checked_reports,
+    power,
+    rounded_up,
+    show,
+)
 
 # Users a block of draws, and entries of the table that finds a report's place.
 DRAW_BLOCK, MAX_LOOKUP = 1 << 16, 1 << 24
@@ -218,10 +227,9 @@ def enumerate_smaller(candidate: Candidate) -> Joint | None:
 
 def joint_step(joint: Joint | None, finite: bool) -> Step:
     """Whether the whole mechanism keeps its claim when all its reports are enumerated."""
-    title = "whole reports, enumerated"
     if joint is None:
         reason = "too many different reports" if finite else "not finite, a documented exception"
-        return Step(title, f"left out ({reason}): the exact epsilon rests on the step before", skipped=True)
+        return Step(JOINT, f"left out ({reason}): the exact epsilon rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
     told = (
@@ -234,17 +242,17 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
         delta, pair = joint.delta_at(claim.epsilon)
         told += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
         if delta <= Fraction(claim.delta):
-            return Step(title, told, tuple(_stated(joint)))
+            return Step(JOINT, told, tuple(_stated(joint)))
         one, other = (show(joint.inputs[index]) for index in pair)
         leak = (
             f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
             f"{claim.epsilon:g}, claimed {claim.delta:g}"
         )
-        return Step(title, told, (leak,))
+        return Step(JOINT, told, (leak,))
     told += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     if not worst.loss.exceeds(claim.epsilon):
-        return Step(title, told, tuple(_stated(joint)))
-    return Step(title, told, (f"with {size}, {describe_worst(joint)}", *_stated(joint)))
+        return Step(JOINT, told, tuple(_stated(joint)))
+    return Step(JOINT, told, (f"with {size}, {describe_worst(joint)}", *_stated(joint)))
 
 
 def _stated(joint: Joint) -> list[str]:
@@ -257,8 +265,8 @@ def _stated(joint: Joint) -> list[str]:
         return []
     return [
         (
-            f"the mechanism states an exact epsilon of {stated.epsilon:.9g}, its enumerated reports have "
-            f"{seen.epsilon:.9g}: the stated loss is wrong"
+            f"the mechanism states an exact epsilon of {rounded_up(stated.epsilon)}, its enumerated reports have "
+            f"{rounded_up(seen.epsilon)}: the stated loss is wrong"
         )
     ]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.words import Words
 from graphveil.privacy.bound import ERROR, FEWER, OFTEN, Bound, Counts, Floats, best_bound, most_separated
-from graphveil.privacy.findings import BrokenError, Step, show
+from graphveil.privacy.findings import SAMPLER, BrokenError, Step, show
 from graphveil.privacy.interval import clopper_pearson, unlikely
 from graphveil.privacy.joint import Joint
 
@@ -41,7 +41,6 @@ class Event:
 
 def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
     """Compare how often reports are drawn with how often the tables say they are."""
-    title = "the sampler draws the tables"
     pair = most_separated(joint.shares)
     events = _events(joint, *pair, draws)
     differences: list[tuple[float, str]] = []
@@ -54,17 +53,17 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
             drawn += [counts] if index in pair else []
         bound = _proven(joint, pair, events, drawn, draws, words)
     except BrokenError as error:
-        return Step(title, "it failed on the way", (str(error),), failed=True)
-    claimed = joint.mechanism.claim.epsilon
+        return Step(SAMPLER, "it failed on the way", (str(error),), failed=True)
     leaks = [max(differences)[1]] if differences else []
-    if bound.epsilon > claimed:
-        leaks.append(bound.leak(claimed))
+    if bound.epsilon > _known(joint):
+        leaks.append(bound.leak(joint.mechanism.claim.epsilon))
+    others = len(joint.inputs) - len(set(pair))
     seen = (
-        f"{draws:,} whole reports under each of the two most separated inputs, {max(draws // FEWER, 1):,} under "
-        f"{len(joint.inputs) - len(set(pair))} others; {len(events)} comparisons each, jointly at {1 - ERROR:.1%}; "
-        f"epsilon is at least {bound.epsilon:.6g}"
+        f"{draws:,} whole reports under each of the two most separated inputs"
+        f"{f', {draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
+        f"{1 - ERROR:.1%}; epsilon is at least {bound.epsilon:.6g}"
     )
-    return Step(title, seen, tuple(leaks))
+    return Step(SAMPLER, seen, tuple(leaks))
 
 
 def _difference(
@@ -108,10 +107,16 @@ def _proven(
         return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
 
     first = bound(drawn)
-    if first.epsilon <= claim.epsilon:
+    if first.epsilon <= _known(joint):
         return first
     again = bound([joint.draw(index, draws, words) for index in pair])
     return min(first, again, key=lambda one: one.epsilon)
+
+
+def _known(joint: Joint) -> float:
+    """The claim, or the ε that enumeration has found above it: only more than that is news."""
+    claim = joint.mechanism.claim
+    return claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
 
 
 def _surprise(count: int, share: float, draws: int) -> float:

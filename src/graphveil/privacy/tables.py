@@ -10,7 +10,7 @@ from graphveil.channels.alias import AliasTable
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.mechanisms.base import Mechanism
-from graphveil.privacy.findings import Step, power
+from graphveil.privacy.findings import TABLES, Step, power, rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
 MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
@@ -18,26 +18,25 @@ MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
 
 def tables_step(mechanism: Mechanism) -> Step:
     """Whether the exact loss of all answers together is within the claim."""
-    title = "exact epsilon of the tables"
     claim, loss = mechanism.claim, mechanism.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     if not mechanism.answers:
-        seen = f"no finite table: its own closed form says epsilon {loss.epsilon:.15g}, {claimed}"
+        seen = f"no finite table: its own closed form says epsilon {rounded_up(loss.epsilon)}, {claimed}"
         leaks = (
             []
             if mechanism.holds
-            else [f"the mechanism says itself that epsilon is {loss.epsilon:.9g}, {claimed}"]
+            else [f"the mechanism says itself that epsilon is {rounded_up(loss.epsilon)}, {claimed}"]
         )
-        return Step(title, seen, tuple(leaks))
+        return Step(TABLES, seen, tuple(leaks))
     parts = ", ".join(
-        f"{answer.count} x {answer.channel.name} at {answer.channel.epsilon:.15g}"
+        f"{answer.count} x {answer.channel.name} at {rounded_up(answer.channel.epsilon)}"
         for answer in mechanism.answers
     )
-    whole = f"epsilon {loss.epsilon:.15g}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
+    whole = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
     leaks = [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
     if not mechanism.holds:
         leaks.append(_cause(mechanism))
-    return Step(title, f"{whole} ({parts}), {claimed}", tuple(leaks))
+    return Step(TABLES, f"{whole} ({parts}), {claimed}", tuple(leaks))
 
 
 def _cause(mechanism: Mechanism) -> str:
@@ -57,14 +56,14 @@ def _cause(mechanism: Mechanism) -> str:
                 f"delta is not divided over the {count} answers of a report: they spend {float(spent):.6g} together, "
                 f"claimed {claim.delta:g}"
             )
-    told = f"the exact epsilon of a report is {loss.epsilon:.12g}, claimed {claim.epsilon:g}"
+    told = f"the exact epsilon of a report is {rounded_up(loss.epsilon)}, claimed {claim.epsilon:g}"
     if broken:
         worst = max(broken, key=lambda channel: channel.epsilon)
-        own = f"{worst.name} was given {worst.claim.epsilon:g} and has {worst.epsilon:.12g}"
+        own = f"{worst.name} was given {worst.claim.epsilon:g} and has {rounded_up(worst.epsilon)}"
         return f"{told}: {own}; {describe_worst(worst)}"
     if count > 1:
         return (
-            f"{told}: its {count} answers spend up to {gravest.epsilon:.9g} each, so the budget is not divided over them "
+            f"{told}: its {count} answers spend up to {rounded_up(gravest.epsilon)} each, so the budget is not divided over them "
             f"in shares that sum to one; {describe_worst(gravest)}"
         )
     return f"{told}: {describe_worst(gravest)}"
@@ -76,7 +75,7 @@ def _delta_cause(channel: FiniteChannel) -> str:
     return (
         f"the exact delta of {channel.name} at epsilon {claim.epsilon:g} is {channel.delta:.6g}, claimed "
         f"{claim.delta:g}, between the inputs {channel.inputs[one]:g} and {channel.inputs[other]:g} of [-1, 1]: the "
-        f"noise is too small (at the claimed delta, epsilon is {channel.epsilon:.6g})"
+        f"noise is too small (at the claimed delta, epsilon is {rounded_up(channel.epsilon)})"
     )
 
 
@@ -129,7 +128,7 @@ def _understated(channel: FiniteChannel, found: Worst) -> list[str]:
         return []
     return [
         (
-            f"{channel.name} states an epsilon of {channel.epsilon:.9g}, its table has {Loss.of(found.ratio).epsilon:.9g} "
+            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {Loss.of(found.ratio).epsilon:.9g} "
             f"(output {found.output}, inputs {found.likelier} and {found.rarer})"
         )
     ]

@@ -14,8 +14,7 @@ from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.store import UnitStore
 from graphveil.experiments.unit import UnitResult, run_unit
 from graphveil.graphs import Graph, Users
-from graphveil.learn import BACKBONES
-from graphveil.methods import find_method, method_names
+from graphveil.methods import BACKBONE_NAMES, find_method, method_names
 
 Unit = tuple[Part, int]
 # Told of each finished unit, and of how many there are in all.
@@ -68,7 +67,7 @@ def run_spec(
 
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
-    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONES))
+    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONE_NAMES))
     find_method(spec.method).settings.of(spec.method_settings)
     start = time.perf_counter()
     parts = [part for part in parts_of(spec) if part not in skip]

@@ -1,0 +1,83 @@
+"""The command line: one file a command. Errors are one line, and nobody's mistake shows a traceback.
+
+Exit status: 0 all is well, 1 a claim does not hold, 2 a mistake in what was asked, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from graphveil import __version__
+from graphveil.cli.audit import audit
+from graphveil.cli.data import data_app
+from graphveil.cli.demo import demo
+from graphveil.cli.mechanisms import mechanisms
+from graphveil.cli.methods import methods
+from graphveil.cli.run import run
+from graphveil.errors import ClaimError, GraphveilError
+
+__all__ = ["app", "main"]
+
+FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(
+    name="graphveil",
+    help="Learn from a social graph without ever collecting a feature vector.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(audit)
+app.add_typer(data_app, name="data")
+app.command()(mechanisms)
+app.command()(methods)
+app.command()(run)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graphveil {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its status."""
+    sys.exit(status(arguments))
+
+
+def status(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
+    try:
+        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except GraphveilError as error:
+        _complain(str(error))
+        return FAILED if isinstance(error, ClaimError) else MISTAKEN
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        # What the parser has to say about arguments; anything else is a fault of ours.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        _complain(f"{str(describe()).rstrip('.')}; see --help")
+        return MISTAKEN
+
+
+def _complain(message: str) -> None:
+    typer.echo(f"Error: {' '.join(message.split())}", err=True)

@@ -1,0 +1,180 @@
+"""graphveil audit: does a mechanism keep what it claims?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms.registry import check_budget, check_dims, entry, names
+from graphveil.privacy.audit import Audit
+from graphveil.privacy.audit import audit as audit_mechanism
+from graphveil.privacy.findings import rounded_up
+from graphveil.privacy.load import load_mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOES_NOT_HOLD = 1
+
+
+def audit(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The budget of a report.")] = 1.0,
+    dims: Annotated[
+        int | None, typer.Option(help="How many values a row has (for labels: classes; for levels: levels).")
+    ] = None,
+    sampled: Annotated[int | None, typer.Option(help="How many of them a report is about.")] = None,
+    quick: Annotated[
+        bool | None,
+        typer.Option("--quick/--full", help="2·10^5 draws or 10^7. Full for one mechanism, quick for --all."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Audit every registered mechanism.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Check that a mechanism keeps what it claims; exit status 1 where it does not.
+
+    Its tables are read as integers, its whole reports are enumerated,
+    its behaviour is watched, its sampler is tested with millions of draws.
+
+    Example: graphveil audit multibit --epsilon 1 --dims 100 --sampled 4
+
+    Example: graphveil audit my_mechanism.py:build --quick
+
+    Example: graphveil audit --all --json
+    """
+    check_budget(epsilon)
+    if dims is not None:
+        check_dims(dims, sampled)
+    if sampled is not None and dims is None:
+        raise InputError("sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4")
+    if (name is None) != everything:
+        raise InputError(
+            "name one mechanism, PATH.py:NAME, or --all: `graphveil mechanisms` lists the names"
+            if name is None
+            else f"--all audits every mechanism: leave out --all or {name!r}"
+        )
+    settings = {"epsilon": epsilon, "dims": dims, "sampled": sampled, "seed": seed}
+    if name is None:
+        _audit_all(settings, quick is not False, as_json)
+    else:
+        _audit_one(name, settings, bool(quick), as_json)
+
+
+def _audit_one(name: str, settings: dict[str, Any], quick: bool, as_json: bool) -> None:
+    subject: Any = name
+    if ":" in name or name.endswith(".py"):
+        subject = load_mechanism(name)
+    else:
+        entry(name)
+    with progress() as tell:
+        found = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        show(found)
+    if not found.holds:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
+    found, refused = [], []
+    with progress() as tell:
+        for place, name in enumerate(names(), 1):
+            tell(f"{place} of {len(names())}: {name}")
+            try:
+                found.append(run_audit(name, settings, quick))
+            except InputError as error:
+                refused.append(f"{name}: {error}")
+    if as_json:
+        typer.echo(json.dumps([audited.as_dict() for audited in found], ensure_ascii=False))
+    else:
+        Console().print(audit_table(found))
+        for audited in found:
+            for leak in audited.leaks:
+                Console(soft_wrap=True).print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
+    for sentence in refused:
+        typer.echo(f"not audited, {sentence}", err=True)
+    if not found:
+        raise InputError("no mechanism could be audited with these settings")
+    if not all(audited.holds for audited in found):
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def run_audit(
+    subject: Any, settings: dict[str, Any], quick: bool, tell: Callable[[str], None] | None = None
+) -> Audit:
+    """An audit with the command's settings."""
+    seed = settings["seed"]
+    return audit_mechanism(
+        subject,
+        epsilon=settings["epsilon"],
+        dims=settings["dims"],
+        sampled=settings["sampled"],
+        quick=quick,
+        words=None if seed is None else SeededWords(seed),
+        progress=tell,
+    )
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Say on stderr what is going on: one line that changes on a terminal, one line a step elsewhere."""
+    console = Console(stderr=True, soft_wrap=True)
+    if not console.is_terminal:
+        yield lambda step: console.print(step, markup=False, highlight=False)
+        return
+    with console.status("…") as status:
+        yield lambda step: status.update(escape(step))
+
+
+def audit_table(audits: list[Audit]) -> Table:
+    """One row a mechanism: what it claims, what it has, whether it holds."""
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("mechanism", no_wrap=True)
+    for heading in ("claimed ε", "exact ε", "claimed δ", "exact δ"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("holds", no_wrap=True)
+    for found in audits:
+        claimed, exact = found.claimed, found.exact
+        table.add_row(
+            escape(found.name),
+            f"{claimed.epsilon:g}",
+            rounded_up(exact.epsilon),
+            f"{claimed.delta:g}",
+            rounded_up(exact.delta, 3),
+            "[green]yes[/]" if found.holds else "[bold red]NO[/]",
+        )
+    return table
+
+
+def show(found: Audit) -> None:
+    """The findings of one audit, step by step."""
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(audit_table([found]))
+    for step in found.steps:
+        mark = "[dim]-[/]" if step.skipped else "[bold red]✗[/]" if step.leaks else "[green]✓[/]"
+        console.print(f"\n{mark} [bold]{escape(step.title)}[/]\n  {escape(step.seen)}")
+    for title, sentences in (("It protects", found.protects), ("It leaks", found.leaks)):
+        if sentences:
+            console.print(f"\n[bold]{title}[/]")
+            for sentence in sentences:
+                console.print(f"  • {escape(sentence)}")
+    if found.holds:
+        console.print(f"\n[green]The claim of {escape(found.name)} holds.[/]")
+    else:
+        console.print(f"\n[bold red]The claim of {escape(found.name)} does not hold.[/]")

@@ -1,0 +1,33 @@
+"""graphveil mechanisms: what a report can be made with."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.mechanisms.registry import entry, names
+
+
+def mechanisms(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """List the mechanisms: their names, what they report, and how.
+
+    Example: graphveil mechanisms
+    """
+    found = [entry(name) for name in names()]
+    if as_json:
+        fields = [{"name": one.name, "subject": one.subject, "summary": one.summary} for one in found]
+        typer.echo(json.dumps({"mechanisms": fields}, ensure_ascii=False))
+        return
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column("mechanism", no_wrap=True)
+    table.add_column("reports", no_wrap=True)
+    table.add_column("how")
+    for one in found:
+        table.add_row(one.name, one.subject, one.summary)
+    Console().print(table)

@@ -1,0 +1,50 @@
+"""What methods that train a backbone have in common."""
+
+from __future__ import annotations
+
+import torch
+
+from graphveil.graphs.graph import Graph
+from graphveil.learn.backbones import Input, build_backbone
+from graphveil.learn.topology import Topology
+from graphveil.learn.training import Fitted, Schedule, Targets, fit
+from graphveil.methods.method import Job, Outcome, Settings, Stopwatch
+
+
+def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -> Outcome:
+    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout."""
+    settings: Settings = job.settings
+    topology = Topology(job.graph, job.device)
+    with watch.stage("train"), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(job.seed)
+        model = build_backbone(
+            job.backbone,
+            input_size,
+            settings.hidden,
+            job.graph.class_count,
+            activation=settings.activation,
+            dropout=settings.dropout,
+        ).to(job.device)
+        fitted = fit(
+            model,
+            inputs,
+            topology,
+            graph_targets(job.graph, job.device),
+            Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
+            lambda done, most, _: job.say("training", done / most),
+        )
+    return outcome(fitted, watch)
+
+
+def graph_targets(graph: Graph, device: str = "cpu") -> Targets:
+    """The labels that the server knows, as tensors."""
+    labels, train, validation = (
+        torch.tensor(array, device=device) for array in (graph.labels, graph.train, graph.validation)
+    )
+    return Targets(labels, train, validation)
+
+
+def outcome(fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    """A trained model's result as an outcome."""
+    scores = fitted.scores.detach().cpu().numpy()
+    return Outcome(scores, fitted.validation_loss, fitted.validation_accuracy, watch.seconds, detail)

@@ -1,0 +1,361 @@
+"""Downloads, with PyG's own classes reading small raw files instead of the network."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import coo_array, csr_array
+from torch_geometric import datasets as pyg
+from torch_geometric.data import Data
+
+from graphveil import InputError
+from graphveil.graphs import DATASETS, evaluation, get, load, to_pyg
+from graphveil.graphs.download import fetch
+from graphveil.graphs.npz import read_npz
+from graphveil.graphs.store import checksum_path
+from tests.graphs.real import COUNTS, needs_data
+
+EDGES = np.array([[0, 1], [1, 0], [1, 2], [3, 3], [2, 3], [1, 2]])
+TIDY = [[0, 1], [1, 2], [2, 3]]
+COUNTED = np.array([[0, 3, 0], [1, 0, 0], [0, 0, 2], [0, 0, 0]], dtype=np.float32)
+LABELS = np.array([0, 1, 0, 1])
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Pretend that a registered dataset is as small as the raw files here."""
+
+    def shrink(name, users=4, edges=3, features=3, classes=2):
+        sizes = {"users": users, "edges": edges, "features": features, "classes": classes}
+        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], **sizes))
+        return DATASETS[name]
+
+    return shrink
+
+
+class FakePlanetoid:
+    """What `Planetoid` gives: both directions, dense features, public masks."""
+
+    made = 0
+
+    def __init__(self, root, name):
+        type(self).made += 1
+        assert name == "Cora"
+
+    def __getitem__(self, place):
+        masks = [
+            torch.tensor(flags, dtype=torch.bool) for flags in ([1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1])
+        ]
+        return Data(
+            x=torch.from_numpy(COUNTED),
+            edge_index=torch.from_numpy(EDGES.T),
+            y=torch.from_numpy(LABELS),
+            train_mask=masks[0],
+            val_mask=masks[1],
+            test_mask=masks[2],
+        )
+
+
+@pytest.fixture
+def cora(small, monkeypatch):
+    monkeypatch.setattr(FakePlanetoid, "made", 0)
+    monkeypatch.setattr(pyg, "Planetoid", FakePlanetoid)
+    return small("cora")
+
+
+def test_a_download_is_kept_and_not_repeated(places, cora):
+    path = get("cora")
+    assert path == places.cache / "cora.npz"
+    assert get("cora") == path
+    assert FakePlanetoid.made == 1
+    assert [file.name for file in sorted(places.cache.iterdir())] == ["cora.npz", "cora.npz.sha256"]
+
+
+def test_a_download_can_be_repeated(places, cora):
+    path = get("cora")
+    path.write_bytes(b"damaged")
+    with pytest.raises(InputError, match="does not match its checksum"):
+        get("cora")
+    get("cora", again=True)
+    assert FakePlanetoid.made == 2
+    assert get("cora") == path
+
+
+def test_the_data_folder_is_looked_into_before_anything_is_downloaded(places, cora):
+    np.savez(places.data / "cora.npz", edges=[[0, 1]], y=[0, 1])
+    assert get("cora") == places.data / "cora.npz"
+    assert FakePlanetoid.made == 0
+
+
+def test_what_is_kept_has_edges_once_sparse_features_and_masks(places, cora):
+    raw = read_npz(get("cora"))
+    assert raw.edges.tolist() == TIDY
+    assert raw.features.toarray().tolist() == COUNTED.tolist()
+    assert raw.labels.tolist() == LABELS.tolist()
+    assert raw.given.validation.tolist() == [[False, False, True, False]]
+
+
+def test_a_download_is_loaded_by_the_registry_s_rule(places, cora):
+    graph, users = load("cora", split="given")
+    assert graph.train.tolist() == [True, True, False, False]
+    assert graph.binary
+    with evaluation():
+        assert users.features.toarray().tolist() == (COUNTED > 0).tolist()
+
+
+def test_a_file_in_the_cache_that_does_not_match_its_checksum_is_not_loaded(places, cora):
+    path = get("cora")
+    checksum_path(path).write_text("0" * 64 + "  cora.npz\n")
+    with pytest.raises(InputError, match="does not match its checksum"):
+        load("cora")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"users": 5}, "cora has 5 users, but 4 were downloaded"),
+        ({"features": 128}, "cora has 128 features, but 3 were downloaded"),
+        ({"edges": 7}, "cora has 7 edges, but 3 were downloaded"),
+        ({"classes": 7}, "cora has 7 classes, but 2 were downloaded"),
+    ],
+)
+def test_something_else_under_the_same_name_is_refused(places, small, cora, sizes, words):
+    small("cora", **sizes)
+    with pytest.raises(InputError, match=words):
+        get("cora")
+    assert list(places.cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("failure", [OSError("no route"), RuntimeError("HTTP 404"), KeyError("x")])
+def test_without_a_network_the_error_says_where_it_looked_and_what_to_do(places, monkeypatch, failure):
+    def fail(root, name):
+        raise failure
+
+    monkeypatch.setattr(pyg, "Planetoid", fail)
+    with pytest.raises(InputError) as error:
+        load("cora")
+    message = str(error.value)
+    assert f"could not be downloaded ({type(failure).__name__}: " in message
+    assert str(places.data) in message
+    assert str(places.cache) in message
+    assert "set GRAPHVEIL_DATA to a folder that holds cora.npz" in message
+    assert "graphveil data get cora" in message
+    assert list(places.cache.iterdir()) == []
+
+
+def test_an_unset_data_folder_is_named(places, monkeypatch):
+    monkeypatch.delenv("GRAPHVEIL_DATA")
+    with pytest.raises(InputError, match="GRAPHVEIL_DATA is not set"):
+        get("squirrel-filtered")
+
+
+def test_what_pyg_does_not_offer_says_so(places):
+    with pytest.raises(
+        InputError, match=r"squirrel-filtered cannot be downloaded \(PyG does not offer it\)"
+    ) as error:
+        load("squirrel-filtered")
+    assert "data get" not in str(error.value)
+
+
+def test_a_missing_package_is_named(places, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ogb", None)
+    with pytest.raises(InputError, match="ogbn-arxiv needs the package ogb to be downloaded: install it"):
+        load("ogbn-arxiv", range=(-1, 1))
+
+
+def test_town_needs_no_download(places):
+    with pytest.raises(InputError, match="town is generated on this machine"):
+        get("town")
+
+
+def reduced_file(folder):
+    """The format of the sets with 128 features, at https://graphmining.ai/datasets/ptg."""
+    return {"edges": EDGES, "features": COUNTED / 4 - 0.5, "target": LABELS}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("facebook-128", "FacebookPagePage"),
+        ("lastfm-128", "LastFMAsia"),
+        ("twitch-128", "Twitch"),
+        ("github-128", "GitHub"),
+    ],
+)
+def test_reduced_features_are_real_and_need_a_range(places, small, monkeypatch, name, kind):
+    small(name)
+    monkeypatch.setattr(
+        getattr(pyg, kind), "download", lambda self: np.savez(self.raw_paths[0], **reduced_file(self.raw_dir))
+    )
+    with pytest.raises(InputError, match=f"{name} has features but no public range"):
+        load(name)
+    graph, users = load(name, range=(-1, 1))
+    assert not graph.binary
+    with evaluation():
+        assert (users.features == COUNTED / 4 - 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("co-phy", "Coauthor"), ("co-cs", "Coauthor"), ("amazon-computers", "Amazon")]
+)
+def test_benchmark_sets_of_words(places, small, monkeypatch, name, kind):
+    features, links = csr_array(COUNTED), coo_array((np.ones(len(EDGES)), EDGES.T), shape=(4, 4)).tocsr()
+    parts = {f"attr_{part}": getattr(features, part) for part in ("data", "indices", "indptr", "shape")}
+    parts |= {f"adj_{part}": getattr(links, part) for part in ("data", "indices", "indptr", "shape")}
+    small(name)
+    monkeypatch.setattr(
+        getattr(pyg, kind), "download", lambda self: np.savez(self.raw_paths[0], labels=LABELS, **parts)
+    )
+    graph, users = load(name)
+    assert graph.pairs().tolist() == TIDY
+    with evaluation():
+        assert users.features.toarray().tolist() == (COUNTED > 0).tolist()
+
+
+def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, monkeypatch):
+    small("tolokers", users=40, edges=39)
+    count = np.arange(40)
+    arrays = {
+        "node_features": np.random.default_rng(0).random((40, 3)).astype(np.float32),
+        "node_labels": count % 2,
+        "edges": np.stack([count[:-1], count[1:]], axis=1),
+        **{f"{part}_masks": np.eye(40, dtype=bool)[:2] for part in ("train", "val", "test")},
+    }
+    monkeypatch.setattr(
+        pyg.HeterophilousGraphDataset, "download", lambda self: np.savez(self.raw_paths[0], **arrays)
+    )
+    graph, users = load("tolokers")
+    assert graph.metric == "roc_auc"
+    with evaluation():
+        assert (users.features == arrays["node_features"]).all()
+
+
+@pytest.mark.parametrize("name", ["squirrel", "chameleon", "actor"])
+def test_heterophilic_sets_are_read_from_their_tables(places, small, monkeypatch, name):
+    rows = ["0\t1\t0", "1\t0\t1", "2\t2\t0", "3\t1,2\t1"] if name == "actor" else []
+    rows = rows or [
+        f"{user}\t{','.join(str(int(x > 0)) for x in COUNTED[user])}\t{LABELS[user]}" for user in range(4)
+    ]
+    kind = pyg.Actor if name == "actor" else pyg.WikipediaNetwork
+
+    def download(self):
+        tables = [("node\tfeatures\tlabel", rows), ("from\tto", [f"{a}\t{b}" for a, b in EDGES])]
+        for path, (header, lines) in zip(self.raw_paths[:2], tables, strict=True):
+            with open(path, "w") as file:
+                file.write("\n".join([header, *lines, ""]))
+        for path in self.raw_paths[2:]:
+            np.savez(path, **{f"{part}_mask": np.eye(4, dtype=int)[0] for part in ("train", "val", "test")})
+
+    monkeypatch.setattr(kind, "download", download)
+    small(name)
+    graph, users = load(name)
+    expected = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]] if name == "actor" else (COUNTED > 0).tolist()
+    assert (graph.pairs().tolist(), graph.binary) == (TIDY, True)
+    with evaluation():
+        assert np.asarray(users.features.toarray()).tolist() == expected
+
+
+def test_flickr_is_read_from_its_four_files(places, small, monkeypatch):
+    links = coo_array((np.ones(len(EDGES)), EDGES.T), shape=(4, 4)).tocsr()
+
+    def download(self):
+        folder = self.raw_dir
+        np.savez(
+            f"{folder}/adj_full.npz",
+            data=links.data,
+            indices=links.indices,
+            indptr=links.indptr,
+            shape=(4, 4),
+        )
+        np.save(f"{folder}/feats.npy", COUNTED)
+        for name, content in (
+            ("class_map", {str(user): int(label) for user, label in enumerate(LABELS)}),
+            ("role", {"tr": [0, 1], "va": [2], "te": [3]}),
+        ):
+            with open(f"{folder}/{name}.json", "w") as file:
+                json.dump(content, file)
+
+    monkeypatch.setattr(pyg.Flickr, "download", download)
+    small("flickr")
+    graph, _ = load("flickr", split="given")
+    assert graph.test.tolist() == [False, False, False, True]
+
+
+class FakePPI:
+    """What `PPI` gives: several graphs for each of train, val and test, with many labels a protein."""
+
+    def __init__(self, root, split):
+        self.count = {"train": 2, "val": 1, "test": 1}[split]
+
+    def __iter__(self):
+        for number in range(self.count):
+            labels = torch.tensor([[0.0, 1.0, number], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+            edges = torch.tensor([[0, 1], [1, 2]])
+            yield Data(x=torch.full((3, 2), float(number)), edge_index=edges, y=labels)
+
+
+def test_many_graphs_are_put_side_by_side(places, small, monkeypatch):
+    monkeypatch.setattr(pyg, "PPI", FakePPI)
+    small("ppi", users=12, edges=8, features=2)
+    with pytest.raises(InputError, match=r"3 labels each: choose one with label=0\.\.2"):
+        load("ppi", range=(-1, 1))
+    graph, users = load("ppi", range=(-1, 1), label=0, split="given")
+    assert graph.pairs().tolist() == [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
+    assert np.flatnonzero(graph.train).tolist() == [0, 1, 2, 3, 4, 5]
+    assert np.flatnonzero(graph.test).tolist() == [9, 10, 11]
+    with evaluation():
+        assert users.labels.tolist() == [0, 1, 1] * 4
+
+
+class FakeReddit:
+    """What `Reddit` gives: dense real features, 41 communities."""
+
+    def __init__(self, root):
+        pass
+
+    def __getitem__(self, place):
+        return Data(
+            x=torch.from_numpy(COUNTED) - 1, edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS)
+        )
+
+
+def test_real_features_are_not_clipped_to_a_range_that_the_user_gives(places, small, monkeypatch):
+    monkeypatch.setattr(pyg, "Reddit", FakeReddit)
+    small("reddit", edges=None)
+    _, users = load("reddit", range=(-0.5, 0.5))
+    with evaluation():
+        assert (users.features == COUNTED - 1).all()
+
+
+def test_sparse_tensors_of_the_small_flickr(places, small, monkeypatch):
+    class Fake:
+        def __init__(self, root, name):
+            assert name == "Flickr"
+
+        def __getitem__(self, place):
+            sparse = torch.from_numpy(COUNTED).to_sparse_coo()
+            return Data(x=sparse, edge_index=torch.from_numpy(EDGES.T), y=torch.from_numpy(LABELS))
+
+    monkeypatch.setattr(pyg, "AttributedGraphDataset", Fake)
+    raw = fetch(small("flickr-small"))
+    assert raw.features.toarray().tolist() == COUNTED.tolist()
+
+
+@needs_data("cora")
+def test_a_real_graph_comes_back_as_it_was(monkeypatch, tmp_path):
+    graph, users = load("cora")
+    with evaluation():
+        data = to_pyg(graph, users)
+        features, labels = users.features, users.labels
+    monkeypatch.setattr(pyg, "Planetoid", lambda root, name: [data])
+    monkeypatch.delenv("GRAPHVEIL_DATA")
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+    again, same = load("cora")
+    assert (again.node_count, again.edge_count, again.feature_count, again.class_count) == COUNTS["cora"]
+    assert (again.indices == graph.indices).all()
+    with evaluation():
+        assert (same.features != features).nnz == 0
+        assert (same.labels == labels).all()

@@ -1,0 +1,104 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from graphveil import InputError
+from graphveil.graphs.datasets import SnapSource
+from graphveil.graphs.snap import fetch_snap, read_snap
+
+PAGES = SnapSource("pages.zip", "facebook", target="page_type")
+TRAFFIC = SnapSource("wiki.zip", "crocodile", thresholds={"y": 100, "y_median": 11})
+STREAMS = SnapSource("twitch.zip", "ES", user="new_id", target="mature")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Files as the archives have them: in folders, tables with headers, features as lists."""
+    folder = tmp_path / "archive"
+
+    def write(path, text):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+    write("large/musae_facebook_edges.csv", "id_1,id_2\n0,1\n1,2\n2,2\n")
+    write(
+        "large/musae_facebook_target.csv",
+        'id,facebook_id,page_name,page_type\n0,7,"A, B",tvshow\n1,8,Ünal,company\n2,9,C,tvshow\n',
+    )
+    write("large/musae_facebook_features.json", json.dumps({"0": [3, 1, 3], "2": [0], "1": []}))
+    write("wikipedia/crocodile/musae_crocodile_edges.csv", "id1,id2\n0,1\n")
+    write("wikipedia/crocodile/musae_crocodile_target.csv", "id,target\n1,10\n0,100\n2,11\n")
+    write("wikipedia/crocodile/musae_crocodile_features.json", json.dumps({"0": [], "1": [], "2": [1]}))
+    write("twitch/ES/musae_ES_edges.csv", "from,to\n0,1\n")
+    write(
+        "twitch/ES/musae_ES_target.csv",
+        "id,days,mature,views,partner,new_id\n99,1,True,5,False,1\n98,1,False,5,False,0\n",
+    )
+    write("twitch/ES/musae_ES_features.json", json.dumps({"1": [2], "0": [0]}))
+    return folder
+
+
+def test_a_list_of_features_becomes_a_binary_row(archive):
+    raw = read_snap(PAGES, 5, archive)
+    assert raw.features.toarray().tolist() == [[0, 1, 0, 1, 0], [0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+
+
+def test_words_become_labels_in_alphabetical_order(archive):
+    assert read_snap(PAGES, 5, archive).labels.tolist() == [1, 0, 1]
+
+
+def test_edges_are_read_without_their_header(archive):
+    assert read_snap(PAGES, 5, archive).edges.tolist() == [[0, 1], [1, 2], [2, 2]]
+
+
+def test_numbers_become_labels_by_their_thresholds(archive):
+    raw = read_snap(TRAFFIC, 2, archive)
+    assert raw.labels.tolist() == [1, 0, 0]
+    assert raw.other_labels["y_median"].tolist() == [1, 0, 1]
+
+
+def test_users_can_be_numbered_by_another_column(archive):
+    raw = read_snap(STREAMS, 3, archive)
+    assert raw.labels.tolist() == [0, 1]
+    assert raw.features.toarray().argmax(axis=1).tolist() == [0, 2]
+
+
+def test_an_archive_is_downloaded_and_unpacked(archive, tmp_path, monkeypatch):
+    asked = []
+
+    def download_url(url, folder):
+        asked.append(url)
+        path = f"{folder}/pages.zip"
+        with zipfile.ZipFile(path, "w") as file:
+            for source in archive.rglob("*facebook*"):
+                file.write(source, source.relative_to(archive))
+        return path
+
+    monkeypatch.setattr("torch_geometric.data.download_url", download_url)
+    place = tmp_path / "place"
+    place.mkdir()
+    assert fetch_snap(PAGES, 5, place).labels.tolist() == [1, 0, 1]
+    assert asked == ["https://snap.stanford.edu/data/pages.zip"]
+
+
+def test_an_archive_without_the_files_is_refused(archive):
+    (archive / "large" / "musae_facebook_target.csv").unlink()
+    with pytest.raises(InputError, match=r"one file named \*facebook\*target\.csv, it has 0"):
+        read_snap(PAGES, 5, archive)
+
+
+def test_users_with_gaps_in_their_numbers_are_refused(archive):
+    (archive / "large" / "musae_facebook_target.csv").write_text("id,page_type\n0,a\n2,b\n")
+    with pytest.raises(InputError, match=r"does not number its users 0\.\.1"):
+        read_snap(PAGES, 5, archive)
+
+
+def test_more_features_than_the_dataset_has_are_an_error(archive):
+    with pytest.raises(ValueError, match="exceeds"):
+        read_snap(PAGES, 3, archive)
+
+
+def test_a_single_edge_is_still_a_pair(archive):
+    assert read_snap(STREAMS, 3, archive).edges.tolist() == np.array([[0, 1]]).tolist()
