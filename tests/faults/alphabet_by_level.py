@@ -8,6 +8,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, esw
 from graphveil.mechanisms import LevelMechanism, Reports
 
+CAUSE = "the sampler does not draw what the table says"
+
 LEVELS = 4
 
 

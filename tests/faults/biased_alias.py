@@ -9,6 +9,8 @@ from graphveil.channels import Channel, Claim, piecewise
 from graphveil.channels.alias import AliasTable
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the alias table of piecewise draws"
+
 
 class OffByOne(Channel):
     @cached_property

@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Channel, Claim, piecewise
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the sampler does not draw what the table says"
+
 
 class Coarse(Channel):
     def _respond(self, symbols, words):

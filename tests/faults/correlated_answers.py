@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "the sampler does not draw what the table says"
+
 
 class OneNumber(FeatureMechanism):
     def randomize(self, private, words=None):

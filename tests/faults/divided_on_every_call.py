@@ -3,6 +3,8 @@
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "a call changes the mechanism"
+
 
 class Dividing(FeatureMechanism):
     def randomize(self, private, words=None):

@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, condensed
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "the sampler does not draw what the table says"
+
 POINTS = 9
 
 

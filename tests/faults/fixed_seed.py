@@ -3,6 +3,8 @@
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the same users in two calls"
+
 
 class FixedSeed(FeatureMechanism):
     def randomize(self, private, words=None):

@@ -7,6 +7,9 @@ from graphveil.channels.build import input_grid
 from graphveil.channels.gaussian import classical_sigma, gaussian_channel
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the noise is too small"
+SETTINGS = {"epsilon": 10.0, "dims": 1}
+
 
 def build(epsilon, dims, range, delta=1e-3):
     claim = Claim(epsilon / dims, math.nextafter(delta / dims, 0.0))

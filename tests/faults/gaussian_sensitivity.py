@@ -7,6 +7,8 @@ from graphveil.channels.build import input_grid
 from graphveil.channels.gaussian import gaussian_channel
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the noise is too small"
+
 
 def build(epsilon, dims, range, delta=1e-5):
     claim = Claim(epsilon / dims, math.nextafter(delta / dims, 0.0))

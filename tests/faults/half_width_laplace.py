@@ -5,6 +5,8 @@ from dataclasses import replace
 from graphveil.channels import Claim, laplace
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "laplace was given 0.125 and has 0.2499"
+
 
 def build(epsilon, dims, range):
     # Noise of scale 1/ε is what a budget of 2ε gets.

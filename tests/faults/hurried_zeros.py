@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "how many random words are drawn depends on the values"
+
 
 class Hurried(FeatureMechanism):
     def randomize(self, private, words=None):

@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, kary
 from graphveil.mechanisms import LabelMechanism, Reports
 
+CAUSE = "the sampler does not draw what the table says"
+
 
 class FromAll(LabelMechanism):
     def randomize(self, private, words=None):

@@ -7,6 +7,8 @@ import numpy as np
 from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.mechanisms import LabelMechanism
 
+CAUSE = "k was given 1 and has 1.313"
+
 
 def build(epsilon, classes=7):
     other = round(TOTAL / (math.exp(epsilon) + classes))

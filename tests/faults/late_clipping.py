@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, laplace
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "not clipped before the noise"
+
 
 class LateClipping(FeatureMechanism):
     def randomize(self, private, words=None):

@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "the length of a report depends on the values"
+
 
 class Sparing(FeatureMechanism):
     def randomize(self, private, words=None):

@@ -10,6 +10,8 @@ import numpy as np
 from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.mechanisms import LevelMechanism
 
+CAUSE = "epsilon is infinite"
+
 
 def build(epsilon):
     table = np.zeros((4, 4), dtype=np.int64)

@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "which dimensions are reported depends on the values"
+
 
 class Choosy(FeatureMechanism):
     def randomize(self, private, words=None):

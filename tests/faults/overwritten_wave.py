@@ -16,6 +16,8 @@ from graphveil.channels.build import rounded_table
 from graphveil.channels.square_wave import half_width
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "epsilon is infinite"
+
 CELLS, POINTS = 120, 9
 
 

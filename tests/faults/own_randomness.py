@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "it draws randomness of its own"
+
 
 class OwnRandomness(FeatureMechanism):
     def randomize(self, private, words=None):

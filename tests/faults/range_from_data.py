@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "depends on other users' data"
+
 
 class Rescaling(FeatureMechanism):
     def randomize(self, private, words=None):

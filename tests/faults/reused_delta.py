@@ -3,6 +3,8 @@
 from graphveil.channels import Claim, analytic_gaussian
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "delta is not divided over the 8 answers"
+
 
 def build(epsilon, dims, range, delta=1e-5):
     channel = analytic_gaussian(epsilon / dims, delta, 5)

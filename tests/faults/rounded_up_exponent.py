@@ -7,6 +7,8 @@ import numpy as np
 from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "rounded was given 0.125 and has 0.131"
+
 
 def build(epsilon, dims, range):
     budget = epsilon / dims

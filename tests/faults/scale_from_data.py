@@ -7,6 +7,8 @@ import numpy as np
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "the settings that reports are decoded with"
+
 
 class OwnScale(FeatureMechanism):
     def randomize(self, private, words=None):

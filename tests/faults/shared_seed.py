@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
+CAUSE = "neighbouring users of one call"
+
 
 class SharedSeed(FeatureMechanism):
     def randomize(self, private, words=None):

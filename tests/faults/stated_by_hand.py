@@ -3,6 +3,8 @@
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the stated loss is wrong"
+
 
 class Stated(FeatureMechanism):
     @property

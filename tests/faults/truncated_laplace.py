@@ -6,6 +6,8 @@ from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.channels.build import rounded_table
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "epsilon is infinite"
+
 CELLS = 80
 
 

@@ -8,6 +8,8 @@ from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.channels.build import rounded_table
 from graphveil.mechanisms import LevelMechanism
 
+CAUSE = "unary was given 1 and has 2"
+
 
 def build(epsilon, classes=4):
     keep = 1 / (1 + math.exp(-epsilon))

@@ -3,6 +3,8 @@
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "the budget is not divided over them"
+
 
 def build(epsilon, dims, range, sampled=2):
     channel = onebit(epsilon)

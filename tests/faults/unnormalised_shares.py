@@ -5,6 +5,8 @@ import numpy as np
 from graphveil.channels import Claim, featurerr
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "in shares that sum to one"
+
 
 def build(epsilon, dims, range):
     shares = 1 / np.arange(1, dims + 1)

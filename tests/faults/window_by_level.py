@@ -9,6 +9,8 @@ from graphveil.channels.build import rounded_table
 from graphveil.channels.square_wave import half_width
 from graphveil.mechanisms import LevelMechanism
 
+CAUSE = "own windows was given 1 and has 7.9"
+
 LEVELS = 4
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from graphveil.channels import TOTAL, Channel, Claim
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
+CAUSE = "epsilon is infinite"
+
 
 def build(epsilon, dims, range, sampled=1):
     budget = epsilon / sampled

@@ -19,7 +19,7 @@ from graphveil.channels.words import SystemWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.behaviour import behaviour_step
-from graphveil.privacy.bound import bound_step
+from graphveil.privacy.bound import FEWER, bound_step
 from graphveil.privacy.candidate import Candidate
 from graphveil.privacy.findings import (
     BEHAVIOUR,
@@ -135,7 +135,9 @@ def audit(
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
     if small is not None:
         steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
-    steps.append(run(BOUND, lambda: bound_step(candidate.build, draws, source)))
+    # Where the sampler could not be compared with a table, all draws go into the bound.
+    left = draws if small is None else draws // FEWER
+    steps.append(run(BOUND, lambda: bound_step(candidate.build, left, source)))
     exact = Privacy(whole.loss.epsilon, whole.delta if whole.claim.delta else 0.0)
     claimed = Privacy(whole.claim.epsilon, whole.claim.delta)
     name = candidate.name or whole.name

@@ -83,7 +83,6 @@ def bound_step(build: Callable[[], Mechanism], draws: int, words: Words) -> Step
     mechanism = build()
     claimed = mechanism.claim.epsilon
     known = max(claimed, mechanism.epsilon)
-    draws = max(draws // FEWER, 1)
     if mechanism.alphabet * mechanism.dimensions > MAX_CELLS:
         return Step(BOUND, "too many different codes to count", skipped=True)
     try:
