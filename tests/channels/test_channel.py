@@ -257,6 +257,15 @@ def test_decode_looks_the_values_up() -> None:
 # Sampling.
 
 
+# One of each way to draw.
+SAMPLERS = {
+    "onebit": lambda: onebit(1.0),
+    "piecewise": lambda: piecewise(1.0),
+    "kary": lambda: kary(1.0, 5),
+    "latent": lambda: latent(1.0, 3),
+}
+
+
 @pytest.mark.parametrize("count", [1, TOTAL // 4, TOTAL // 2 + 1, TOTAL - 1])
 def test_two_outputs_are_cut_exactly_at_four_times_the_count(count: int) -> None:
     channel = channel_of([[TOTAL - count, count]])
@@ -296,10 +305,9 @@ def test_blocks_draw_what_one_draw_would() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
-@pytest.mark.parametrize("channel", [onebit(1.0), piecewise(1.0), kary(1.0, 5)], ids=repr)
-def test_the_size_of_blocks_changes_nothing(
-    channel: Channel, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", ["onebit", "piecewise", "kary"])
+def test_the_size_of_blocks_changes_nothing(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = SAMPLERS[name]()
     symbols = np.arange(100) % channel.input_count
     expected = channel.respond(symbols, SeededWords(4))
     monkeypatch.setattr(channel_module, "BLOCK", block)
@@ -312,8 +320,9 @@ def test_draws_from_the_operating_system_unless_told_otherwise(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
-@pytest.mark.parametrize("channel", [onebit(1.0), piecewise(1.0), kary(1.0, 5), latent(1.0, 3)], ids=repr)
-def test_takes_symbols_of_any_integer_type(channel: Channel, kind: str) -> None:
+@pytest.mark.parametrize("name", ["onebit", "piecewise", "kary", "latent"])
+def test_takes_symbols_of_any_integer_type(name: str, kind: str) -> None:
+    channel = SAMPLERS[name]()
     symbols = np.arange(40) % channel.input_count
     expected = channel.respond(symbols, SeededWords(6))
     assert np.array_equal(channel.respond(symbols.astype(kind), SeededWords(6)), expected)

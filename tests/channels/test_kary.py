@@ -82,14 +82,16 @@ def test_epsilon_is_the_logarithm_of_own_over_other() -> None:
 # Drawing.
 
 
-@pytest.mark.parametrize("channel", [kary(1.0, 5), kary(0.01, 300), kary(8.0, 2)], ids=repr)
-def test_words_below_the_surplus_draw_the_own_symbol(channel: KaryChannel) -> None:
+@pytest.mark.parametrize(("epsilon", "size"), [(1.0, 5), (0.01, 300), (8.0, 2)])
+def test_words_below_the_surplus_draw_the_own_symbol(epsilon: float, size: int) -> None:
+    channel = kary(epsilon, size)
     words = [0, 4 * channel.surplus - 1]
     assert channel.respond(np.array([1, 1]), FakeWords(words)).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("channel", [kary(1.0, 5), kary(0.01, 300), kary(8.0, 2)], ids=repr)
-def test_the_rest_of_the_words_is_cut_into_equal_parts(channel: KaryChannel) -> None:
+@pytest.mark.parametrize(("epsilon", "size"), [(1.0, 5), (0.01, 300), (8.0, 2)])
+def test_the_rest_of_the_words_is_cut_into_equal_parts(epsilon: float, size: int) -> None:
+    channel = kary(epsilon, size)
     starts = [4 * (channel.surplus + place * channel.other) for place in range(channel.size)]
     words = [word for start in starts for word in (start, start + 4 * channel.other - 1)]
     expected = [place for place in range(channel.size) for _ in range(2)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from graphveil.channels.exact import Claim
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms import Mechanism, Reports, mechanism
 from tests.mechanisms.support import (
@@ -131,6 +133,12 @@ def test_the_same_settings_give_the_same_fingerprint(name):
     first, second = small(name), small(name)
     assert first.fingerprint == second.fingerprint
     assert len(bytes.fromhex(first.fingerprint)) == 16
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_another_claim_is_another_fingerprint(name):
+    found = small(name)
+    assert replace(found, claim=Claim(9.0)).fingerprint != found.fingerprint
 
 
 def test_whatever_decides_a_report_changes_the_fingerprint():

@@ -18,16 +18,18 @@ from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
 
 EVEN = np.linspace(-1.0, 1.0, 5)
 UNEVEN = np.array([-1.0, -0.875, 0.5, 1.0])
-GRIDS = [np.array([-1.0, 1.0]), EVEN, UNEVEN, np.linspace(-1.0, 1.0, 65)]
-# A word whose top 53 bits say x, for x a multiple of 2^-53.
+# Even enough that the cell is guessed first, uneven enough that the guess is often a cell off.
+NEARLY_EVEN = EVEN + np.array([0, 0.125, -0.125, 0.0625, 0])
+GRIDS = [np.array([-1.0, 1.0]), NEARLY_EVEN, UNEVEN, np.linspace(-1.0, 1.0, 65)]
 LOWEST, HIGHEST = 0, 2**64 - 1
 
 
 def word(share):
+    """The first word whose top 53 bits say this share of all."""
     return int(share * 2**53) << 11
 
 
-@pytest.mark.parametrize("grid", [EVEN, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("grid", [EVEN, NEARLY_EVEN, UNEVEN], ids=["even", "nearly even", "uneven"])
 def test_a_value_rounds_up_below_its_share_and_down_from_it_on(grid):
     low, high = grid[1], grid[2]
     value = low + 0.25 * (high - low)

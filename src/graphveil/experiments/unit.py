@@ -49,7 +49,7 @@ def run_unit(
     epsilon, delta = method.claim(job)
     asked = users.declare(epsilon, delta, seed=seed, blind=part == "control")
     job = _job(spec, part, method, graph, asked, seed, progress)
-    outcome = method.learn(job)
+    outcome = method.run(job)
     score = users.evaluate(outcome.scores, graph)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()

@@ -1,6 +1,7 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
 from graphveil.methods import base, nonprivate
+from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
     Job,
@@ -19,6 +20,7 @@ __all__ = [
     "Outcome",
     "Settings",
     "base",
+    "check_method",
     "find_method",
     "method_names",
     "nonprivate",

@@ -10,7 +10,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.users import Users
+from graphveil.graphs.users import Users, evaluation
 from graphveil.mechanisms import entry
 from graphveil.privacy import Plan
 
@@ -139,10 +139,17 @@ class Method(ABC):
     reports_features: ClassVar[bool] = True
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
+    # Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does.
+    dense: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
         """Ask the users, learn, and return the scores of all users."""
+
+    def run(self, job: Job) -> Outcome:
+        """Learn; raw features can be read by a method that says so, and by no other."""
+        with evaluation() if self.reads_features else nullcontext():
+            return self.learn(job)
 
     def claim(self, job: Job) -> tuple[float, float]:
         """The (ε, δ) that this method will charge every user for features; checked against the ledger."""

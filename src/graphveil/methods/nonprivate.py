@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphveil.graphs.users import evaluation
 from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
 
 
@@ -19,8 +18,7 @@ class NonPrivate(Method):
         from graphveil.methods.training import train_backbone
 
         watch = Stopwatch()
-        with evaluation():
-            inputs = raw_input(job.users.features, job.device)
+        inputs = raw_input(job.users.features, job.device)
         return train_backbone(job, inputs, job.graph.feature_count, watch)
 
 

@@ -1,0 +1,155 @@
+"""The suite that every registered method passes just by being registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphveil.graphs.convert import from_arrays
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import Reports
+from graphveil.methods.method import Job, Method, Outcome, find_method
+from graphveil.privacy import Plan
+
+EPSILON = 1.0
+# A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
+USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
+
+
+class Recorder:
+    """Users who answer as usual while their reports are written down."""
+
+    def __init__(self, users: Users) -> None:
+        self._users, self.answers = users, list[Reports]()
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer, and remember the answer."""
+        self.answers.append(self._users.report(plan))
+        return self.answers[-1]
+
+
+class Replay:
+    """All that is left of users when only their reports are there."""
+
+    def __init__(self, answers: list[Reports]) -> None:
+        self._answers = list(answers)
+
+    def report(self, plan: Plan) -> Reports:
+        """The next of the given answers, whatever is asked."""
+        return self._answers.pop(0)
+
+
+def check_method(name: str, **settings: Any) -> None:
+    """Raise AssertionError with a sentence if a method does not behave as all methods must."""
+    method = find_method(name)
+    graph, users = small_data()
+    first = learn(method, graph, users, settings)
+    assert first.scores.shape == (graph.node_count, graph.class_count), (
+        f"{name} must give every user a score for every class, it gave {first.scores.shape}"
+    )
+    assert np.isfinite(first.scores).all(), f"{name} gave scores that are not finite"
+    assert np.array_equal(first.scores, learn(method, graph, users, settings).scores), (
+        f"{name} gave other scores for the same seed"
+    )
+    if method.reports_features:
+        check_ledger(method, graph, users, settings)
+        check_control(method, graph, users, settings)
+        check_only_reports_matter(method, graph, users, settings)
+    if not method.dense:
+        check_sparse(method, graph, users, settings)
+
+
+def check_ledger(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+    """What is charged is what is claimed, and less than that is refused."""
+    asked = declared(method, graph, users, settings)
+    run(method, graph, asked, settings)
+    claimed, spent = method.claim(make_job(method, graph, asked, settings)), asked.ledger.total("features")
+    assert np.isclose(spent.epsilon, claimed[0], rtol=1e-12) and np.isclose(
+        spent.delta, claimed[1], rtol=1e-12
+    ), f"{method.name} claims {claimed} and charged {(spent.epsilon, spent.delta)}"
+    assert spent.epsilon <= EPSILON * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
+
+
+def check_control(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+    """The control runs, and does not depend on the features at all."""
+    other = small_data(features=1)[1]
+    blind, swapped = (declared(method, graph, who, settings, blind=True) for who in (users, other))
+    assert np.array_equal(
+        run(method, graph, blind, settings).scores, run(method, graph, swapped, settings).scores
+    ), f"the control of {method.name} changes with the private features"
+
+
+def check_only_reports_matter(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+    """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
+    recorder = Recorder(declared(method, graph, users, settings))
+    expected = run(method, graph, recorder, settings)
+    assert np.array_equal(expected.scores, run(method, graph, Replay(recorder.answers), settings).scores), (
+        f"{method.name} gave other scores for the same reports: it depends on something else that users hold"
+    )
+
+
+def check_sparse(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+    """No tensor is as large as users x features."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    largest = 0
+
+    class Sizes(TorchDispatchMode):
+        """Sees the result of every operation."""
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal largest
+            result = function(*args, **(kwargs or {}))
+            for tensor in result if isinstance(result, (tuple, list)) else (result,):
+                if hasattr(tensor, "layout") and str(tensor.layout) == "torch.strided":
+                    largest = max(largest, tensor.numel())
+            return result
+
+    watch: Any = Sizes
+    with watch():
+        learn(method, graph, users, settings)
+    assert largest < graph.node_count * graph.feature_count, (
+        f"{method.name} held a dense matrix of {largest} numbers, as many as users x features: "
+        "keep it sparse, or say so with `dense = True`"
+    )
+
+
+def small_data(features: int = 0) -> tuple[Graph, Users]:
+    """A small graph; another number gives the same graph and labels with other features."""
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(5)
+    labels = random.integers(0, CLASSES, USERS)
+    pairs = random.integers(0, USERS, (USERS * DEGREE // 2, 2))
+    rows = np.random.default_rng(features).random((USERS, FEATURES)) < 0.1 + 0.1 * labels[:, None]
+    return from_arrays(
+        pairs, csr_array(rows.astype(np.uint8)), labels, range=(0, 1), binary=True, name="small", seed=0
+    )
+
+
+def learn(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> Outcome:
+    """Run with a fresh budget that is just enough."""
+    return run(method, graph, declared(method, graph, users, settings), settings)
+
+
+def declared(
+    method: Method, graph: Graph, users: Users, settings: dict[str, Any], *, blind: bool = False
+) -> Users:
+    """Users with the budget that the method claims."""
+    epsilon, delta = method.claim(make_job(method, graph, users, settings))
+    return users.declare(epsilon, delta, seed=3, blind=blind)
+
+
+def run(method: Method, graph: Graph, users: Any, settings: dict[str, Any]) -> Outcome:
+    """Let the method learn from users, or from what stands for them."""
+    return method.run(make_job(method, graph, users, settings))
+
+
+def make_job(method: Method, graph: Graph, users: Any, settings: dict[str, Any]) -> Job:
+    """A short job: a few epochs."""
+    given = {"epochs": 3, **settings}
+    return Job(
+        graph, users, method.settings.of(given), seed=3, epsilon=EPSILON if method.reports_features else None
+    )

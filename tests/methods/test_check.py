@@ -1,0 +1,107 @@
+"""Every registered method behaves as all must, and the suite sees those that do not."""
+
+import numpy as np
+import pytest
+import torch
+
+from graphveil.learn.inputs import raw_input
+from graphveil.methods import Job, Method, Outcome, check_method, method_names, register_method
+from graphveil.methods.base import Base
+from graphveil.methods.method import Stopwatch, _methods
+from graphveil.methods.training import train_backbone
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_registered_method_passes(name):
+    check_method(name)
+
+
+@pytest.fixture
+def register():
+    before = dict(_methods)
+    yield register_method
+    _methods.clear()
+    _methods.update(before)
+
+
+class Forgetful(Base):
+    """Does not use its seed."""
+
+    name, summary = "forgetful", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        good = super().learn(job)
+        return Outcome(
+            good.scores + np.random.default_rng().random(good.scores.shape), 0.0, 0.0, good.seconds
+        )
+
+
+class Greedy(Base):
+    """Asks twice and claims once."""
+
+    name, summary = "greedy", "-"
+
+    def claim(self, job: Job) -> tuple[float, float]:
+        return 2 * super().claim(job)[0], 0.0
+
+    def learn(self, job: Job) -> Outcome:
+        job.users.report(job.feature_plan())
+        return super().learn(job)
+
+
+class Modest(Base):
+    """Claims more than it asks for."""
+
+    name, summary = "modest", "-"
+
+    def claim(self, job: Job) -> tuple[float, float]:
+        return 2 * super().claim(job)[0], 0.0
+
+
+class Thief(Base):
+    """Looks at private features behind the users' back."""
+
+    name, summary = "thief", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        watch = Stopwatch()
+        job.users.report(job.feature_plan())
+        features = getattr(job.users, "_features", np.zeros((job.graph.node_count, job.graph.feature_count)))
+        return train_backbone(job, raw_input(features.astype(np.float32)), job.graph.feature_count, watch)
+
+
+class Dense(Base):
+    """Holds a dense matrix and does not say so."""
+
+    name, summary = "dense", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        torch.zeros(job.graph.node_count, job.graph.feature_count).add(1)
+        return super().learn(job)
+
+
+class Short(Base):
+    """Forgets some users."""
+
+    name, summary = "short", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        good = super().learn(job)
+        return Outcome(good.scores[1:], 0.0, 0.0, good.seconds)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (Forgetful, "other scores for the same seed"),
+        (Greedy, "charged more than the budget"),
+        (Modest, "claims"),
+        (Thief, "the control of thief changes with the private features"),
+        (Dense, "held a dense matrix"),
+        (Short, "a score for every class"),
+    ],
+)
+def test_a_broken_method_is_seen(register, broken: type[Method], words):
+    register(broken())
+    with pytest.raises(AssertionError, match=words):
+        check_method(broken.name)

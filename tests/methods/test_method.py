@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError, PrivacyError, UnknownNameError
+from graphveil.graphs.convert import from_arrays
+from graphveil.learn import BACKBONES
+from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, register_method
+from graphveil.methods.base import BaseSettings
+
+ROWS = np.eye(8)
+
+
+def tiny(features=ROWS, **options):
+    edges = np.array([[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [6, 7]])
+    return from_arrays(edges, features, [0, 0, 0, 0, 1, 1, 1, 1], seed=0, **{"range": (0, 1), **options})
+
+
+def job_of(graph, users, **options):
+    return Job(graph, users, BaseSettings.of({"epochs": 2}), seed=0, **{"epsilon": 1.0, **options})
+
+
+def test_the_names_of_backbones_are_those_that_there_are():
+    assert set(BACKBONE_NAMES) == set(BACKBONES)
+
+
+def test_a_feature_plan_uses_the_graph_s_public_range():
+    graph, users = tiny(range=(-1, 3))
+    plan = job_of(graph, users).feature_plan()
+    assert (plan.dims, plan.range, plan.epsilon, plan.mechanism) == (8, (-1.0, 3.0), 1.0, "multibit")
+
+
+def test_binary_features_are_asked_as_binary_where_the_mechanism_can():
+    graph, users = tiny(binary=True)
+    assert job_of(graph, users).feature_plan().binary is True
+    item = job_of(graph, users, mechanism="item", mechanism_options={"length": 3}).feature_plan()
+    assert item.binary is None
+
+
+def test_a_graph_without_features_is_refused():
+    graph, users = tiny(features=None, range=None)
+    with pytest.raises(InputError, match="has no features to report"):
+        job_of(graph, users).feature_plan()
+
+
+def test_settings_name_what_is_wrong():
+    with pytest.raises(InputError, match="there is no setting 'speed' here: choose from epochs, lr"):
+        Settings.of({"speed": 1})
+    with pytest.raises(InputError, match="setting epochs: .*greater than or equal to 1, got 0"):
+        Settings.of({"epochs": 0})
+
+
+def test_unknown_and_repeated_names_are_refused():
+    with pytest.raises(UnknownNameError, match="no method is named 'nobody': choose one of"):
+        find_method("nobody")
+    with pytest.raises(InputError, match="registered already"):
+        register_method(find_method("base"))
+
+
+def test_a_method_that_claims_privacy_cannot_read_features():
+    graph, users = tiny()
+    with pytest.raises(PrivacyError, match="raw features stay with the users"):
+        find_method("nonprivate").learn(job_of(graph, users))
+    find_method("nonprivate").run(job_of(graph, users))
+
+
+def test_an_answer_beyond_the_declared_budget_is_refused():
+    from graphveil.errors import BudgetError
+
+    graph, users = tiny()
+    with pytest.raises(BudgetError):
+        find_method("base").run(job_of(graph, users.declare(0.5, seed=0)))
