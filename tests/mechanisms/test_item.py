@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphveil.channels.words import SeededWords
-from graphveil.errors import ClaimError, InputError
+from graphveil.errors import ClaimError, ClippedWarning, InputError
 from graphveil.mechanisms import mechanism, registry
 from graphveil.mechanisms.item import amplified
 from graphveil.mechanisms.rows import Rows
@@ -95,11 +95,19 @@ def test_a_blank_adds_nothing_to_the_estimate():
     assert estimate.indices.tolist() == [1]
 
 
-def test_a_row_with_too_many_items_is_refused_and_counted():
-    with pytest.raises(
-        InputError, match=r"at most 2 items, 1 rows hold more \(up to 3\): give a larger public length"
+def test_rows_with_too_many_items_are_counted_in_a_warning():
+    with pytest.warns(
+        ClippedWarning, match=r"1 of 2 rows hold more than 2 items .* give a larger public length"
     ):
         item().randomize(np.array([[1, 1, 1, 0], [1, 1, 0, 0]]))
+
+
+def test_a_row_with_too_many_items_draws_each_of_them_alike():
+    rows = np.tile([1, 1, 1, 0], (3000, 1))
+    with pytest.warns(ClippedWarning):
+        drawn = item().draw_items(Rows(rows, 4), SeededWords(0))
+    # Three equal chances of 1/3, each less than the 1/2 that a row of two items has; 6 standard errors are 155.
+    assert np.abs(np.bincount(drawn, minlength=6) - [1000, 1000, 1000, 0, 0, 0]).max() < 155
 
 
 @pytest.mark.parametrize("row", [[0.5, 0, 0, 0], [2, 0, 0, 0], [-1, 0, 0, 0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import InputError
+from graphveil.errors import ClippedWarning, InputError
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
@@ -26,7 +27,7 @@ class ItemMechanism(Mechanism):
 
     The answer is a k-ary response over the d items and the L blanks, so one code is sent, whatever the row holds. An
     item that a user has is drawn with probability 1/L, so L(1[answer = j]-q)/(p-q) is unbiased for it. A row with more
-    than L items is refused: cutting it silently would bias the estimate.
+    than L items draws from all of them and is counted in a warning: its estimate is too small by L over their number.
 
     Source: padding and sampling, and what sampling saves, Wang, Li and Jha (2018), "Locally differentially private
     frequent itemset mining"; the response is `graphveil.channels.kary`.
@@ -94,18 +95,22 @@ class ItemMechanism(Mechanism):
         """For every user one of L places at random: the item there, or the place's own blank where the row has none."""
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
-        self._check_counts(counts)
-        place = words.below(self.length, rows.users)
+        self._warn_of_long(counts)
+        # A longer row draws from all its items: each is then drawn more rarely than 1/L, which costs no privacy.
+        place = words.below(np.maximum(counts, self.length), rows.users)
         symbols = self.size + place
         has = place < counts
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]
         return symbols
 
-    def _check_counts(self, counts: NDArray[np.int64]) -> None:
-        if counts.size and int(counts.max()) > self.length:
-            raise InputError(
-                f"a row may hold at most {self.length} items, {int((counts > self.length).sum())} rows hold more "
-                f"(up to {int(counts.max())}): give a larger public length"
+    def _warn_of_long(self, counts: NDArray[np.int64]) -> None:
+        count = int((counts > self.length).sum())
+        if count:
+            warnings.warn(
+                f"{count} of {counts.size} rows hold more than {self.length} items and their estimates are too small: "
+                "give a larger public length",
+                ClippedWarning,
+                stacklevel=4,
             )
 
     def estimate(self, reports: Reports) -> Estimate:
@@ -126,7 +131,10 @@ class ItemMechanism(Mechanism):
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         items = Rows(np.asarray(private)[None, :], self.size).nonzero()[1]
-        self._check_counts(np.array([items.size]))
+        if items.size > self.length:
+            raise InputError(
+                f"reports are enumerated for rows of at most {self.length} items, got {items.size}"
+            )
         drawn = [*items.tolist(), *range(self.size + len(items), self.size + self.length)]
         rows = [np.array(self.channel.row(symbol), dtype=object) for symbol in drawn]
         counts: NDArray[np.object_] = np.sum(rows, axis=0)

@@ -1,0 +1,164 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.mechanisms import names
+from graphveil.privacy.audit import Audit, Privacy
+
+GOOD = """
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+def build(epsilon, dims, range):
+    return FeatureMechanism("mine", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0)
+"""
+
+
+@pytest.fixture
+def good(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture
+def instant(monkeypatch):
+    """Audits that find nothing, at once."""
+    asked = []
+
+    def audit(subject, **settings):
+        asked.append((subject, settings))
+        return Audit(str(subject), Privacy(1.0), Privacy(0.99), ["all"], [])
+
+    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    return asked
+
+
+def test_a_claim_that_holds_exits_with_0_and_says_so(capsys):
+    assert status(["audit", "multibit", "--quick", "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "The claim of multibit holds." in out
+    assert "0.99999999999909" in out
+
+
+def test_json_is_one_object_and_nothing_else(capsys):
+    assert status(["audit", "krr", "--quick", "--json", "--seed", "1"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["holds"] is True
+    assert len(printed.out.splitlines()) == 1
+    assert "krr: exact epsilon of the tables" in printed.err
+
+
+def test_a_mechanism_in_a_file_is_audited(good, capsys):
+    assert status(["audit", f"{good}:build", "--quick", "--json", "--seed", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "mine"
+
+
+def test_settings_reach_the_audit(instant):
+    assert status(["audit", "multibit", "--epsilon", "2.5", "--dims", "30", "--sampled", "4", "--full"]) == 0
+    (subject, settings), *_ = instant
+    assert subject == "multibit"
+    assert (settings["epsilon"], settings["dims"], settings["sampled"], settings["quick"]) == (
+        2.5,
+        30,
+        4,
+        False,
+    )
+    assert settings["words"] is None
+
+
+def test_one_mechanism_is_audited_in_full_and_all_of_them_quickly(instant, capsys):
+    assert status(["audit", "krr"]) == 0
+    assert status(["audit", "--all"]) == 0
+    assert [settings["quick"] for _, settings in instant] == [False] + [True] * len(names())
+
+
+def test_all_is_a_table_with_a_row_for_each(instant, capsys):
+    assert status(["audit", "--all"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in names())
+
+
+def test_all_as_json_is_a_list(instant, capsys):
+    assert status(["audit", "--all", "--json"]) == 0
+    assert [found["name"] for found in json.loads(capsys.readouterr().out)] == names()
+
+
+def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
+    def audit(subject, **settings):
+        leaks = ["it tells everything"] if subject == "krr" else []
+        return Audit(subject, Privacy(1.0), Privacy(0.99), [], leaks)
+
+    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    assert status(["audit", "--all"]) == 1
+    assert "krr: it tells everything" in capsys.readouterr().out
+
+
+def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
+    monkeypatch.setattr("graphveil.cli.audit.names", lambda: ["krr", "gaussian"])
+    assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
+    printed = capsys.readouterr()
+    assert [found["name"] for found in json.loads(printed.out)] == ["krr"]
+    assert "not audited, gaussian: epsilon must be at most 1" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name one mechanism, PATH.py:NAME, or --all"),
+        (["krr", "--all"], "leave out --all or 'krr'"),
+        (["nope"], "no mechanism is named 'nope': choose one of onebit"),
+        (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
+        (["krr", "--epsilon", "nan"], "epsilon must be a positive finite number, got nan"),
+        (["krr", "--epsilon", "much"], "Invalid value for '--epsilon'"),
+        (["krr", "--dims", "5", "--sampled", "2"], "krr has no setting 'sampled'"),
+        (["multibit", "--sampled", "2"], "sampled needs dims"),
+        (["multibit", "--dims", "3", "--sampled", "4"], "sampled must be an integer from 1 to 3"),
+        (["multibit", "--dims", "0"], "dims must be an integer of at least 1"),
+        (["multibit", "--seed", "-1"], "seed"),
+        (["multibit", "--wrong"], "No such option: --wrong"),
+        (["nowhere.py:build"], "there is no file 'nowhere.py'"),
+        (["nowhere.py"], "PATH.py:NAME"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_status_2(arguments, words, capsys):
+    assert status(["audit", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Error: ")
+    assert words in printed.err
+    assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("def build(:", "build", "cannot be imported: SyntaxError"),
+        (GOOD, "nope", "has no 'nope': it has build"),
+        ("def build(epsilon):\n    return 3", "build", "must build a Mechanism, it returns int"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name, words, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    assert status(["audit", f"{path}:{name}"]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_an_interrupt_exits_with_130_and_no_traceback():
+    command = [sys.executable, "-c", "from graphveil.cli import main; main()", "audit", "privunit"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stderr.readline()
+        assert line.startswith("privunit: ")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err

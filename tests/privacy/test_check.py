@@ -1,0 +1,126 @@
+"""Every registered mechanism passes the suite; a mechanism with a flaw does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil.channels import Channel, Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism, names, register, unregister
+from graphveil.privacy.check import check_mechanism
+
+RANGE = PublicRange(0.0, 1.0)
+
+
+@pytest.mark.statistical  # a false alarm in a million
+@pytest.mark.parametrize("name", names())
+def test_registered_mechanism_passes(name):
+    check_mechanism(name)
+
+
+def _flawed(kind=FeatureMechanism, share=1.0, scale=1.0, **options):
+    def build(epsilon, dims, range, sampled=1):
+        channel = onebit(share * epsilon / sampled)
+        return kind(
+            "flawed",
+            Claim(epsilon),
+            PublicRange.of(range),
+            dims,
+            sampled,
+            (channel,),
+            scale * dims / sampled,
+            **options,
+        )
+
+    return build
+
+
+class _Seeing(FeatureMechanism):
+    """Its control still answers truly."""
+
+    def blind(self):
+        return replace(self, claim=Claim(0.0))
+
+
+class _Shrinking(FeatureMechanism):
+    """Its control has another scale."""
+
+    def blind(self):
+        return replace(super().blind(), scale=self.scale / 2)
+
+
+class _Lenient(FeatureMechanism):
+    """It fills gaps instead of refusing them."""
+
+    def randomize(self, private, words=None):
+        rows = np.asarray(private)
+        return super().randomize(np.nan_to_num(rows) if rows.dtype.kind == "f" else rows, words)
+
+
+class _Noisier(FeatureMechanism):
+    """Its estimates have the right mean and the wrong variance."""
+
+    def estimate(self, reports):
+        found = super().estimate(reports)
+        wobble = np.where(np.arange(len(found.values)) % 2, 1.5, 0.5)
+        return replace(found, values=found.values * wobble)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (_flawed(share=2.0), "its exact epsilon is"),
+        (_flawed(share=0.9), "it wastes budget"),
+        (_flawed(scale=1.01), "is biased by"),
+        (_flawed(_Noisier), "the variance of its estimate"),
+        (_flawed(_Seeing), "its control must have epsilon 0"),
+        (_flawed(_Shrinking), "its control must keep largest"),
+        (_flawed(_Lenient), "a row with nan must be refused"),
+    ],
+    ids=["claim", "waste", "bias", "variance", "control", "scale", "nan"],
+)
+def test_flaw_is_said_in_a_sentence(build, words):
+    with pytest.raises(AssertionError, match=words):
+        check_mechanism(build, epsilons=[1.0])
+
+
+def test_a_mechanism_without_a_flaw_passes():
+    check_mechanism(_flawed(), epsilons=[1.0])
+
+
+def test_a_leak_fails_the_suite():
+    class Late(FeatureMechanism):
+        def randomize(self, private, words=None):
+            reports = super().randomize(private, words)
+            return replace(reports, codes=reports.codes ^ np.uint8(0)) if words else reports
+
+    class Table(Channel):
+        """Draws the more likely answer too often, while its table stays right."""
+
+        def _respond(self, symbols, words):
+            drawn = super()._respond(symbols, words)
+            return np.where(words.take(symbols.size) < np.uint64(2**60), symbols, drawn).astype(np.uint8)
+
+    def build(epsilon, dims, range):
+        good = onebit(epsilon / dims)
+        channel = Table(good.name, good.table, good.inputs, good.outputs, good.claim)
+        return Late(
+            "late", Claim(epsilon), PublicRange.of(range), dims, dims, (channel,), 1.0, unbiased=False
+        )
+
+    with pytest.raises(AssertionError, match="variance|the audit must find no leak"):
+        check_mechanism(build, epsilons=[1.0])
+
+
+def test_a_registered_mechanism_is_found_by_its_name():
+    register("mine")(_flawed())
+    try:
+        check_mechanism("mine", epsilons=[1.0])
+        assert mechanism("mine", epsilon=1.0, dims=3, range=(0, 1)).name == "flawed"
+    finally:
+        unregister("mine")
+
+
+def test_a_mechanism_that_refuses_all_budgets_fails():
+    with pytest.raises(AssertionError, match="at least one epsilon"):
+        check_mechanism("gaussian", epsilons=[100.0])

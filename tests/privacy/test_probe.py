@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from graphveil.mechanisms import names
+from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.probe import USERS, CountedWords, Probe
+
+
+@pytest.mark.parametrize("name", names())
+def test_batches_have_equal_shapes_and_are_valid(name):
+    candidate = Candidate.of(name, 1.0)
+    probe = Probe.of(candidate)
+    shapes = {rows.shape for rows in probe.batches.values()}
+    assert len(shapes) == 1
+    assert {shape[0] for shape in shapes} == {USERS}
+    for rows in probe.batches.values():
+        candidate.build().randomize(rows[:10])
+
+
+def test_binary_rows_are_not_tried_with_fractions():
+    assert "rows anywhere in the range" not in Probe.of(Candidate.of("item", 1.0)).batches
+
+
+def test_words_are_counted():
+    words = CountedWords(1)
+    assert np.array_equal(words.take(3), CountedWords(1).take(3))
+    words.below(10, 5)
+    assert words.taken == 8

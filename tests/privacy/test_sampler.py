@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from graphveil.channels import SeededWords
+from graphveil.mechanisms import mechanism
+from graphveil.privacy.joint import Joint
+from graphveil.privacy.sampler import sampler_step
+
+
+def _joint(**settings):
+    return Joint.of(mechanism("multibit", epsilon=1.0, dims=3, range=(0, 1), sampled=2, **settings))
+
+
+@pytest.mark.statistical  # a false alarm in a million; the seed is fixed
+def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
+    step = sampler_step(_joint(), 200_000, SeededWords(3))
+    assert step.leaks == ()
+    assert 0.9 < float(step.seen.rpartition(" ")[2]) <= 1.0
+
+
+@pytest.mark.statistical  # under one in a million of 300 samplers; the seeds are fixed
+def test_right_samplers_are_not_accused():
+    joint = Joint.of(mechanism("krr", epsilon=1.0, classes=4))
+    assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(300))
+
+
+def test_a_small_bias_is_found():
+    joint = _joint()
+    draw = joint.draw
+
+    def biased(index, draws, words):
+        counts = draw(index, draws, words)
+        moved = counts[0] // 20
+        return (
+            counts
+            + np.eye(len(counts), dtype=np.int64)[1] * moved
+            - np.eye(len(counts), dtype=np.int64)[0] * moved
+        )
+
+    object.__setattr__(joint, "draw", biased)
+    leaks = sampler_step(joint, 1_000_000, SeededWords(3)).leaks
+    assert any("the sampler does not draw what the table says" in leak for leak in leaks)
+
+
+def test_an_impossible_report_is_found():
+    joint = Joint.of(mechanism("analytic-gaussian", epsilon=8.0, delta=0.01, dims=1, range=(0, 1)))
+    empty = int(np.flatnonzero(joint.shares[0] == 0)[0])
+    draw = joint.draw
+
+    def impossible(index, draws, words):
+        counts = draw(index, draws, words)
+        counts[[np.argmax(counts), empty]] += [-3, 3]
+        return counts
+
+    object.__setattr__(joint, "draw", impossible)
+    leaks = sampler_step(joint, 100_000, SeededWords(3)).leaks
+    assert any("impossible" in leak for leak in leaks)
