@@ -98,19 +98,20 @@ def test_an_empty_cell_is_never_drawn_around_a_cut(table: np.ndarray) -> None:
 
 
 def test_a_small_table_by_hand() -> None:
-    # Four columns of 2^60: 0 and 1 and 2 are full, 3 is empty and filled up by 0.
+    # Four columns of 2^60 hold up to five outputs: the two empty ones are filled up by 0, then come 1 and 2.
     table = np.array([[2 << 60, 1 << 60, 1 << 60, 0]])
     quarter = 1 << 62
     words = [0, quarter - 1, quarter, 2 * quarter - 1, 2 * quarter, 3 * quarter - 1, 3 * quarter, WORDS - 1]
-    assert draw(table, 0, words) == [0, 0, 1, 1, 2, 2, 0, 0]
+    assert draw(table, 0, words) == [0, 0, 0, 0, 1, 1, 2, 2]
 
 
 def test_a_cut_inside_a_column_by_hand() -> None:
-    # Column 0 is half full: its other half comes from 1. Column 3 is 1 as well, columns 1 and 2 are 2.
+    # Two columns of 2^61 hold three outputs: a quarter of the first is 0 and the rest 2; a quarter of the second is 2
+    # and the rest 1.
     table = np.array([[1 << 59, 3 << 59, 4 << 59]])
-    cut, quarter = 1 << 61, 1 << 62
-    words = [0, cut - 1, cut, cut + 1, quarter - 1, quarter, 3 * quarter - 1, 3 * quarter, WORDS - 1]
-    assert draw(table, 0, words) == [0, 0, 1, 1, 1, 2, 2, 1, 1]
+    cut, half = 1 << 61, 1 << 63
+    words = [0, cut - 1, cut, cut + 1, half - 1, half, half + cut - 1, half + cut, WORDS - 1]
+    assert draw(table, 0, words) == [0, 0, 2, 2, 2, 2, 2, 1, 1]
 
 
 def test_a_count_of_one_is_four_words() -> None:

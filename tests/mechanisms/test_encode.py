@@ -112,10 +112,12 @@ def test_all_dimensions_are_all_of_them():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("board", [encode.BOARD, 64], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("few", [encode.FEW, 0], ids=["compared", "on a board"])
 @pytest.mark.parametrize(("dims", "count"), [(5, 1), (5, 2), (5, 3), (6, 4), (4, 3)])
-def test_all_subsets_are_equally_likely(monkeypatch, board, dims, count):
+def test_all_subsets_are_equally_likely(monkeypatch, board, few, dims, count):
     """Chi-square over all subsets, 20,000 users; false alarm 1e-6, seed fixed."""
     monkeypatch.setattr(encode, "BOARD", board)
+    monkeypatch.setattr(encode, "FEW", few)
     users = 20_000
     chosen = choose_dimensions(users, dims, count, SeededWords(1, dims, count))
     subsets = list(combinations(range(dims), count))

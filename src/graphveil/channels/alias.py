@@ -1,7 +1,8 @@
 """Exact alias tables: one word, one comparison, one draw.
 
 Every row of counts (they sum to 2^62) is packed into C = 2^c columns of equal height 2^(62-c). A column holds at
-most two outputs: its own below a cut, its alias above it. The top c bits of a random word name the column and the
+most two outputs: its own below a cut, its alias above it. C columns hold up to C+1 outputs, since the last one closes
+two at once; so the 2^k+1 cells of an even grid take 2^k columns. The top c bits of a random word name the column and the
 word itself is compared with the cut, which carries the column's number in its own top bits. All of it is integer
 arithmetic, so the probability of every output is exactly its count over 2^62 (Walker 1977; Vose 1991).
 """
@@ -37,50 +38,38 @@ class AliasTable:
     def build(cls, table: Counts) -> AliasTable:
         """Pack the rows, all at once: step i closes one column of every row."""
         rows, outputs = table.shape
-        bits = max((outputs - 1).bit_length(), 1)
+        bits = max((outputs - 2).bit_length(), 1)
         columns = 1 << bits
         height = 1 << (TOTAL_BITS - bits)
-        mass = np.zeros((rows, columns), dtype=np.int64)
+        # Always one output more than columns, some of them empty: then every step finds a column to close.
+        mass = np.zeros((rows, columns + 1), dtype=np.int64)
         mass[:, :outputs] = table
-        # Stable order: the columns that are not full first, then the others.
+        # Stable order: the outputs that do not fill a column first, then the others.
         order = np.argsort(mass >= height, axis=1, kind="stable")
-        lacking = (mass < height).sum(axis=1)
-        alias = np.broadcast_to(np.arange(columns), (rows, columns)).copy()
-        level = np.full((rows, columns), height, dtype=np.int64)
+        next_giver = (mass < height).sum(axis=1)
+        next_lacking = np.ones(rows, dtype=np.int64)
+        every = np.arange(rows)
+        active = order[:, 0]
+        own, alias, level = (np.empty((rows, columns), dtype=np.int64) for _ in range(3))
+        for column in range(columns):
+            # Where nobody has a column's worth left, any two together have one: what all lack adds up to one column.
+            rich = next_giver <= columns
+            giver = order[every, np.where(rich, next_giver, np.minimum(next_lacking, columns))]
+            own[:, column], alias[:, column], level[:, column] = active, giver, mass[every, active]
+            mass[every, giver] -= height - level[:, column]
+            poor = mass[every, giver] < height
+            active = np.where(poor, giver, order[every, np.minimum(next_lacking, columns)])
+            next_giver += poor & rich
+            next_lacking += ~(poor & rich)
 
-        running = np.flatnonzero(lacking > 0)
-        active = order[running, 0]
-        next_lacking = np.ones(len(running), dtype=np.int64)
-        giver_place = lacking[running].copy()
-        while running.size:
-            giver = order[running, giver_place]
-            level[running, active] = mass[running, active]
-            alias[running, active] = giver
-            mass[running, giver] -= height - mass[running, active]
-            poor = mass[running, giver] < height
-            done = ~poor & (next_lacking >= lacking[running])
-            active = np.where(poor, giver, order[running, np.minimum(next_lacking, columns - 1)])
-            giver_place = np.minimum(giver_place + poor, columns - 1)
-            next_lacking = next_lacking + ~poor
-            keep = ~done
-            running, active = running[keep], active[keep]
-            giver_place, next_lacking = giver_place[keep], next_lacking[keep]
-
-        shift = np.uint64(64 - bits)
-        full = level == height
-        alias[full] = np.broadcast_to(np.arange(columns), (rows, columns))[full]
-        cuts = (np.arange(columns, dtype=np.uint64) << shift) + (
-            np.where(full, 0, level).astype(np.uint64) << 2
-        )
-        kind = code_type(outputs)
-        own = np.where(full, alias, np.arange(columns))
-        codes = np.stack([alias, own], axis=2).astype(kind)
+        cuts = (np.arange(columns, dtype=np.uint64) << np.uint64(64 - bits)) + (level.astype(np.uint64) << 2)
+        codes = np.stack([alias, own], axis=2).astype(code_type(outputs))
         return cls(bits, cuts.ravel(), codes.ravel())
 
     def draw(self, symbols: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
         """One code a symbol from one word a symbol; at most a block of them."""
         slot = (words >> np.uint64(64 - self.column_bits)).view(np.int64)
-        slot += symbols.astype(np.int64) << self.column_bits
+        slot += symbols.astype(np.int64, copy=False) << self.column_bits
         below = words < self.cuts.take(slot)
         slot <<= 1
         slot += below

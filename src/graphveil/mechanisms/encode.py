@@ -11,6 +11,8 @@ from graphveil.errors import InputError
 
 # Dimensions of a block of users are ticked off on a board of at most this many fields.
 BOARD = 1 << 22
+# Up to so many, a new dimension is compared with those chosen before it, which is faster than a board.
+FEW = 64
 
 
 def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.int64]:
@@ -20,7 +22,9 @@ def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.
     """
     last = len(inputs) - 1
     low, step = inputs[0], (inputs[-1] - inputs[0]) / last
-    if np.abs(inputs - np.linspace(inputs[0], inputs[-1], last + 1)).max() < step / 2:
+    if last == 1:
+        cell = np.zeros(values.shape, dtype=np.int64)
+    elif np.abs(inputs - np.linspace(inputs[0], inputs[-1], last + 1)).max() < step / 2:
         # A nearly even grid: guess the cell, then step to the right one.
         cell = np.clip(((values - low) / step).astype(np.int64), 0, last - 1)
         cell -= values < inputs[cell]
@@ -57,18 +61,20 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
     been taken. What is chosen depends on random words alone.
     """
     chosen = np.empty((users, count), dtype=np.int32)
-    if count == 1:
-        chosen[:, 0] = words.below(dimensions, users)
-        return chosen
-    block = max(1, BOARD // dimensions)
+    few = count <= FEW
+    block = max(1, BOARD // (count if few else dimensions))
     for start in range(0, users, block):
         size = min(block, users - start)
-        taken = np.zeros((size, dimensions), dtype=bool)
+        picks = np.empty((count, size), dtype=np.int32)
+        board = np.zeros((0 if few else size, dimensions), dtype=bool)
         everyone = np.arange(size)
         for step, bound in enumerate(range(dimensions - count, dimensions)):
-            drawn = words.below(bound + 1, size)
-            drawn[taken[everyone, drawn]] = bound
-            taken[everyone, drawn] = True
-            chosen[start : start + size, step] = drawn
+            drawn = words.below(bound + 1, size).astype(np.int32)
+            taken = (picks[:step] == drawn).any(axis=0) if few else board[everyone, drawn]
+            drawn[taken] = bound
+            picks[step] = drawn
+            if not few:
+                board[everyone, drawn] = True
+        chosen[start : start + size] = picks.T
     chosen.sort(axis=1)
     return chosen
