@@ -1,3 +1,4 @@
+import importlib
 import json
 import signal
 import subprocess
@@ -10,6 +11,8 @@ from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.audit import Audit, Privacy
 
+# The command has the name of its module and hides it.
+COMMAND = importlib.import_module("graphveil.cli.audit")
 GOOD = """
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
@@ -35,7 +38,7 @@ def instant(monkeypatch):
         asked.append((subject, settings))
         return Audit(str(subject), Privacy(1.0), Privacy(0.99), ["all"], [])
 
-    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     return asked
 
 
@@ -94,13 +97,13 @@ def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
         leaks = ["it tells everything"] if subject == "krr" else []
         return Audit(subject, Privacy(1.0), Privacy(0.99), [], leaks)
 
-    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     assert status(["audit", "--all"]) == 1
     assert "krr: it tells everything" in capsys.readouterr().out
 
 
 def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
-    monkeypatch.setattr("graphveil.cli.audit.names", lambda: ["krr", "gaussian"])
+    monkeypatch.setattr(COMMAND, "names", lambda: ["krr", "gaussian"])
     assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
     printed = capsys.readouterr()
     assert [found["name"] for found in json.loads(printed.out)] == ["krr"]

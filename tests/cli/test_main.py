@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -6,6 +7,9 @@ import pytest
 import graphveil
 from graphveil.cli import main, status
 from graphveil.errors import ClaimError
+
+# The command has the name of its module and hides it.
+COMMAND = importlib.import_module("graphveil.cli.audit")
 
 
 def test_version(capsys):
@@ -35,7 +39,7 @@ def test_a_claim_that_a_constructor_refuses_exits_with_1(monkeypatch, capsys):
     def audit(*_, **__):
         raise ClaimError("the table has more")
 
-    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     assert status(["audit", "krr"]) == 1
     assert "Error: the table has more" in capsys.readouterr().err
 
@@ -44,7 +48,7 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch):
     def audit(*_, **__):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("graphveil.cli.audit.audit_mechanism", audit)
+    monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     with pytest.raises(RuntimeError, match="a bug"):
         status(["audit", "krr"])
 

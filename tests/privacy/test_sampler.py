@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from graphveil.channels import SeededWords
-from graphveil.mechanisms import mechanism
+from graphveil.channels import TOTAL, Channel, Claim, SeededWords
+from graphveil.mechanisms import LevelMechanism, mechanism
 from graphveil.privacy.joint import Joint
 from graphveil.privacy.sampler import sampler_step
 
@@ -18,10 +18,10 @@ def test_a_right_sampler_passes_and_proves_most_of_its_epsilon():
     assert 0.9 < float(step.seen.rpartition(" ")[2]) <= 1.0
 
 
-@pytest.mark.statistical  # under one in a million of 300 samplers; the seeds are fixed
+@pytest.mark.statistical  # under one in a million in 60 samplers; the seeds are fixed
 def test_right_samplers_are_not_accused():
     joint = Joint.of(mechanism("krr", epsilon=1.0, classes=4))
-    assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(300))
+    assert not any(sampler_step(joint, 2_000, SeededWords(seed)).leaks for seed in range(60))
 
 
 def test_a_small_bias_is_found():
@@ -43,15 +43,15 @@ def test_a_small_bias_is_found():
 
 
 def test_an_impossible_report_is_found():
-    joint = Joint.of(mechanism("analytic-gaussian", epsilon=8.0, delta=0.01, dims=1, range=(0, 1)))
-    empty = int(np.flatnonzero(joint.shares[0] == 0)[0])
+    table = np.array([[TOTAL, 0], [TOTAL // 2, TOTAL // 2]])
+    channel = Channel("half", table, np.arange(2.0), np.arange(2.0), Claim(1.0, 0.5))
+    joint = Joint.of(LevelMechanism("half", Claim(1.0, 0.5), channel, "level"))
     draw = joint.draw
 
     def impossible(index, draws, words):
         counts = draw(index, draws, words)
-        counts[[np.argmax(counts), empty]] += [-3, 3]
-        return counts
+        return counts + (np.array([-1, 1]) if joint.shares[index][1] == 0 else 0)
 
     object.__setattr__(joint, "draw", impossible)
-    leaks = sampler_step(joint, 100_000, SeededWords(3)).leaks
-    assert any("impossible" in leak for leak in leaks)
+    (leak,) = sampler_step(joint, 100_000, SeededWords(3)).leaks
+    assert "came 1 times in 100,000" in leak

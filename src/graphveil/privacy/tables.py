@@ -128,7 +128,7 @@ def _understated(channel: FiniteChannel, found: Worst) -> list[str]:
         return []
     return [
         (
-            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {Loss.of(found.ratio).epsilon:.9g} "
+            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(Loss.of(found.ratio).epsilon)} "
             f"(output {found.output}, inputs {found.likelier} and {found.rarer})"
         )
     ]

@@ -1,0 +1,195 @@
+"""Runs, their controls, and what is kept of them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError
+from graphveil.experiments import Spec, UnitStore, run_spec
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.runner import parts_of
+from graphveil.experiments.unit import run_unit
+
+SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+SETTINGS = {"epochs": 5}
+SPEC = Spec("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_options=SMALL)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return run_spec(SPEC)
+
+
+def numbers(result):
+    """The JSON but for what may differ from call to call."""
+    fields = json.loads(result.to_json())
+    return {key: value for key, value in fields.items() if key not in ("seconds", "peak_mb")}
+
+
+def test_a_private_result_comes_with_its_control_and_structure(result):
+    assert parts_of(SPEC) == ["method", "control", "structure"]
+    assert [len(result.scores(part)) for part in ("method", "control", "structure")] == [2, 2, 2]
+
+
+def test_the_json_has_the_fields_that_others_rely_on(result):
+    fields = json.loads(result.to_json())
+    assert list(fields) == [
+        "method",
+        "data",
+        "task",
+        "metric",
+        "epsilon",
+        "mechanism",
+        "backbone",
+        "seed",
+        "version",
+        "runs",
+        "mean",
+        "low",
+        "high",
+        "control",
+        "structure",
+        "gain",
+        "verdict",
+        "privacy",
+        "seconds",
+        "peak_mb",
+    ]
+    assert set(fields["control"]) == {"runs", "mean", "low", "high"}
+    assert set(fields["structure"]) == {"name", "mean", "low", "high"}
+    assert set(fields["gain"]) == {"mean", "low", "high"}
+    assert fields["privacy"] == {
+        "features": {"epsilon": 2.0, "delta": 0.0},
+        "labels": None,
+        "links": None,
+        "level": None,
+        "trust": "local",
+    }
+    assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}
+    assert all(0 <= score <= 1 for score in fields["runs"])
+
+
+def test_the_gain_is_paired(result):
+    gaps = np.subtract(result.scores(), result.scores("control"))
+    assert result.gain.mean == pytest.approx(gaps.mean())
+
+
+def test_the_same_call_gives_the_same_numbers(result):
+    assert numbers(run_spec(SPEC)) == numbers(result)
+
+
+def test_jobs_change_no_number(result):
+    assert numbers(run_spec(SPEC, jobs=2)) == numbers(result)
+
+
+def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
+    later = run_unit(replace(SPEC, seed=1, runs=1), "method", 0)
+    assert later.score == result.scores()[1]
+
+
+def test_without_a_control_there_is_none():
+    fields = json.loads(run_spec(replace(SPEC, control=False, runs=1)).to_json())
+    assert (fields["control"], fields["structure"], fields["gain"], fields["verdict"]) == (
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def test_what_is_not_private_has_no_control():
+    fields = json.loads(run_spec(replace(SPEC, method="nonprivate", epsilon=None, runs=1)).to_json())
+    assert (fields["control"], fields["gain"], fields["epsilon"], fields["mechanism"]) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    assert fields["privacy"]["features"] is None
+
+
+def test_a_graph_of_one_s_own_runs():
+    graph, users = gv.load("town", **SMALL)
+    result = gv.run("base", graph, users, epsilon=2.0, runs=2, settings=SETTINGS)
+    assert result.scores() == run_spec(SPEC).scores()
+
+
+def test_finished_units_are_kept_and_reused(tmp_path, monkeypatch, result):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    run_spec(SPEC, store=store)
+    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+    assert numbers(run_spec(SPEC, store=store, reuse=True)) == numbers(result)
+
+
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    run_spec(replace(SPEC, runs=1), store=store)
+    whole = store.file.read_text()
+    store.file.write_text(whole[: len(whole) // 2])
+    found = store.find(replace(SPEC, runs=1), parts_of(SPEC))
+    assert 0 < len(found) < 3
+
+
+def test_another_setting_is_another_experiment(tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    run_spec(replace(SPEC, runs=1), store=store)
+    other = replace(SPEC, runs=1, settings={"epochs": 6})
+    assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"]
+
+
+def test_an_interrupt_returns_what_there_is(monkeypatch):
+    calls = []
+
+    def interrupted(spec, part, number, *rest):
+        calls.append(part)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return run_unit(spec, part, number, *rest)
+
+    monkeypatch.setattr(runner_module, "run_unit", interrupted)
+    partial = run_spec(SPEC)
+    assert partial.interrupted
+    assert (len(partial.scores()), len(partial.scores("control"))) == (1, 1)
+
+
+def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner_module, "run_unit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_spec(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "nobody"}, "no method is named 'nobody'"),
+        ({"backbone": "tree"}, "no backbone is named 'tree': choose one of gcn, sage, gat"),
+        ({"task": "guess"}, "no task is named 'guess'"),
+        ({"epsilon": None}, "base reports features and needs a budget"),
+        ({"epsilon": -1.0}, "epsilon must be a positive finite number, got -1.0"),
+        ({"method": "nonprivate"}, "epsilon has no meaning for it"),
+        ({"mechanism": "krr"}, "krr does not report features"),
+        ({"mechanism": "nobody"}, "no mechanism is named 'nobody'"),
+        ({"runs": 0}, "runs must be an integer of at least 1, got 0"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"max_memory": 0.0}, "max_memory must be a positive number of gigabytes, got 0.0"),
+        ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
+        ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),
+        ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_name(change, words):
+    with pytest.raises(InputError) as error:
+        run_spec(replace(SPEC, **change))
+    assert words in str(error.value)
+
+
+def test_a_graph_without_its_users_is_refused():
+    graph, _ = gv.load("town", **SMALL)
+    with pytest.raises(InputError, match="give a graph together with its users"):
+        gv.run("base", graph, epsilon=1.0)
