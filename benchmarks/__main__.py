@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [draws] [reports] [tables] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [draws] [reports] [tables] [training] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from benchmarks import draws, reports, tables
+from benchmarks import draws, reports, tables, training
 from benchmarks.result import QUICK, Result, Sizes, table
 
 BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "draws": draws.run,
     "reports": reports.run,
     "tables": tables.run,
+    "training": training.run,
 }
 
 

@@ -65,6 +65,19 @@ def test_shares_of_tied_and_empty_cells_are_exactly_the_counts(table: np.ndarray
     assert [built.shares(row, table.shape[1]) for row in range(len(table))] == table.tolist()
 
 
+@pytest.mark.parametrize("outputs", [127, 128, 129, 130, 255, 256, 257, 258, 512, 513, 514])
+@pytest.mark.parametrize("shape", ["even", "steep", "one empty"])
+def test_shares_are_exactly_the_counts_around_a_power_of_two(outputs: int, shape: str) -> None:
+    weights = {
+        "even": [1] * outputs,
+        "steep": [place**3 + 1 for place in range(outputs)],
+        "one empty": [1] * (outputs - 1) + [0],
+    }[shape]
+    table = np.array([whole_row(weights), whole_row(weights[::-1])])
+    built = AliasTable.build(table)
+    assert [built.shares(row, outputs) for row in range(2)] == table.tolist()
+
+
 @given(stepped_tables(), st.sampled_from(["first", "last"]))
 def test_all_words_together_draw_exactly_the_counts(table: np.ndarray, end: str) -> None:
     words = [(step << 54) + (0 if end == "first" else (1 << 54) - 1) for step in range(STEPS)]

@@ -250,6 +250,11 @@ def test_means_and_variances_by_hand() -> None:
     assert (HALF_WAY.means.tolist(), HALF_WAY.variances.tolist()) == ([1.0, 3.0], [3.0, 3.0])
 
 
+def test_root_mean_square_by_hand() -> None:
+    # With equally likely inputs a report is 0 or 4, each half of the time.
+    assert HALF_WAY.root_mean_square == pytest.approx(math.sqrt(8), rel=1e-15)
+
+
 def test_decode_looks_the_values_up() -> None:
     assert HALF_WAY.decode(np.array([1, 0, 1], dtype=np.uint8)).tolist() == [4.0, 0.0, 4.0]
 

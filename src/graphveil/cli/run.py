@@ -37,7 +37,8 @@ def run(
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="KEY=VALUE, a setting of the method, or of the mechanism as mechanism.KEY=VALUE."
+            "--set",
+            help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
         ),
     ] = None,
     public_range: Annotated[

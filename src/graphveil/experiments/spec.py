@@ -12,7 +12,7 @@ from graphveil.mechanisms import entry
 from graphveil.mechanisms.registry import check_budget
 
 Part = Literal["method", "control", "structure"]
-MECHANISM_PREFIX = "mechanism."
+MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Spec:
     """One experiment: a method on a dataset with a budget, N runs from a seed.
 
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
-    key starts with "mechanism." are options of the mechanism, all others of the method.
+    key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
     """
 
     method: str
@@ -41,13 +41,21 @@ class Spec:
     @property
     def method_settings(self) -> dict[str, Any]:
         """The settings that are the method's."""
-        return {key: value for key, value in self.settings.items() if not key.startswith(MECHANISM_PREFIX)}
+        prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
+        return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
         """The settings that are the mechanism's."""
-        cut = len(MECHANISM_PREFIX)
-        return {key[cut:]: value for key, value in self.settings.items() if key.startswith(MECHANISM_PREFIX)}
+        return self._below(MECHANISM_PREFIX)
+
+    @property
+    def loader_options(self) -> dict[str, Any]:
+        """What the loader is told."""
+        return {**self.data_options, **self._below(DATA_PREFIX)}
+
+    def _below(self, prefix: str) -> dict[str, Any]:
+        return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
     def check(self, methods: dict[str, bool], backbones: list[str]) -> None:
         """Refuse what cannot be run, before anything heavy is imported.
@@ -86,6 +94,6 @@ class Spec:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         if part == "structure":
-            shared = {key: shared[key] for key in ("data", "data_options", "seed", "task")}
+            shared = {key: shared[key] for key in ("data", "seed", "task")} | {"options": self.loader_options}
         whole = json.dumps([part, shared], sort_keys=True, default=str)
         return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

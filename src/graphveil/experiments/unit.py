@@ -107,6 +107,6 @@ def _cached(name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Graph, Use
 
 def _data(spec: Spec) -> tuple[Graph, Users]:
     try:
-        return _cached(spec.data, tuple(sorted(spec.data_options.items())))
+        return _cached(spec.data, tuple(sorted(spec.loader_options.items())))
     except TypeError as error:
-        raise InputError(f"{spec.data} cannot be loaded with {spec.data_options}: {error}") from None
+        raise InputError(f"{spec.data} cannot be loaded with {spec.loader_options}: {error}") from None

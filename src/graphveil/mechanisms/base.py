@@ -135,18 +135,18 @@ class Mechanism(ABC):
     @property
     def delta(self) -> float:
         """The exact δ of a whole report at its claimed budget, by addition over its answers."""
-        if self.claim.delta == 0 and not self.loss.exceeds(self.claim.epsilon):
+        if self.claim.delta == 0 and self.holds:
             return 0.0
         return min(1.0, float(sum(Fraction(answer.channel.delta) * answer.count for answer in self.answers)))
 
     @property
     def holds(self) -> bool:
         """Whether the claim holds for a whole report; decided in exact arithmetic."""
-        if self.claim.delta == 0:
-            return not self.loss.exceeds(self.claim.epsilon)
+        # A channel's loss is the one at its own δ: a claim without δ is not kept by channels that need one.
         spent = sum(Fraction(answer.channel.claim.delta) * answer.count for answer in self.answers)
-        each = all(answer.channel.holds for answer in self.answers)
-        return each and spent <= Fraction(self.claim.delta) and not self.loss.exceeds(self.claim.epsilon)
+        if spent > Fraction(self.claim.delta) or self.loss.exceeds(self.claim.epsilon):
+            return False
+        return self.claim.delta == 0 or all(answer.channel.holds for answer in self.answers)
 
     @property
     def fingerprint(self) -> str:

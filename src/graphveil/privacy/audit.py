@@ -1,7 +1,7 @@
 """The audit: does a mechanism keep what it claims? Five steps, each in a file of its own.
 
 1. `tables`: the exact ε and δ of every channel and of all answers together, from integers.
-2. `joint`: whole reports of a small version, enumerated, the choice of dimensions included.
+2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included.
 3. `behaviour`: what else of a report depends on private data, seen from outside.
 4. `sampler`: draws through the client's own path against the enumerated probabilities.
 5. `bound`: what reports alone prove about ε, without believing any table.
@@ -33,9 +33,10 @@ from graphveil.privacy.findings import (
     power,
     rounded_up,
 )
-from graphveil.privacy.joint import Joint, describe_size, enumerate_smaller, joint_step
+from graphveil.privacy.joint import Joint, enumerate_smaller
 from graphveil.privacy.sampler import sampler_step
 from graphveil.privacy.tables import tables_step
+from graphveil.privacy.whole import describe_size, joint_step
 
 DRAWS, QUICK_DRAWS = 10_000_000, 200_000
 
@@ -130,7 +131,7 @@ def audit(
         joint = enumerate_smaller(candidate)
         return joint_step(joint, whole.finite)
 
-    steps = [run(TABLES, lambda: tables_step(whole)), run(JOINT, enumerated)]
+    steps = [run(TABLES, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
     small = joint if not steps[-1].failed else None
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
     if small is not None:

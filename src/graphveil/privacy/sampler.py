@@ -8,7 +8,9 @@ correct mechanism fails with a probability of at most one in a million.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from graphveil.privacy.joint import Joint
 
 # Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
 SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
+# Calls for one user each: they are slow, and a fault of theirs is a coarse one.
+MIN_CALLS, DRAWS_A_CALL = 200, 10_000
 # A log-ratio that no table with counts above 0 has.
 ONE_SIDED = 100.0
 
@@ -43,14 +47,20 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
     """Compare how often reports are drawn with how often the tables say they are."""
     pair = most_separated(joint.shares)
     events = _events(joint, *pair, draws)
+    looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
     differences: list[tuple[float, str]] = []
     drawn: list[Counts] = []
     try:
         for index in range(len(joint.inputs)):
             here = draws if index in pair else max(draws // FEWER, 1)
-            counts = joint.draw(index, here, words)
-            differences += _difference(joint, index, events, counts, here, words)
+            look = Look(joint, index, here, looks, partial(joint.draw, index, here, words))
+            counts = look.draw()
+            differences += look.difference(events, counts)
             drawn += [counts] if index in pair else []
+        for index in pair:
+            # A client asks for one user at a time.
+            look = Look(joint, index, calls, looks, partial(joint.draw_alone, index, calls, words))
+            differences += look.difference(events, look.draw())
         bound = _proven(joint, pair, events, drawn, draws, words)
     except BrokenError as error:
         return Step(SAMPLER, "it failed on the way", (str(error),), failed=True)
@@ -59,40 +69,50 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
         leaks.append(bound.leak(joint.mechanism.claim.epsilon))
     others = len(joint.inputs) - len(set(pair))
     seen = (
-        f"{draws:,} whole reports under each of the two most separated inputs"
+        f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
         f"{f', {draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
         f"{1 - ERROR:.1%}; epsilon is at least {bound.epsilon:.6g}"
     )
     return Step(SAMPLER, seen, tuple(leaks))
 
 
-def _difference(
-    joint: Joint, index: int, events: list[Event], counts: Counts, draws: int, words: Words
-) -> list[tuple[float, str]]:
-    """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
-    shares = joint.shares[index]
-    suspects = [*events, *_impossible(shares)]
-    for again in (False, True):
-        counts = joint.draw(index, draws, words) if again else counts
-        seen = np.array([event.count(counts) for event in suspects])
-        expected = np.array([min(shares[event.places].sum(), 1.0) for event in suspects])
-        outside = unlikely(seen, draws, expected, ERROR / (len(suspects) * len(joint.inputs)))
-        found = [
-            (suspects[place], int(seen[place]), float(expected[place])) for place in np.flatnonzero(outside)
-        ]
+@dataclass(frozen=True)
+class Look:
+    """Draws under one input, compared with its probabilities; what falls outside is drawn once more."""
+
+    joint: Joint
+    index: int
+    draws: int
+    looks: int
+    draw: Callable[[], Counts]
+
+    def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
+        """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
+        shares = self.joint.shares[self.index]
+        found = self._outside([*events, *_impossible(shares)], counts)
+        if found:
+            found = self._outside([event for event, _, _ in found], self.draw())
         if not found:
             return []
-        suspects = [event for event, _, _ in found]
-    surprise, event, count, share = max(
-        ((_surprise(count, share, draws), event, count, share) for event, count, share in found),
-        key=lambda item: item[0],
-    )
-    low, high = clopper_pearson(count, draws, 1 - ERROR / len(found))
-    told = (
-        f"the sampler does not draw what the table says: under {show(joint.inputs[index])}, {event.title} came "
-        f"{count:,} times in {draws:,} (a probability from {low:.6g} to {high:.6g}), the table says {share:.6g}"
-    )
-    return [(surprise, told)]
+        event, count, share = max(found, key=self._surprise)
+        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(found))
+        told = (
+            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}, {event.title} "
+            f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
+            f"{share:.6g}"
+        )
+        return [(self._surprise((event, count, share)), told)]
+
+    def _outside(self, events: list[Event], counts: Counts) -> list[tuple[Event, int, float]]:
+        shares = self.joint.shares[self.index]
+        seen = [event.count(counts) for event in events]
+        expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
+        outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
+        return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
+
+    def _surprise(self, found: tuple[Event, int, float]) -> float:
+        _, count, share = found
+        return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
 
 
 def _proven(
@@ -117,10 +137,6 @@ def _known(joint: Joint) -> float:
     """The claim, or the ε that enumeration has found above it: only more than that is news."""
     claim = joint.mechanism.claim
     return claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
-
-
-def _surprise(count: int, share: float, draws: int) -> float:
-    return abs(count - share * draws) / math.sqrt(max(share * (1 - share) * draws, 1e-9))
 
 
 def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:

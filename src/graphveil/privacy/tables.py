@@ -16,27 +16,43 @@ from graphveil.privacy.findings import TABLES, Step, power, rounded_up
 MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
 
 
-def tables_step(mechanism: Mechanism) -> Step:
-    """Whether the exact loss of all answers together is within the claim."""
+def tables_step(mechanism: Mechanism, asked: float) -> Step:
+    """Whether the claim is no more than was asked for, and the exact loss of all answers no more than the claim."""
     claim, loss = mechanism.claim, mechanism.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
-    if not mechanism.answers:
-        seen = f"no finite table: its own closed form says epsilon {rounded_up(loss.epsilon)}, {claimed}"
-        leaks = (
-            []
-            if mechanism.holds
-            else [f"the mechanism says itself that epsilon is {rounded_up(loss.epsilon)}, {claimed}"]
+    leaks = []
+    if claim.epsilon > asked:
+        leaks.append(
+            f"it was asked for epsilon {asked:g} and claims {claim.epsilon:g}: it spends more than it is given"
         )
-        return Step(TABLES, seen, tuple(leaks))
+    exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
+    if not mechanism.answers:
+        return Step(
+            TABLES,
+            f"no finite table: its own closed form says {exact}, {claimed}",
+            (*leaks, *_own_word(mechanism)),
+        )
     parts = ", ".join(
         f"{answer.count} x {answer.channel.name} at {rounded_up(answer.channel.epsilon)}"
         for answer in mechanism.answers
     )
-    whole = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
-    leaks = [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
+    leaks += [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
     if not mechanism.holds:
         leaks.append(_cause(mechanism))
-    return Step(TABLES, f"{whole} ({parts}), {claimed}", tuple(leaks))
+    return Step(TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
+
+
+def _own_word(mechanism: Mechanism) -> list[str]:
+    """What is wrong with a mechanism that has no channels, by its own word."""
+    if mechanism.finite:
+        return [
+            "it names no channels that answer, so its epsilon cannot be computed; say `finite = False` if it has none"
+        ]
+    if mechanism.holds:
+        return []
+    return [
+        f"it says itself that epsilon is {rounded_up(mechanism.epsilon)}, claimed {mechanism.claim.epsilon:g}"
+    ]
 
 
 def _cause(mechanism: Mechanism) -> str:
@@ -49,13 +65,13 @@ def _cause(mechanism: Mechanism) -> str:
         return _delta_cause(broken[0])
     if loss.terms is None:
         return f"epsilon is infinite: {describe_worst(gravest)}"
-    if claim.delta > 0:
+    if any(answer.channel.claim.delta for answer in answers):
         spent = sum(Fraction(answer.channel.claim.delta) * answer.count for answer in answers)
         if spent > Fraction(claim.delta):
-            return (
-                f"delta is not divided over the {count} answers of a report: they spend {float(spent):.6g} together, "
-                f"claimed {claim.delta:g}"
+            fault = (
+                f"is not divided over the {count} answers of a report" if claim.delta else "is not claimed"
             )
+            return f"delta {fault}: they spend {float(spent):.6g} together, claimed {claim.delta:g}"
     told = f"the exact epsilon of a report is {rounded_up(loss.epsilon)}, claimed {claim.epsilon:g}"
     if broken:
         worst = max(broken, key=lambda channel: channel.epsilon)

@@ -1,0 +1,27 @@
+"""An index that starts at 1: the first row of every call is encoded and not randomized.
+
+Among many users nobody notices, but a client reports one row at a time: its own, in the clear.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "came 200 times in 200"
+
+
+class OffByOne(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        codes = reports.codes.copy()
+        codes[: self.size] = np.asarray(private)[:1].ravel() > self.public.centre
+        return replace(reports, codes=codes)
+
+
+def build(epsilon, dims, range):
+    return OffByOne(
+        "first row plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )
