@@ -178,7 +178,7 @@ def test_fitted_gives_way_until_the_claim_holds() -> None:
 
 
 def test_fitted_gives_up_on_a_wrong_builder() -> None:
-    with pytest.raises(ClaimError, match="no table of coin keeps"):
+    with pytest.raises(ClaimError, match="no table keeps"):
         fitted(lambda aim: coin(Fraction(2), Claim(1.0)), Claim(1.0))
 
 
