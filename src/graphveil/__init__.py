@@ -35,7 +35,7 @@ from graphveil.mechanisms import (
 from graphveil.privacy import Audit, Ledger, Plan, answer, audit, check_mechanism
 
 if TYPE_CHECKING:
-    from graphveil import experiments, graphs, learn, methods
+    from graphveil import experiments, graphs, learn, methods, pyg
     from graphveil.experiments import Result, run
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
@@ -54,6 +54,7 @@ _LATER = {
     "learn": "",
     "load": "graphs",
     "methods": "",
+    "pyg": "",
     "run": "experiments",
     "to_pyg": "graphs",
 }
@@ -98,6 +99,7 @@ __all__ = [
     "mechanisms",
     "methods",
     "privacy",
+    "pyg",
     "register",
     "run",
     "to_pyg",

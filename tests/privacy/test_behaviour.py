@@ -9,9 +9,8 @@ from graphveil.privacy.candidate import Candidate
 
 @pytest.mark.statistical  # a false alarm in a million each
 @pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_sound_mechanisms_are_not_accused(name, epsilon):
-    assert behaviour_step(Candidate.of(name, epsilon), None).leaks == ()
+def test_sound_mechanisms_are_not_accused(name):
+    assert behaviour_step(Candidate.of(name, 8.0), None).leaks == ()
 
 
 @pytest.mark.parametrize("name", ["multibit", "laplace"])
