@@ -1,0 +1,42 @@
+"""The examples in the documents run as they are written."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from graphveil.mechanisms.registry import _entries
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = [
+    pytest.param(code, id=f"{name} {place}")
+    for name in ("README.md", "CONTRIBUTING.md")
+    for place, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_an_example_runs_as_written(code, capsys, tmp_path):
+    file = tmp_path / "example.py"
+    file.write_text(code)
+    before = dict(_entries)
+    try:
+        runpy.run_path(str(file))
+    finally:
+        _entries.clear()
+        _entries.update(before)
+    assert capsys.readouterr().err == ""
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/mechanisms.md"]
+)
+def test_a_link_to_a_file_leads_somewhere(name):
+    folder = (ROOT / name).parent
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text())
+    assert [link for link in links if not (folder / link).exists()] == []
