@@ -25,7 +25,10 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "
 
 
 class Backbone(nn.Module, ABC):
-    """Two layers with an activation and dropout between them."""
+    """Two layers with an activation and dropout between them; a subclass names the layers and says what one does."""
+
+    conv1: nn.Module
+    conv2: nn.Module
 
     def __init__(self, activation: str, dropout: float) -> None:
         super().__init__()
@@ -36,17 +39,17 @@ class Backbone(nn.Module, ABC):
         self.activation, self.dropout = ACTIVATIONS[activation], dropout
 
     @abstractmethod
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        """One layer with the parameters of a PyG module: project first, then pass messages."""
+
     def first(self, inputs: Input, topology: Topology) -> Tensor:
         """The first layer, before its activation."""
-
-    @abstractmethod
-    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
-        """The second layer."""
+        return self.layer(self.conv1, inputs, topology)
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
         """From the first layer's result to the scores of the classes."""
         active = functional.dropout(self.activation(hidden), self.dropout, self.training)
-        return self.last(active, topology)
+        return self.layer(self.conv2, active, topology)
 
     def forward(self, inputs: Input, topology: Topology) -> Tensor:
         return self.second(self.first(inputs, topology), topology)
@@ -61,14 +64,7 @@ class GCN(Backbone):
         super().__init__(activation, dropout)
         self.conv1, self.conv2 = GCNConv(inputs, hidden), GCNConv(hidden, classes)
 
-    def first(self, inputs: Input, topology: Topology) -> Tensor:
-        return self._layer(self.conv1, inputs, topology)
-
-    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
-        return self._layer(self.conv2, hidden, topology)
-
-    @staticmethod
-    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = topology.gcn @ project(inputs, conv.lin.weight) + conv.bias
         return out
 
@@ -82,14 +78,7 @@ class GraphSAGE(Backbone):
         super().__init__(activation, dropout)
         self.conv1, self.conv2 = SAGEConv(inputs, hidden), SAGEConv(hidden, classes)
 
-    def first(self, inputs: Input, topology: Topology) -> Tensor:
-        return self._layer(self.conv1, inputs, topology)
-
-    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
-        return self._layer(self.conv2, hidden, topology)
-
-    @staticmethod
-    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         # One product with both weights side by side, then only the neighbours' half is passed on.
         both = project(inputs, torch.cat([conv.lin_l.weight, conv.lin_r.weight]))
         nearby, own = both.tensor_split(2, dim=1)
@@ -113,14 +102,7 @@ class GAT(Backbone):
         self.conv1 = GATConv(inputs, hidden, heads=heads)
         self.conv2 = GATConv(heads * hidden, classes, heads=1, concat=False)
 
-    def first(self, inputs: Input, topology: Topology) -> Tensor:
-        return self._layer(self.conv1, inputs, topology)
-
-    def last(self, hidden: Tensor, topology: Topology) -> Tensor:
-        return self._layer(self.conv2, hidden, topology)
-
-    @staticmethod
-    def _layer(conv: Any, inputs: Input, topology: Topology) -> Tensor:
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         values = project(inputs, conv.lin.weight).view(-1, conv.heads, conv.out_channels)
         attention = (values * conv.att_src).sum(-1), (values * conv.att_dst).sum(-1)
         edges = topology.looped_edges
