@@ -1,24 +1,64 @@
 import importlib
 
+import pytest
+
 from graphveil.cli import status
-from graphveil.cli.demo import SHOWN
-from graphveil.privacy.audit import Audit, Privacy
+from graphveil.experiments import demo as demo_module
+from graphveil.privacy import audit
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.demo")
 
 
-def test_demo_shows_a_table_and_what_it_means(monkeypatch, capsys):
-    monkeypatch.setattr(COMMAND, "SHOWN", ("krr", "esw"))
-    assert status(["demo"]) == 0
-    out = capsys.readouterr().out
-    assert "krr" in out
-    assert "what a report may reveal" in out
+@pytest.fixture
+def small(monkeypatch):
+    """A demonstration of two budgets and a few epochs."""
+    monkeypatch.setattr(demo_module, "EPSILONS", (2.0, 8.0))
+    monkeypatch.setattr(demo_module, "EPOCHS", 3)
 
 
-def test_demo_fails_where_a_claim_does_not_hold(monkeypatch, capsys):
-    monkeypatch.setattr(
-        COMMAND, "audit", lambda name, **_: Audit(name, Privacy(1.0), Privacy(2.0), [], ["all"])
-    )
-    assert status(["demo"]) == 1
-    assert all(name in capsys.readouterr().out for name in SHOWN[-1:])
+def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys):
+    out = tmp_path / "report.html"
+    assert status(["demo", "--out", str(out), "--runs", "2", "--jobs", "1"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in ("ε = 2", "ε = 8", "structure", "no privacy", "add", "The audit holds for 2 of 2 budgets"):
+        assert words in printed
+    html = out.read_text()
+    assert html.startswith("<!doctype html>")
+    assert "<svg" in html
+    assert "0.99999" in html or "1.99999" in html
+
+
+def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypatch):
+    original = demo_module.run_spec
+    calls = []
+
+    def interrupted(spec, **options):
+        calls.append(spec)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(spec, **options)
+
+    monkeypatch.setattr(demo_module, "run_spec", interrupted)
+    out = tmp_path / "report.html"
+    assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
+    printed = capsys.readouterr()
+    assert "ε = 2" in printed.out
+    assert "Interrupted" in printed.err
+    assert out.exists()
+
+
+def test_a_claim_that_does_not_hold_fails_the_demo(small, tmp_path, capsys, monkeypatch):
+    def broken(*args, **options):
+        found = audit(*args, **options)
+        found.leaks.append("everything")
+        return found
+
+    monkeypatch.setattr(demo_module, "audit", broken)
+    assert status(["demo", "--out", str(tmp_path / "report.html"), "--runs", "1", "--jobs", "1"]) == 1
+    assert "does not hold" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path, capsys):
+    assert status(["demo", "--out", str(tmp_path / "nowhere" / "report.html")]) == 2
+    assert "is not a folder" in capsys.readouterr().err

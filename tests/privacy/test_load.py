@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from graphveil.errors import InputError
@@ -78,3 +80,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     file.write_text(GOOD)
     with pytest.raises(InputError, match="is no Python file"):
         load_mechanism(f"{file}:build")
+
+
+def test_a_file_may_import_what_lies_beside_it(tmp_path):
+    (tmp_path / "beside_a_test.py").write_text("answer = 42\n")
+    (tmp_path / "mine.py").write_text(
+        "from beside_a_test import answer\n\ndef build(epsilon):\n    return answer\n"
+    )
+    assert load_mechanism(f"{tmp_path / 'mine.py'}:build")(1.0) == 42
+    assert str(tmp_path) not in sys.path

@@ -1,39 +1,83 @@
-"""graphveil demo: what graphveil does, without data and without a network."""
+"""graphveil demo: a town whose users report, without data and without a network."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-from graphveil.cli.audit import DOES_NOT_HOLD, audit_table, progress
-from graphveil.privacy.audit import audit
+from graphveil.errors import InputError
+from graphveil.experiments.demo import HEAD, Demo, html, rows, run_demo
 
-# One of each kind: a sampled bit, a density cut into cells, an (ε, δ) noise, a label, a level, a dense report.
-SHOWN = ("multibit", "piecewise", "laplace", "analytic-gaussian", "krr", "esw", "privunit")
+FAILED, INTERRUPTED = 1, 130
 MEANING = """\
-[bold]claimed ε[/]  what a report may reveal: any report is at most e^ε times as likely under one private row as under another.
-[bold]exact ε[/]    what it does reveal, computed from the integers that reports are drawn by, and rounded up.
-[bold]δ[/]          some mechanisms may exceed ε with this probability; for all others it is 0.
-[bold]holds[/]      yes, if the exact ε is within the claim, whole reports confirm it, nothing else of a report depends on
-           private data, and the sampler was seen to draw what its table says.
-
-[dim]graphveil audit multibit --epsilon 1     shows each step for one mechanism, with 10^7 draws
-graphveil mechanisms                     lists all of them[/]"""
+[bold]accuracy[/]   of a GNN that learns from the users' reports, on users whose label nobody knows (95% interval of the mean)
+[bold]control[/]    the same with a blinded mechanism: reports carry nothing, so this is what graph and labels alone give a GNN
+[bold]gain[/]       what the features at this budget add to it, over the same splits
+[bold]exact ε[/]    computed from the integers that reports are drawn by, and rounded up"""
 
 
-def demo() -> None:
-    """Audit some mechanisms at ε = 1 and say what the numbers mean.
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("graphveil-demo.html"),
+    runs: Annotated[int, typer.Option(help="How many runs for each budget.")] = 5,
+    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 2,
+) -> None:
+    """Collect, learn and audit on an embedded town: a table here, and a report as one HTML file.
 
-    Example: graphveil demo
+    Example: graphveil demo --out report.html
     """
-    with progress() as tell:
-        found = []
-        for name in SHOWN:
-            tell(f"auditing {name}")
-            found.append(audit(name, epsilon=1.0, quick=True))
+    if runs < 1 or jobs < 1:
+        raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
+    kept = Demo()
+
+    def keep(so_far: Demo) -> None:
+        nonlocal kept
+        kept = so_far
+
+    interrupted = False
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=None)
+        try:
+            run_demo(
+                runs,
+                jobs,
+                lambda what, done, total: bars.update(task, description=what, completed=done, total=total),
+                keep,
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    if kept.private:
+        show(kept, out)
+    if interrupted:
+        typer.echo("Interrupted: shown is what was computed until then.", err=True)
+        raise typer.Exit(INTERRUPTED)
+    if not all(audited.holds for audited in kept.audits):
+        typer.echo("Error: the audit found a claim that does not hold, see the report", err=True)
+        raise typer.Exit(FAILED)
+
+
+def show(demo: Demo, out: Path) -> None:
+    """The table, what it means, and the report."""
+    out.write_text(html(demo), encoding="utf-8")
     console = Console(soft_wrap=True, highlight=False)
-    console.print("Users randomize their data on their own devices. What can their reports give away?\n")
-    console.print(audit_table(found))
-    console.print(f"\n{MEANING}")
-    if not all(audited.holds for audited in found):
-        raise typer.Exit(DOES_NOT_HOLD)
+    console.print(
+        "A town: users of four kinds of neighbourhoods report one or a few randomized bits of their interests.\n"
+    )
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for column in HEAD:
+        table.add_column(column, justify="left" if column == HEAD[0] else "right")
+    for row in rows(demo):
+        table.add_row(*row)
+    console.print(table)
+    console.print(f"\n{MEANING}\n")
+    for result in demo.private:
+        console.print(f"  {result.verdict}")
+    holding = sum(audited.holds for audited in demo.audits)
+    console.print(f"\nThe audit holds for {holding} of {len(demo.audits)} budgets. The report is in {out}.")

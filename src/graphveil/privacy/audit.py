@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.behaviour import behaviour_step
 from graphveil.privacy.bound import FEWER, bound_step
@@ -119,8 +118,6 @@ def audit(
         tell(title)
         try:
             return look()
-        except InputError:
-            raise
         except Exception as error:  # noqa: BLE001
             # Whatever a mechanism of one's own may do wrong ends here as a finding.
             told = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"

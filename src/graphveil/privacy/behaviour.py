@@ -30,12 +30,11 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         probe = Probe.of(candidate)
     except BrokenError as error:
         return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
-    leaks = _guarded(unchanged_by_calls, probe)
-    if leaks:
-        return Step(
-            BEHAVIOUR, "two equal calls differ, which makes all other checks meaningless", tuple(leaks)
-        )
     leaks = _guarded(same_format, probe)
+    changed = _guarded(unchanged_by_calls, probe)
+    if changed:
+        seen = "two equal calls differ, so that no other two calls can be compared"
+        return Step(BEHAVIOUR, seen, tuple(dict.fromkeys(leaks + changed)))
     uneven = _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
     for check in () if uneven else (same_dimensions, outliers_like_ends, alone):

@@ -55,9 +55,13 @@ def _run(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Data classes look their module up while they are made.
     sys.modules[spec.name] = module
+    # What lies beside the file can be imported from it, as if it were run by itself.
+    sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[spec.name]
         raise InputError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
     return module

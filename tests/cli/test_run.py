@@ -1,0 +1,168 @@
+import json
+
+import numpy as np
+import pytest
+
+from graphveil.cli import status
+
+SMALL = [
+    *("--set", "epochs=3", "--set", "data.users=400", "--set", "data.features=16"),
+    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
+]
+RUN = ["run", "base", "--data", "town", "--epsilon", "2", "--runs", "2", *SMALL]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+
+
+def test_a_run_prints_a_table_and_a_verdict(capsys):
+    assert status(RUN) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "base, multibit, ε = 2",
+        "control, ε = 0",
+        "structure (",
+        "gain over the control",
+        "points",
+    ):
+        assert words in printed
+    assert "Every user reported features at ε = 2" in printed
+
+
+def test_json_is_one_object_and_the_same_twice(capsys):
+    results = []
+    for _ in range(2):
+        assert status([*RUN, "--json"]) == 0
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) == 1
+        fields = json.loads(out)
+        results.append({key: value for key, value in fields.items() if key not in ("seconds", "peak_mb")})
+    assert results[0] == results[1]
+
+
+def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
+    assert status([*RUN, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (tmp_path / "runs.jsonl").read_text().count("\n") == 6
+    monkeypatch.setattr("graphveil.experiments.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    assert status([*RUN, "--json", "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
+
+
+def test_a_file_of_one_s_own_runs(capsys, tmp_path):
+    random = np.random.default_rng(0)
+    file = tmp_path / "my.npz"
+    labels = random.integers(0, 2, 60)
+    np.savez(file, edges=random.integers(0, 60, (120, 2)), x=random.random((60, 5)), y=labels, range=(0, 1))
+    assert (
+        status(
+            [
+                "run",
+                "base",
+                "--data",
+                str(file),
+                "--epsilon",
+                "1",
+                "--set",
+                "epochs=2",
+                "--no-control",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["data"] == str(file)
+
+
+def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
+    file = tmp_path / "my.npz"
+    np.savez(file, edges=[[0, 1], [2, 3]], x=np.eye(8), y=[0, 1] * 4)
+    command = [
+        "run",
+        "base",
+        "--data",
+        str(file),
+        "--epsilon",
+        "1",
+        "--set",
+        "epochs=2",
+        "--no-control",
+        "--runs",
+        "1",
+    ]
+    assert status(command) == 2
+    assert "no public range" in capsys.readouterr().err
+    assert status([*command, "--range", "0,1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "base", "--data", "town"], "needs a budget: give --epsilon"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "0"],
+            "epsilon must be a positive finite number, got 0.0",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "nan"],
+            "epsilon must be a positive finite number, got nan",
+        ),
+        (["run", "nonprivate", "--data", "town", "--epsilon", "1"], "epsilon has no meaning for it"),
+        (["run", "nobody", "--data", "town"], "no method is named 'nobody': choose one of"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--set", "speed=1"],
+            "there is no setting 'speed' here",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--set", "speed"],
+            "--set takes KEY=VALUE, got 'speed'",
+        ),
+        (["run", "base", "--data", "town", "--epsilon", "1", "--range", "0"], "--range takes LOW,HIGH"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--mechanism", "x"],
+            "no mechanism is named 'x'",
+        ),
+        (["run", "base", "--data", "town", "--epsilon", "1", "--backbone", "x"], "no backbone is named 'x'"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--jobs", "0"],
+            "jobs must be at least 1, got 0",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--runs", "0"],
+            "runs must be an integer of at least 1",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--set", "data.size=1"],
+            "town has no option 'size'",
+        ),
+        (["run", "base", "--data", "nowhere/x.npz", "--epsilon", "1"], "x.npz"),
+    ],
+)
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
+    assert status(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_methods_are_listed_with_their_settings(capsys):
+    assert status(["methods", "--settings"]) == 0
+    printed = capsys.readouterr().out
+    assert "base" in printed and "nonprivate" in printed and "input_scale" in printed
+    assert status(["methods", "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)["methods"]
+    assert {"name": "base", "needs_epsilon": True}.items() <= fields[0].items()
+
+
+def test_arguments_are_checked_before_torch_is_imported():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from graphveil.cli import status; status(['run', 'base', '--data', 'town']); "
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
