@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism, names
-from graphveil.privacy.bound import best_bound, bound_step, most_separated
+from graphveil.privacy.bound import along, best_bound, bound_step, most_separated, sums
 
 
 def _title(place):
@@ -67,3 +67,21 @@ def test_what_the_tables_admit_is_not_told_again():
         return FeatureMechanism("open", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(3.0),), 6.0)
 
     assert bound_step(build, 50_000, SeededWords(4)).leaks == ()
+
+
+@pytest.mark.parametrize("name", ["multibit", "onebit", "item"])
+def test_sums_and_projections_are_those_of_the_dense_matrix(name):
+    settings = {"length": 3} if name == "item" else {}
+    built = mechanism(name, epsilon=2.0, dims=6, range=(0, 1), **settings)
+    estimate = built.randomize(np.eye(6), SeededWords(1)).estimate()
+    dense, direction = estimate.dense() - estimate.offset, np.arange(6.0)
+    assert np.allclose(sums(estimate), dense.sum(axis=0))
+    assert np.allclose(along(estimate, direction), dense @ direction)
+
+
+@pytest.mark.statistical  # a false alarm in a million; the seed is fixed
+def test_codes_that_are_too_many_to_count_leave_the_direction():
+    built = mechanism("privunit", epsilon=2.0, dims=300, range=(0, 1))
+    step = bound_step(lambda: built, 20_000, SeededWords(4))
+    assert step.leaks == ()
+    assert "epsilon is at least 1." in step.seen

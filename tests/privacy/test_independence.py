@@ -12,7 +12,7 @@ def test_independent_users_are_not_accused(epsilon):
     assert independent(joint) == []
 
 
-@pytest.mark.statistical  # 1,024 of 2,048 reports of 16 codes would have to agree by chance
+@pytest.mark.statistical  # 32 of 64 reports of 16 codes would have to agree by chance
 def test_long_reports_differ():
     assert never_repeated(mechanism("privunit", epsilon=1.0, dims=16, range=(0, 1))) == []
 

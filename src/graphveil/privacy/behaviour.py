@@ -19,7 +19,7 @@ from graphveil.privacy.candidate import Candidate
 from graphveil.privacy.findings import BEHAVIOUR, BrokenError, Step, reports_of
 from graphveil.privacy.independence import independent, never_repeated
 from graphveil.privacy.joint import Joint
-from graphveil.privacy.probe import SEED, USERS, CountedWords, Probe, accepts
+from graphveil.privacy.probe import SEED, CountedWords, Probe, accepts
 
 Subject = TypeVar("Subject")
 
@@ -196,7 +196,7 @@ def alone(probe: Probe) -> list[str]:
     rows = _inner_rows(probe, mechanism)
     reference = reports_of(mechanism, rows, SeededWords(SEED))
     for title, other in probe.batches.items():
-        for kept in (slice(0, None, 2), slice(0, USERS // 2)):
+        for kept in (slice(0, None, 2), slice(0, len(rows) // 2)):
             changed = other.astype(rows.dtype)
             changed[kept] = rows[kept]
             reports = reports_of(probe.build(), changed, SeededWords(SEED))

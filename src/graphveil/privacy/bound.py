@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.estimate import Estimate
 from graphveil.privacy.findings import BOUND, BrokenError, Step, batch, checked_reports, show
 from graphveil.privacy.interval import clopper_pearsons
-from graphveil.privacy.joint import DRAW_BLOCK, distinct
+from graphveil.privacy.joint import distinct
 
 ERROR = 1e-3
 # Mechanisms of full size, and inputs that are not the most separated ones, get this part of the draws.
@@ -32,6 +33,8 @@ CHOSEN, OFTEN = 16, 20
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # More different codes than this are not counted one by one.
 MAX_CELLS = 1 << 24
+# Values of a block of draws, estimates to choose a direction from, and values in all; long rows get fewer draws.
+BLOCK_VALUES, EXAMPLES, MAX_VALUES, MIN_DRAWS = 1 << 18, 1000, 2 * 10**9, 2000
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -83,8 +86,7 @@ def bound_step(build: Callable[[], Mechanism], draws: int, words: Words) -> Step
     mechanism = build()
     claimed = mechanism.claim.epsilon
     known = max(claimed, mechanism.epsilon)
-    if mechanism.alphabet * mechanism.dimensions > MAX_CELLS:
-        return Step(BOUND, "too many different codes to count", skipped=True)
+    draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.dimensions))
     try:
         best = lower_bound(mechanism, draws, words)
         if best.epsilon > known:
@@ -103,11 +105,11 @@ def lower_bound(mechanism: Mechanism, draws: int, words: Words) -> Bound:
     inputs = distinct(mechanism.extremes())
     pilots = [Tally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
-        pilot.draw(private, max(draws // FEWER, 1000), words)
+        pilot.draw(private, max(draws // FEWER, EXAMPLES), words)
     one, other = most_separated([pilot.counts() for pilot in pilots])
     direction = pilots[one].total - pilots[other].total
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
-    projected = np.concatenate([part @ direction for pilot in pilots for part in pilot.examples])
+    projected = np.concatenate([along(example, direction) for pilot in pilots for example in pilot.examples])
     chosen = _most_different(pilots[one].counts(), pilots[other].counts())
     tallies = [Tally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
     for tally, index in zip(tallies, (one, other), strict=True):
@@ -141,8 +143,8 @@ def _most_different(first: Counts, second: Counts) -> list[int]:
 class Tally:
     """Counts of simple events in many reports of one input.
 
-    Each code of each value, each value's being asked, and how far a report's estimate points along a direction.
-    Without a direction it keeps some estimates as examples, to choose one from.
+    Each code of each value and each value's being asked (where they are not too many), and how far a report's estimate
+    points along a direction. Without a direction it keeps some estimates as examples, to choose one from.
     """
 
     def __init__(
@@ -150,35 +152,38 @@ class Tally:
     ) -> None:
         self.mechanism, self.direction = mechanism, direction
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
-        self.values = mechanism.dimensions if mechanism.names_dimensions else mechanism.report_length
+        values = mechanism.dimensions if mechanism.names_dimensions else mechanism.report_length
+        self.values = values if values * mechanism.alphabet <= MAX_CELLS else 0
         self.codes = np.zeros(self.values * mechanism.alphabet, dtype=np.int64)
         self.above = np.zeros(len(self.thresholds), dtype=np.int64)
         self.total = np.zeros(mechanism.dimensions)
-        self.examples: list[Floats] = []
+        self.examples: list[Estimate] = []
 
     def draw(self, private: Any, draws: int, words: Words) -> None:
         """Draw reports, in blocks so that memory is bounded."""
         mechanism = self.mechanism
-        block = max(1, 4 * DRAW_BLOCK // max(mechanism.dimensions, mechanism.report_length))
+        block = max(1, BLOCK_VALUES // max(mechanism.dimensions, mechanism.report_length))
         for start in range(0, draws, block):
             users = min(block, draws - start)
             reports = checked_reports(mechanism, batch(private, users), words)
-            places = reports.dims
-            if places is None:
-                places = np.tile(np.arange(mechanism.report_length, dtype=np.int32), users)
-            cells = places * np.int64(mechanism.alphabet) + reports.codes
-            self.codes += np.bincount(cells, minlength=len(self.codes))
-            estimates = mechanism.estimate(reports).dense()
-            self.total += estimates.sum(axis=0)
-            if self.direction is None:
-                self.examples.append(estimates[:1000])
-            else:
-                along = estimates @ self.direction
-                self.above += (along > self.thresholds[:, None]).sum(axis=1)
+            if self.values:
+                places = reports.dims
+                if places is None:
+                    places = np.tile(np.arange(mechanism.report_length, dtype=np.int32), users)
+                cells = places * np.int64(mechanism.alphabet) + reports.codes
+                self.codes += np.bincount(cells, minlength=len(self.codes))
+            estimate = mechanism.estimate(reports)
+            if self.direction is not None:
+                reached = along(estimate, self.direction)
+                self.above += (reached > self.thresholds[:, None]).sum(axis=1)
+                continue
+            self.total += sums(estimate)
+            if sum(example.shape[0] for example in self.examples) < EXAMPLES:
+                self.examples.append(estimate)
 
     def counts(self) -> Counts:
         """All counts in one row."""
-        asked = self.codes.reshape(self.values, -1).sum(axis=1)
+        asked = self.codes.reshape(self.values, self.mechanism.alphabet).sum(axis=1)
         return np.concatenate([self.codes, asked, self.above])
 
     def title(self, place: int) -> str:
@@ -190,3 +195,20 @@ class Tally:
         if place < self.values:
             return f"a report about value {place}"
         return f"an estimate beyond {self.thresholds[place - self.values]:.4g} towards the first"
+
+
+def sums(estimate: Estimate) -> Floats:
+    """The sum of all estimates, offset aside."""
+    if estimate.indices is None:
+        return np.asarray(estimate.values.reshape(estimate.shape).sum(axis=0))
+    return np.bincount(estimate.indices, weights=estimate.values, minlength=estimate.shape[1])
+
+
+def along(estimate: Estimate, direction: Floats) -> Floats:
+    """How far each estimate points along a direction, offset aside."""
+    if estimate.indices is None:
+        return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
+    owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
+    return np.bincount(
+        owners, weights=estimate.values * direction[estimate.indices], minlength=estimate.shape[0]
+    )

@@ -16,7 +16,7 @@ FALSE_ALARM, COMPARISONS = 1e-6, 4
 # Calls with words of their own, and shares of equal pairs that count as the same.
 CALLS, ALIKE = 128, 0.02
 # For reports that are too many to enumerate: answers up to this ε are random enough that most reports differ.
-RANDOM_ENOUGH, FEW_USERS = 3.0, 2048
+RANDOM_ENOUGH, FEW_USERS = 3.0, 64
 
 
 def independent(joint: Joint) -> list[str]:

@@ -17,7 +17,8 @@ from graphveil.privacy.candidate import RANGE, Candidate
 from graphveil.privacy.findings import BrokenError, batch, reports_of, show
 from graphveil.privacy.joint import distinct
 
-USERS = 2048
+# Users of a batch, fewer where rows are long, so that a batch stays within some 32 MB.
+USERS, MIN_USERS, MAX_VALUES = 2048, 16, 1 << 22
 # Checks compare calls with the same words, so it matters little which words.
 SEED = 20
 
@@ -36,8 +37,9 @@ class Probe:
         mechanism = candidate.build()
         chance = np.random.default_rng(SEED)
         ends = [np.asarray(private) for private in distinct(mechanism.extremes())[:2]]
-        batches = {f"rows at {show(end)}": batch(end, USERS) for end in ends}
-        first, last = batch(ends[0], USERS), batch(ends[-1], USERS)
+        users = users_of(mechanism)
+        batches = {f"rows at {show(end)}": batch(end, users) for end in ends}
+        first, last = batch(ends[0], users), batch(ends[-1], users)
         batches["rows mixed from both"] = np.where(chance.random(first.shape) < 0.5, first, last)
         public = public_range(candidate, mechanism)
         if public is not None:
@@ -45,6 +47,12 @@ class Probe:
             if accepts(mechanism, anywhere):
                 batches["rows anywhere in the range"] = anywhere
         return cls(candidate.build, public, batches)
+
+
+def users_of(mechanism: Mechanism) -> int:
+    """How many users a batch has."""
+    longest = max(mechanism.dimensions, mechanism.report_length)
+    return max(MIN_USERS, min(USERS, MAX_VALUES // longest))
 
 
 def public_range(candidate: Candidate, mechanism: Mechanism) -> PublicRange | None:

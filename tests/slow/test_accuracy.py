@@ -1,0 +1,40 @@
+"""What graphveil must show on real graphs: means of five runs with the default settings, seeds 0 to 4."""
+
+import pytest
+
+from graphveil.experiments import Spec, run_spec
+from tests.graphs.real import needs_data
+
+RUNS = 5
+LEAST = [
+    ("nonprivate", "cora", None, 0.870),
+    ("nonprivate", "citeseer", None, 0.765),
+    ("nonprivate", "facebook", None, 0.935),
+    ("nonprivate", "pubmed", None, 0.860),
+    ("structure", "cora", None, 0.845),
+    ("structure", "citeseer", None, 0.685),
+    ("structure", "facebook", None, 0.930),
+    ("structure", "pubmed", None, 0.825),
+    ("structure", "flickr-small", None, 0.550),
+    ("base", "cora", 1.0, 0.785),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "data", "epsilon", "least"),
+    [pytest.param(*case, marks=needs_data(case[1]), id=f"{case[0]} {case[1]}") for case in LEAST],
+)
+def test_the_mean_of_five_runs_is_at_least(method, data, epsilon, least):
+    result = run_spec(Spec(method, data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
+    assert result.mean >= least
+
+
+@needs_data("cora")
+def test_on_cora_a_budget_of_one_buys_next_to_nothing():
+    result = run_spec(Spec("base", "cora", epsilon=1.0, runs=RUNS), jobs=2)
+    assert abs(result.gain.mean) < 0.02
+
+
+def test_in_a_town_a_budget_of_two_buys_at_least_five_points():
+    result = run_spec(Spec("base", "town", epsilon=2.0, runs=RUNS), jobs=2)
+    assert result.gain.mean >= 0.05

@@ -1,0 +1,34 @@
+"""What graphveil needs: memory of whole runs, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+
+from tests.graphs.real import needs_data
+
+IMPORT = """
+import resource, torch, torch_geometric.nn
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+RUN = "from graphveil.cli import main; main()"
+
+
+def peak(*arguments):
+    """Peak megabytes of a run."""
+    command = [sys.executable, "-c", RUN, "run", *arguments, "--runs", "1", "--no-control", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["peak_mb"]
+
+
+@needs_data("facebook")
+def test_facebook_trains_within_400_megabytes_of_importing_torch():
+    imported = float(
+        subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True).stdout
+    )
+    trained = peak("base", "--data", "facebook", "--epsilon", "1", "--set", "epochs=100")
+    assert trained - imported <= 400
+
+
+def test_a_town_of_a_million_trains_within_8_gigabytes():
+    sizes = ("--set", "data.users=1000000", "--set", "data.degree=20", "--set", "epochs=20")
+    assert peak("base", "--data", "town", "--epsilon", "1", *sizes) <= 8000
