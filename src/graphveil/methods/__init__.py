@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, nonprivate
+from graphveil.methods import base, nonprivate, structure
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -25,4 +25,5 @@ __all__ = [
     "method_names",
     "nonprivate",
     "register_method",
+    "structure",
 ]

@@ -34,7 +34,7 @@ QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 # More different codes than this are not counted one by one.
 MAX_CELLS = 1 << 24
 # Values of a block of draws, estimates to choose a direction from, and values in all; long rows get fewer draws.
-BLOCK_VALUES, EXAMPLES, MAX_VALUES, MIN_DRAWS = 1 << 18, 1000, 2 * 10**9, 2000
+BLOCK_VALUES, EXAMPLES, MAX_VALUES, MIN_DRAWS = 1 << 18, 1000, 10**8, 2000
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -201,7 +201,8 @@ def sums(estimate: Estimate) -> Floats:
     """The sum of all estimates, offset aside."""
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape).sum(axis=0))
-    return np.bincount(estimate.indices, weights=estimate.values, minlength=estimate.shape[1])
+    added = np.bincount(estimate.indices, weights=estimate.values, minlength=estimate.shape[1])
+    return added.astype(np.float64)
 
 
 def along(estimate: Estimate, direction: Floats) -> Floats:
@@ -209,6 +210,5 @@ def along(estimate: Estimate, direction: Floats) -> Floats:
     if estimate.indices is None:
         return np.asarray(estimate.values.reshape(estimate.shape) @ direction)
     owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
-    return np.bincount(
-        owners, weights=estimate.values * direction[estimate.indices], minlength=estimate.shape[0]
-    )
+    parts = estimate.values * direction[estimate.indices]
+    return np.bincount(owners, weights=parts, minlength=estimate.shape[0]).astype(np.float64)

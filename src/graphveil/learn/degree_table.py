@@ -1,0 +1,22 @@
+"""Which class users of about the same degree have: the least that a graph can tell."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from graphveil.learn.label_propagation import class_shares
+
+# A row of the table counts as if it had seen so many more users, of all classes in their usual shares.
+PRIOR_USERS = 5.0
+
+
+def degree_probabilities(labels: Tensor, degrees: Tensor) -> Tensor:
+    """The shares of the classes among training users whose degree rounds to the same power of two.
+
+    ``labels`` are one-hot rows of training users, zeros for all others.
+    """
+    rows = torch.log2(degrees.to(labels) + 1).round().long()
+    table = PRIOR_USERS * class_shares(labels).repeat(int(rows.max()) + 1, 1)
+    table.index_add_(0, rows, labels)
+    return (table / table.sum(1, keepdim=True))[rows]

@@ -1,0 +1,43 @@
+"""Label propagation: what the labels of those nearby say, without anything to train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from graphveil.learn.sparse import SparseMatrix
+from graphveil.learn.training import Targets
+
+# A little of the classes' shares goes to everybody, so that a user whom no label reaches has probabilities too.
+SHARE_WEIGHT = 1e-3
+
+
+def training_labels(targets: Targets, classes: int) -> Tensor:
+    """The labels of training users as rows with a single 1 (users x classes); zeros for everybody else."""
+    rows = targets.labels.new_zeros((len(targets.labels), classes)).float()
+    rows[targets.train.nonzero().ravel(), targets.labels[targets.train]] = 1
+    return rows
+
+
+def class_shares(labels: Tensor) -> Tensor:
+    """How common each class is among the labels, counted from 1 so that none is impossible."""
+    counts = labels.sum(dim=0) + 1
+    return counts / counts.sum()
+
+
+def spread(labels: Tensor, matrix: SparseMatrix, alpha: float) -> Iterator[Tensor]:
+    """Z ← αPZ + (1-α)Y, from Z = Y; yields Z after every hop, without end.
+
+    Source: Zhou et al. (2004), "Learning with local and global consistency". The limit is (1-α)(I-αP)⁻¹Y.
+    """
+    reached = labels
+    while True:
+        reached = alpha * (matrix @ reached) + (1 - alpha) * labels
+        yield reached
+
+
+def as_probabilities(reached: Tensor, shares: Tensor) -> Tensor:
+    """Labels that have spread as probabilities: rows that sum to one, nowhere 0."""
+    weights = reached + SHARE_WEIGHT * shares
+    return weights / weights.sum(dim=1, keepdim=True)

@@ -1,0 +1,123 @@
+"""A network on labels and ids: training labels are its input and its target, never both for one user."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from graphveil.learn.backbones import ACTIVATIONS
+from graphveil.learn.inputs import ROW_NORM_SHARE
+from graphveil.learn.label_propagation import training_labels
+from graphveil.learn.topology import Topology
+from graphveil.learn.training import Fitted, Progress, Schedule, Targets
+
+# Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
+LABEL_SCALE = 16.0
+ID_HOPS = 3
+
+
+class LabelNetwork(nn.Module):
+    """The labels that are some hops away, the degree and, if asked for, ids; one hidden layer.
+
+    h = selu(Σ_k (P^k Y) L_k + log(1 + degree) l + s P³ V + b), scores = dropout(h) W + c, for k = 1..``hops`` and P the
+    GCN's matrix. Reading several hops side by side is SIGN's (Frasca et al. 2020), here with labels for features. An id
+    is a one-hot row of norm s = √n/8 for n users, so that V has a row for each user; what is learned of one user thereby
+    reaches all who are near (Kipf and Welling 2017, their graphs without features).
+    """
+
+    def __init__(
+        self,
+        users: int,
+        classes: int,
+        hops: int = 6,
+        hidden: int = 16,
+        ids: bool = False,
+        activation: str = "selu",
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.hops, self.dropout, self.activation = hops, dropout, ACTIVATIONS[activation]
+        self.read, self.score = nn.Linear(hops * classes + 1, hidden), nn.Linear(hidden, classes)
+        self.id_norm = math.sqrt(users) * ROW_NORM_SHARE
+        self.ids = nn.Parameter(torch.randn(users, hidden) * 0.1 / self.id_norm) if ids else None
+
+    def inputs(self, labels: Tensor, topology: Topology) -> Tensor:
+        """The labels after each hop, side by side, and the degree."""
+        degrees = torch.from_numpy(topology.graph.degrees).to(labels)
+        columns, reached = [torch.log1p(degrees)[:, None]], labels
+        for _ in range(self.hops):
+            reached = topology.gcn @ reached
+            columns.append(LABEL_SCALE * reached)
+        return torch.cat(columns, dim=1)
+
+    def near_ids(self, topology: Topology) -> Tensor:
+        """What the ids in reach add to the hidden layer of every user; zeros without ids."""
+        if self.ids is None:
+            return self.read.bias.new_zeros(topology.graph.node_count, 1)
+        near = self.ids * self.id_norm
+        for _ in range(ID_HOPS):
+            near = topology.gcn @ near
+        return near
+
+    def forward(self, inputs: Tensor, near: Tensor) -> Tensor:
+        """Scores of the classes, for rows of `inputs` and `near_ids`."""
+        hidden = self.activation(self.read(inputs) + near)
+        scores: Tensor = self.score(functional.dropout(hidden, self.dropout, self.training))
+        return scores
+
+
+def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """Hide the labels of a random share of the training users (indices): what is left, and who is hidden.
+
+    Somebody is always hidden, and of two or more users somebody is not. What is left is scaled up, so that as much
+    spreads as when nothing is hidden.
+    """
+    count = min(max(round(share * len(train)), 1), max(len(train) - 1, 1))
+    hidden = train[torch.randperm(len(train))[:count].to(train.device)]
+    left = labels * (len(train) / max(len(train) - count, 1))
+    left[hidden] = 0
+    return left, hidden
+
+
+def fit_masked(
+    model: LabelNetwork,
+    topology: Topology,
+    targets: Targets,
+    schedule: Schedule,
+    masked: float = 0.5,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Train on the users whose labels are hidden in each epoch, and return the scores of the lowest validation loss.
+
+    Without the mask a network would copy each training user's label from its own input, where it comes back from the
+    neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
+    labels = training_labels(targets, model.score.out_features)
+    train, validation_labels = targets.train.nonzero().ravel(), targets.labels[targets.validation]
+    everything = model.inputs(labels, topology)
+    best: Fitted | None = None
+    for epoch in range(schedule.epochs):
+        near = model.near_ids(topology)
+        with torch.no_grad():
+            scores = model.eval()(everything, near)
+            held_out = scores[targets.validation]
+            validation_loss = float(functional.cross_entropy(held_out, validation_labels))
+        if best is None or validation_loss < best.validation_loss:
+            accuracy = float((held_out.argmax(1) == validation_labels).float().mean())
+            best = Fitted(scores, epoch, validation_loss, accuracy)
+        if progress is not None:
+            progress(epoch + 1, schedule.epochs, validation_loss)
+        if schedule.patience is not None and epoch - best.epoch >= schedule.patience:
+            break
+        left, hidden = mask(labels, train, masked)
+        predicted = model.train()(model.inputs(left, topology)[hidden], near[hidden])
+        loss = functional.cross_entropy(predicted, targets.labels[hidden])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert best is not None
+    return best

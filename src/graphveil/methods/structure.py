@@ -1,0 +1,90 @@
+"""structure: graph and training labels, no features at all. What a budget has to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.metrics import measure
+from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+
+# Below this a probability counts as this, so that its logarithm is finite.
+SMALLEST = 1e-9
+
+
+class StructureSettings(Settings):
+    """Training of the candidates that are trained, and how to choose."""
+
+    epochs: int = Field(200, ge=1, description="epochs at most, for each candidate")
+    patience: int | None = Field(
+        50, ge=1, description="stop after so many epochs without a lower validation loss"
+    )
+    alpha: float = Field(
+        0.9, gt=0, lt=1, description="label propagation: weight of the neighbours beside one's own label"
+    )
+    label_hops: int = Field(6, ge=1, description="how far away the networks read labels")
+    masked: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="share of the training labels that is hidden from the networks each epoch",
+    )
+    blend: int = Field(
+        4,
+        ge=1,
+        description="how many candidates may be averaged, repeats counted; 1 takes the best one alone",
+    )
+
+
+class Structure(Method):
+    """Candidates that use graph and training labels alone, and the blend of them that is best on validation users.
+
+    The candidates are degrees, label propagation, a network on masked labels, the same with ids, and linear models on
+    adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
+    graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
+    """
+
+    name = "structure"
+    summary = "graph and training labels only, no features: what a budget has to beat"
+    settings = StructureSettings
+    reports_features = False
+
+    def learn(self, job: Job) -> Outcome:
+        from graphveil.learn.blend import choose_blend, mix
+        from graphveil.methods.structure_candidates import candidates
+
+        graph, watch = job.graph, Stopwatch()
+        for part in ("train", "validation"):
+            if not getattr(graph, part).any():
+                raise InputError(f"structure needs {part} users with a label: give the {part} split some")
+
+        def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
+            return validation_quality(graph, rows)
+
+        with watch.stage("train"):
+            found = candidates(job, quality)
+            held_out = {name: rows[graph.validation] for name, rows in found.items()}
+            weights = choose_blend(held_out, quality, job.settings.blend)
+            rows = mix(found, weights)
+        return Outcome(
+            np.log(np.maximum(rows, SMALLEST)).astype(np.float32),
+            -quality(rows[graph.validation])[1],
+            float((rows.argmax(1) == graph.labels)[graph.validation].mean()),
+            watch.seconds,
+            " + ".join(name for name in found if name in weights),
+        )
+
+
+def validation_quality(graph: Graph, rows: NDArray[np.float32]) -> tuple[float, float]:
+    """How good probabilities of the validation users are, the higher the better: the graph's metric, then the loss."""
+    labels = graph.labels[graph.validation]
+    everyone = np.ones(len(labels), dtype=bool)
+    metric = graph.metric if len(np.unique(labels)) > 1 else "accuracy"
+    likelihood = np.log(np.maximum(rows[np.arange(len(labels)), labels], SMALLEST)).mean()
+    return measure(metric, rows, labels, everyone, graph.class_count), float(likelihood)
+
+
+register_method(Structure())

@@ -1,0 +1,100 @@
+"""The candidates of `structure`: each gives every user a probability of every class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphveil.learn.degree_table import degree_probabilities
+from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
+from graphveil.learn.link_model import LinkModel, adjacency_rows
+from graphveil.learn.masked_labels import LabelNetwork, fit_masked
+from graphveil.learn.topology import Topology
+from graphveil.learn.training import Progress, Schedule, fit
+from graphveil.methods.method import Job
+from graphveil.methods.training import graph_targets
+
+# After how many hops label propagation may stop.
+HOPS = (1, 2, 3, 5, 10, 20, 50)
+Rows = NDArray[np.float32]
+Quality = Callable[[Rows], Any]
+
+
+def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
+    """All candidates by name. ``quality`` judges rows of validation users."""
+    of = _Candidates(job, quality)
+    makers: dict[str, Callable[[Progress], Tensor]] = {
+        "degrees": of.degrees,
+        "label propagation": of.label_propagation,
+        "gnn on labels": lambda progress: of.label_network(False, progress),
+        "gnn on ids and labels": lambda progress: of.label_network(True, progress),
+        "link": lambda progress: of.link(False, progress),
+        "link by degree": lambda progress: of.link(True, progress),
+    }
+    found = {}
+    for place, (name, make) in enumerate(makers.items()):
+
+        def progress(done: int, most: int, _: float, place: int = place, name: str = name) -> None:
+            job.say(name, (place + done / most) / len(makers))
+
+        progress(0, 1, 0.0)
+        # Each candidate starts from the seed, whatever came before it.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(job.seed)
+            found[name] = make(progress).detach().cpu().numpy()
+    return found
+
+
+class _Candidates:
+    """What the candidates share: the graph and the labels as tensors, and how to train."""
+
+    def __init__(self, job: Job, quality: Quality) -> None:
+        self.graph, self.settings, self.quality, self.device = job.graph, job.settings, quality, job.device
+        self.topology, self.targets = Topology(job.graph, job.device), graph_targets(job.graph, job.device)
+        self.labels = training_labels(self.targets, job.graph.class_count)
+        self.schedule = Schedule(
+            job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
+        )
+
+    def degrees(self, progress: Progress) -> Tensor:
+        return degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
+
+    def label_propagation(self, progress: Progress) -> Tensor:
+        """After that number of hops which is best on validation users."""
+        shares = class_shares(self.labels)
+        best, best_quality = self.labels, None
+        hops = enumerate(islice(spread(self.labels, self.topology.gcn, self.settings.alpha), max(HOPS)), 1)
+        for hop, reached in hops:
+            if hop in HOPS:
+                rows = as_probabilities(reached, shares)
+                reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
+                if best_quality is None or reached_quality > best_quality:
+                    best, best_quality = rows, reached_quality
+            progress(hop, max(HOPS), 0.0)
+        return best
+
+    def label_network(self, ids: bool, progress: Progress) -> Tensor:
+        model = LabelNetwork(
+            self.graph.node_count,
+            self.graph.class_count,
+            self.settings.label_hops,
+            self.settings.hidden,
+            ids,
+            self.settings.activation,
+            self.settings.dropout,
+        ).to(self.device)
+        masked = self.settings.masked
+        return fit_masked(model, self.topology, self.targets, self.schedule, masked, progress).scores.softmax(
+            1
+        )
+
+    def link(self, by_degree: bool, progress: Progress) -> Tensor:
+        rows = adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
+        model = LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
+        return fit(model, rows, self.topology, self.targets, self.schedule, progress).scores.softmax(1)
