@@ -14,7 +14,7 @@ from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.privacy import Audit, audit
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-EPOCHS = 150
+EPOCHS = 100
 MECHANISM = "multibit"
 EXPLANATION = (
     "Every user reports one or a few randomized bits of their interests. The control answers with the same mechanism, "
@@ -104,8 +104,8 @@ def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
 HEAD = ("budget", "accuracy", "control", "gain", "exact ε")
 
 
-def html(demo: Demo) -> str:
-    """The demonstration as a self-contained page."""
+def figure(demo: Demo) -> str:
+    """Accuracy over ε, as an SVG element."""
     runs = len(demo.private[0].scores()) if demo.private else 0
     epsilons = tuple(result.spec.epsilon or 0.0 for result in demo.private)
     lines = [
@@ -118,6 +118,11 @@ def html(demo: Demo) -> str:
         lines.append(Line("graph and labels only", (), (demo.structure,)))
     if demo.plain is not None:
         lines.append(Line("no privacy", (), (bootstrap(demo.plain.scores()),)))
+    return accuracy_over_epsilon(lines, f"town, {MECHANISM}, GCN, {runs} runs")
+
+
+def html(demo: Demo) -> str:
+    """The demonstration as a self-contained page."""
     audits = tuple(
         (
             f"{audited.claimed.epsilon:g}",
@@ -134,7 +139,7 @@ def html(demo: Demo) -> str:
                 EXPLANATION,
                 *(result.verdict for result in demo.private if result.verdict),
             ),
-            accuracy_over_epsilon(lines, f"town, {MECHANISM}, GCN, {runs} runs"),
+            figure(demo),
             Table(HEAD, tuple(rows(demo)), frozenset(HEAD[1:])),
         ),
         Section(

@@ -31,8 +31,8 @@ class Town:
     neighbourhood: int = 40
     degree: float = 20.0
     nearby: float = 0.9
-    often: float = 0.8
-    rarely: float = 0.2
+    often: float = 0.9
+    rarely: float = 0.1
     labelled: float = 0.03
     validated: float = 0.05
     seed: int = 0

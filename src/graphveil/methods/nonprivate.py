@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
+from pydantic import Field
+
+from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+
+
+class NonPrivateSettings(Settings):
+    """Training; raw features carry so much that a wider, more restrained network does better on validation users."""
+
+    hidden: int = Field(64, ge=1, description="columns of the hidden layer")
+    dropout: float = Field(0.8, ge=0, lt=1, description="dropout before the second layer")
+    activation: str = Field("relu", description="selu or relu")
 
 
 class NonPrivate(Method):
@@ -10,6 +20,7 @@ class NonPrivate(Method):
 
     name = "nonprivate"
     summary = "a GNN on raw features: no privacy, what there is to lose"
+    settings = NonPrivateSettings
     reports_features = False
     reads_features = True
 

@@ -1,0 +1,19 @@
+import pytest
+import torch
+
+from graphveil.learn.degree_table import PRIOR_USERS, degree_probabilities
+
+
+def test_users_of_one_degree_share_a_row_of_counts():
+    labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    rows = degree_probabilities(labels, torch.tensor([1, 1, 15, 1, 15]))
+    shares = [3 / 5, 2 / 5]
+    assert rows[3].tolist() == pytest.approx(
+        [(2 + PRIOR_USERS * shares[0]) / (2 + PRIOR_USERS), PRIOR_USERS * shares[1] / (2 + PRIOR_USERS)]
+    )
+    assert rows[4].tolist() == pytest.approx([PRIOR_USERS * shares[0] / (1 + PRIOR_USERS), 0.5])
+
+
+def test_a_degree_that_no_training_user_has_gets_the_shares_of_the_classes():
+    labels = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    assert degree_probabilities(labels, torch.tensor([0, 1000]))[1].tolist() == pytest.approx([2 / 3, 1 / 3])

@@ -1,0 +1,115 @@
+"""Training labels as input: a user's own label never enters the input on which that user is trained."""
+
+import numpy as np
+import pytest
+import torch
+
+from graphveil.learn import Schedule, Targets, Topology
+from graphveil.learn.label_propagation import training_labels
+from graphveil.learn.masked_labels import LABEL_SCALE, LabelNetwork, fit_masked, mask
+from tests.learn.graphs import as_graph, small_graph
+
+
+def targets_of(graph):
+    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
+
+
+def network_of(graph, seed=0, **options):
+    torch.manual_seed(seed)
+    return LabelNetwork(graph.node_count, graph.class_count, **options)
+
+
+def alone(users=40, classes=3):
+    """Users who know nobody: the only label that could reach one is one's own."""
+    split, _, _ = small_graph(users=users)
+    labels = np.random.default_rng(1).integers(0, classes, users)
+    return as_graph(np.zeros((0, 2), dtype=int), labels, 1, split)
+
+
+def test_the_inputs_are_the_labels_after_each_hop():
+    graph, _, _ = small_graph()
+    labels, topology = training_labels(targets_of(graph), graph.class_count), Topology(graph)
+    inputs = network_of(graph, hops=2).inputs(labels, topology)
+    dense = topology.gcn.to_dense()
+    assert torch.allclose(inputs[:, 0], torch.log1p(torch.tensor(graph.degrees, dtype=torch.float32)))
+    assert torch.allclose(inputs[:, 1:4], LABEL_SCALE * (dense @ labels), atol=1e-5)
+    assert torch.allclose(inputs[:, 4:], LABEL_SCALE * (dense @ dense @ labels), atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_hidden_labels_are_gone_and_the_others_are_scaled_up(share):
+    labels, train = torch.eye(3)[[0, 1, 2, 0, 1]], torch.tensor([0, 1, 2, 3])
+    labels[4] = 0
+    left, hidden = mask(labels, train, share)
+    assert 1 <= len(hidden) <= 3
+    assert not left[hidden].any()
+    assert float(left.sum()) == pytest.approx(4.0)
+    assert float(labels.sum()) == 4.0
+
+
+def test_a_single_training_user_is_hidden():
+    left, hidden = mask(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), torch.tensor([0]), 0.5)
+    assert hidden.tolist() == [0]
+    assert not left.any()
+
+
+def test_no_user_s_own_label_enters_the_input_on_which_they_are_trained():
+    graph = alone()
+    model, seen = network_of(graph), []
+    model.register_forward_pre_hook(lambda module, given: seen.append((module.training, given[0])))
+    fit_masked(model, Topology(graph), targets_of(graph), Schedule(epochs=20))
+    trained = [inputs for training, inputs in seen if training]
+    assert len(trained) == 20
+    assert not any(inputs[:, 1:].any() for inputs in trained)
+    # Where users are not trained on, all training labels are input: the planted label would be seen.
+    assert all(inputs[:, 1:].any() for training, inputs in seen if not training)
+
+
+@pytest.mark.statistical
+def test_own_labels_that_come_back_from_neighbours_are_not_learned():
+    # Pairs of friends with labels at random: only a copy of one's own label could predict it.
+    random = np.random.default_rng(0)
+    split, _, _ = small_graph(users=400)
+    graph = as_graph(np.arange(400).reshape(-1, 2), random.integers(0, 2, 400), 1, split)
+    model = network_of(graph)
+    fit_masked(model, Topology(graph), targets_of(graph), Schedule(epochs=150))
+    labels = training_labels(targets_of(graph), 2)
+    left, hidden = mask(labels, torch.tensor(graph.train).nonzero().ravel(), 0.5)
+    scores = model.eval()(model.inputs(left, Topology(graph)), model.near_ids(Topology(graph)))
+    right = scores[hidden].argmax(1) == torch.tensor(graph.labels)[hidden]
+    # 100 coin flips: more than 75 right has a chance below one in a million.
+    assert len(hidden) == 100
+    assert float(right.float().mean()) <= 0.75
+
+
+def test_ids_reach_as_far_as_three_hops():
+    split, _, labels = small_graph(users=8, edges=0)
+    graph = as_graph([[user, user + 1] for user in range(7)], labels, 1, split)
+    model = network_of(graph, ids=True)
+    before = model.near_ids(Topology(graph)).detach()
+    with torch.no_grad():
+        model.ids[0] += 1
+    moved = (model.near_ids(Topology(graph)) - before).abs().sum(1) > 1e-6
+    assert moved.tolist() == [True] * 4 + [False] * 4
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_the_same_seed_gives_the_same_scores(ids):
+    graph, _, _ = small_graph()
+    first, again = (
+        fit_masked(network_of(graph, ids=ids), Topology(graph), targets_of(graph), Schedule(epochs=10)).scores
+        for _ in range(2)
+    )
+    assert torch.equal(first, again)
+
+
+def test_patience_stops_early():
+    graph, counts = alone(), []
+    fitted = fit_masked(
+        network_of(graph),
+        Topology(graph),
+        targets_of(graph),
+        Schedule(epochs=500, patience=5),
+        progress=lambda done, most, loss: counts.append(done),
+    )
+    assert counts[-1] == fitted.epoch + 6 < 500

@@ -1,0 +1,183 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from graphveil.errors import InputError
+from graphveil.graphs import load
+from graphveil.graphs.convert import from_arrays
+from graphveil.graphs.splits import Split
+from graphveil.methods import Job, find_method
+from graphveil.methods.structure import validation_quality
+from graphveil.methods.structure_candidates import candidates
+from tests.learn.graphs import as_graph
+
+METHOD = find_method("structure")
+
+
+class Nobody:
+    """Users who must not be asked anything."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"structure must not touch users, it asked for {name}")
+
+
+def job_of(graph, seed=0, progress=None, **settings):
+    given = {"epochs": 5, **settings}
+    return Job(graph, Nobody(), METHOD.settings.of(given), seed=seed, progress=progress)
+
+
+def run(graph, **options):
+    return METHOD.run(job_of(graph, **options))
+
+
+def communities(users=300, seed=0, **options):
+    """Three groups; two in three friends are of one's own group."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, users)
+    pairs = random.integers(0, users, (users * 12, 2))
+    pairs = pairs[(labels[pairs[:, 0]] == labels[pairs[:, 1]]) | (random.random(len(pairs)) < 0.25)]
+    return from_arrays(pairs, labels=labels, users=users, seed=seed, **options)
+
+
+def masks(users, train, validation):
+    parts = [np.isin(np.arange(users), each) for each in (train, validation)]
+    return Split(*parts, ~(parts[0] | parts[1]))
+
+
+def test_it_beats_the_most_common_class_where_friends_are_alike():
+    graph, users = communities()
+    result = run(graph, epochs=60)
+    assert users.evaluate(result.scores, graph) > 0.8
+    assert result.validation_accuracy > 0.8
+
+
+def test_in_a_town_it_beats_the_most_common_class():
+    graph, users = load("town", users=800)
+    assert users.evaluate(run(graph, epochs=60).scores, graph) > 0.5
+
+
+def test_it_finds_classes_whose_friends_are_of_no_class_in_particular():
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 2, 300)
+    pairs = [(user, random.integers(0, 10) + 10 * labels[user]) for user in range(20, 300) for _ in range(2)]
+    graph, users = from_arrays(np.array(pairs), labels=labels, users=300)
+    result = run(graph, epochs=60)
+    assert users.evaluate(result.scores, graph) > 0.85
+
+
+def test_the_scores_are_logarithms_of_probabilities():
+    scores = run(communities()[0]).scores
+    assert scores.dtype == np.float32
+    assert np.allclose(np.exp(scores).sum(1), 1, atol=1e-5)
+
+
+def test_the_same_seed_gives_the_same_result_and_leaves_the_global_generator_alone():
+    graph, _ = communities()
+    torch.manual_seed(1)
+    first = run(graph, seed=3)
+    state = torch.random.get_rng_state()
+    torch.rand(5)
+    again = run(graph, seed=3)
+    assert np.array_equal(first.scores, again.scores)
+    assert first.detail == again.detail
+    torch.manual_seed(1)
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_another_seed_gives_another_network():
+    graph, _ = communities()
+
+    def network(seed):
+        job = job_of(graph, seed=seed)
+        return candidates(job, lambda rows: validation_quality(graph, rows))["gnn on ids and labels"]
+
+    assert not np.array_equal(network(0), network(1))
+
+
+def test_the_detail_names_the_candidates_that_were_chosen():
+    graph, _ = communities()
+    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows))
+    assert set(run(graph).detail.split(" + ")) <= set(known)
+    assert run(graph, blend=1).detail in known
+
+
+def test_one_alone_is_the_best_on_validation_users():
+    graph, _ = communities()
+    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows))
+    best = max(validation_quality(graph, rows[graph.validation]) for rows in known.values())
+    result = run(graph, blend=1)
+    assert (result.validation_accuracy, result.validation_loss) == pytest.approx((best[0], -best[1]))
+    assert run(graph).validation_accuracy >= best[0]
+
+
+def test_labels_of_validation_users_choose_and_are_never_learned_from():
+    graph, _ = communities()
+    other = graph.labels.copy()
+    other[graph.validation] = (other[graph.validation] + 1) % 3
+
+    def all_of(graph):
+        # One epoch and a quality that never changes: there is nothing to choose.
+        return candidates(job_of(graph, epochs=1), lambda rows: 0.0)
+
+    first, second = all_of(graph), all_of(replace(graph, labels=other))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+ODD = {
+    "no edges at all": as_graph(
+        np.zeros((0, 2), int), np.arange(12) % 3, 1, masks(12, [0, 1, 2, 3], [4, 5, 6])
+    ),
+    "isolated users": as_graph([[0, 1], [1, 2]], np.arange(12) % 3, 1, masks(12, [0, 1, 8, 9], [2, 3, 10])),
+    "two training users": as_graph(
+        [[user, user + 1] for user in range(11)], np.arange(12) % 2, 1, masks(12, [0, 1], [2, 3])
+    ),
+    "one training user": as_graph([[0, 1], [1, 2]], np.arange(6) % 2, 1, masks(6, [0], [1, 2])),
+    "one validation user": as_graph([[0, 1], [1, 2]], np.arange(6) % 2, 1, masks(6, [0, 1], [2])),
+    "a class without training users": as_graph(
+        [[user, (user * 5 + 1) % 12] for user in range(12)],
+        np.arange(12) % 3,
+        1,
+        masks(12, [0, 1, 3, 4], [2, 5]),
+    ),
+    "everybody knows one": as_graph(
+        [[0, user] for user in range(1, 12)], np.arange(12) % 2, 1, masks(12, [0, 1, 2, 3], [4, 5])
+    ),
+}
+
+
+@pytest.mark.parametrize("graph", ODD.values(), ids=ODD)
+def test_odd_graphs_give_finite_scores(graph):
+    result = run(graph)
+    assert result.scores.shape == (graph.node_count, graph.class_count)
+    assert np.isfinite(result.scores).all()
+    assert np.isfinite([result.validation_loss, result.validation_accuracy]).all()
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_an_empty_split_is_refused(part):
+    graph = ODD["isolated users"]
+    with pytest.raises(InputError, match=f"structure needs {part} users with a label"):
+        run(replace(graph, **{part: np.zeros(graph.node_count, dtype=bool)}))
+
+
+def test_a_graph_that_is_measured_by_roc_auc_is_chosen_by_it():
+    graph = replace(ODD["two training users"], metric="roc_auc")
+    rows = np.array([[0.2, 0.8], [0.1, 0.9]], dtype=np.float32)
+    assert validation_quality(graph, rows)[0] == 1.0
+    assert validation_quality(replace(graph, metric="accuracy"), rows)[0] == 0.5
+    assert np.isfinite(run(graph).scores).all()
+
+
+def test_with_one_class_among_validation_users_accuracy_chooses():
+    graph = replace(ODD["one validation user"], metric="roc_auc")
+    assert validation_quality(graph, np.array([[0.9, 0.1]], dtype=np.float32))[0] == 1.0
+
+
+def test_progress_never_goes_back():
+    shares = []
+    run(communities()[0], progress=lambda what, share: shares.append(share))
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == 1
