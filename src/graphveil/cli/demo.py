@@ -13,7 +13,7 @@ from rich.table import Table
 from graphveil.errors import InputError
 from graphveil.experiments.demo import HEAD, Demo, html, rows, run_demo
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, INTERRUPTED, WIDTH = 1, 130, 110
 MEANING = """\
 [bold]accuracy[/]   of a GNN that learns from the users' reports, on users whose label nobody knows (95% interval of the mean)
 [bold]control[/]    the same with a blinded mechanism: reports carry nothing, so this is what graph and labels alone give a GNN
@@ -66,7 +66,8 @@ def demo(
 def show(demo: Demo, out: Path) -> None:
     """The table, what it means, and the report."""
     out.write_text(html(demo), encoding="utf-8")
-    console = Console(soft_wrap=True, highlight=False)
+    # Rows are kept in one piece where the screen is narrower.
+    console = Console(soft_wrap=True, highlight=False, width=WIDTH)
     console.print(
         "A town: users of four kinds of neighbourhoods report one or a few randomized bits of their interests.\n"
     )

@@ -12,6 +12,7 @@ from graphveil.experiments.runner import run_spec
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.privacy import Audit, audit
+from graphveil.privacy.findings import rounded_up
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 EPOCHS = 100
@@ -86,7 +87,7 @@ def points(summary: Summary | None) -> str:
 
 def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
     """The table: budget, accuracy of reports, of the control, what was gained, and the exact ε."""
-    exact = {audited.claimed.epsilon: f"{audited.exact.epsilon:.12g}" for audited in demo.audits}
+    exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
     table = [("none", points(bootstrap(demo.plain.scores())), "-", "-", "no privacy")] if demo.plain else []
     for result in reversed(demo.private):
         epsilon = result.spec.epsilon or 0.0
@@ -126,7 +127,7 @@ def html(demo: Demo) -> str:
     audits = tuple(
         (
             f"{audited.claimed.epsilon:g}",
-            f"{audited.exact.epsilon:.15g}",
+            rounded_up(audited.exact.epsilon),
             "holds" if audited.holds else "DOES NOT HOLD",
             " ".join(audited.leaks if audited.leaks else audited.protects[:1]),
         )
