@@ -177,6 +177,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"mechanism": "nobody"}, "no mechanism is named 'nobody'"),
         ({"runs": 0}, "runs must be an integer of at least 1, got 0"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"device": "abacus"}, "device must be one of auto, cpu, cuda, got 'abacus'"),
         ({"max_memory": 0.0}, "max_memory must be a positive number of gigabytes, got 0.0"),
         ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
         ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),

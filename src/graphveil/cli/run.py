@@ -47,6 +47,7 @@ def run(
     max_memory: Annotated[
         float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")
     ] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")] = "auto",
     no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
@@ -71,6 +72,7 @@ def run(
         settings=parse_settings(setting or []),
         data_options=options,
         max_memory=max_memory,
+        device=device,
         control=not no_control,
     )
     if jobs < 1:

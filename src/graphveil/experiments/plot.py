@@ -47,7 +47,7 @@ def accuracy_over_epsilon(lines: Sequence[Line], title: str) -> str:
         axes.set_ylabel("accuracy on test users (%)")
         axes.set_title(title)
         axes.grid(alpha=0.25)
-        axes.legend(loc="best", frameon=False)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
         figure.tight_layout()
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})

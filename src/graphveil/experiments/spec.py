@@ -11,6 +11,8 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.registry import check_budget
 
+# Where to learn: auto takes a GPU if there is one.
+DEVICES = ("auto", "cpu", "cuda")
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
@@ -35,7 +37,7 @@ class Spec:
     settings: dict[str, Any] = field(default_factory=dict)
     data_options: dict[str, Any] = field(default_factory=dict)
     max_memory: float | None = None
-    device: str = "cpu"
+    device: str = "auto"
     control: bool = True
 
     @property
@@ -87,6 +89,8 @@ class Spec:
                 or getattr(self, name) < low
             ):
                 raise InputError(f"{name} must be an integer of at least {low}, got {getattr(self, name)!r}")
+        if self.device not in DEVICES:
+            raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None and not self.max_memory > 0:
             raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
 

@@ -94,10 +94,20 @@ def _job(
         mechanism=spec.mechanism,
         mechanism_options=spec.mechanism_options,
         backbone=spec.backbone,
-        device=spec.device,
+        device=_device(spec.device),
         max_memory=spec.max_memory,
         progress=progress,
     )
+
+
+def _device(asked: str) -> str:
+    import torch
+
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no GPU that torch can use: leave --device out, or give cpu")
+    return asked
 
 
 @lru_cache(maxsize=1)
