@@ -156,7 +156,9 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name,
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback():
-    command = [sys.executable, "-c", "from graphveil.cli import main; main()", "audit", "privunit"]
+    # A shell starts what runs in its background with interrupts ignored: listen to them again.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", "audit", "privunit"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         line = process.stderr.readline()
         assert line.startswith("privunit: ")
