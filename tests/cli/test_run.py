@@ -1,4 +1,9 @@
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -157,8 +162,6 @@ def test_methods_are_listed_with_their_settings(capsys):
 
 
 def test_arguments_are_checked_before_torch_is_imported():
-    import subprocess
-    import sys
 
     code = (
         "import sys; from graphveil.cli import status; status(['run', 'base', '--data', 'town']); "
@@ -166,3 +169,23 @@ def test_arguments_are_checked_before_torch_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
+    # A shell starts what runs in its background with interrupts ignored: listen to them again.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    endless = ["--runs", "500", "--jobs", "2", "--set", "epochs=200", *SMALL[2:]]
+    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN[:6], *endless]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        kept = tmp_path / "runs.jsonl"
+        for _ in range(600):
+            if kept.exists() and '"part": "method"' in kept.read_text():
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "base, multibit, ε = 2" in out
+    assert "--resume goes on from there" in err
+    assert "Traceback" not in err

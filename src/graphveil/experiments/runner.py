@@ -119,9 +119,10 @@ def _parallel(
                 for future in finished:
                     yield future.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            # The pool forgets its processes when it is shut down: stop them first, so that nobody waits for them.
+            for process in list(pool._processes.values()):
                 process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
