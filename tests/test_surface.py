@@ -21,6 +21,7 @@ ROOMS = [
     "mechanisms",
     "privacy",
     "graphs",
+    "linear",
     "denoise",
     "learn",
     "pyg",

@@ -11,7 +11,7 @@ from torch_geometric.transforms import BaseTransform
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.learn.inputs import report_input
-from graphveil.learn.sparse import SparseMatrix
+from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
 
 __all__ = ["Privatize"]

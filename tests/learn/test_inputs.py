@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from graphveil import InputError, SeededWords, mechanism
 from graphveil.learn.inputs import raw_input, report_input
-from graphveil.learn.sparse import SparseMatrix
+from graphveil.linear.sparse import SparseMatrix
 
 ROWS = (np.random.default_rng(0).random((300, 16)) < 0.5).astype(float)
 

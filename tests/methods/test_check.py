@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from graphveil.channels import Claim
 from graphveil.learn.inputs import raw_input
+from graphveil.mechanisms.base import Subject
 from graphveil.methods import Job, Method, Outcome, check_method, method_names, register_method
 from graphveil.methods.base import Base
 from graphveil.methods.method import Stopwatch, _methods
@@ -41,8 +43,8 @@ class Greedy(Base):
 
     name, summary = "greedy", "-"
 
-    def claim(self, job: Job) -> tuple[float, float]:
-        return 2 * super().claim(job)[0], 0.0
+    def claims(self, job: Job) -> dict[Subject, Claim]:
+        return {"features": Claim(2 * super().claims(job)["features"].epsilon)}
 
     def learn(self, job: Job) -> Outcome:
         job.users.report(job.feature_plan())
@@ -54,8 +56,8 @@ class Modest(Base):
 
     name, summary = "modest", "-"
 
-    def claim(self, job: Job) -> tuple[float, float]:
-        return 2 * super().claim(job)[0], 0.0
+    def claims(self, job: Job) -> dict[Subject, Claim]:
+        return {"features": Claim(2 * super().claims(job)["features"].epsilon)}
 
 
 class Thief(Base):

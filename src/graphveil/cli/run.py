@@ -11,7 +11,7 @@ from rich.table import Table
 
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
-from graphveil.methods import BACKBONE_NAMES, find_method, method_names
+from graphveil.methods import BACKBONE_NAMES
 
 if TYPE_CHECKING:
     from graphveil.experiments.result import Result
@@ -41,6 +41,15 @@ def run(
             help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
         ),
     ] = None,
+    label_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Make labels private too: the budget of training and validation labels."),
+    ] = None,
+    link_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
+    ] = None,
+    link_mechanism: Annotated[str, typer.Option(help="How users report their links.")] = "link-rr",
     public_range: Annotated[
         str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
     ] = None,
@@ -71,14 +80,16 @@ def run(
         seed=seed,
         settings=parse_settings(setting or []),
         data_options=options,
+        label_epsilon=label_epsilon,
+        link_epsilon=link_epsilon,
+        link_mechanism=link_mechanism,
         max_memory=max_memory,
         device=device,
         control=not no_control,
     )
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
-    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONE_NAMES))
-    find_method(method).settings.of(spec.method_settings)
+    spec.check()
     result = watched(spec, jobs, resume)
     if as_json:
         typer.echo(result.to_json())

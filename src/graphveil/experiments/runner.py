@@ -14,7 +14,7 @@ from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.store import UnitStore
 from graphveil.experiments.unit import UnitResult, run_unit
 from graphveil.graphs import Graph, Users
-from graphveil.methods import BACKBONE_NAMES, find_method, method_names
+from graphveil.methods import find_method
 
 Unit = tuple[Part, int]
 # Told of each finished unit, and of how many there are in all.
@@ -49,7 +49,8 @@ def parts_of(spec: Spec) -> list[Part]:
     """The parts of each run: the method, and beside a private one its control and what the structure alone gives."""
     if not (spec.control and find_method(spec.method).reports_features):
         return ["method"]
-    return ["method", "control", "structure"]
+    # What the structure gives is no comparison where the structure is private.
+    return ["method", "control", "structure"] if spec.link_epsilon is None else ["method", "control"]
 
 
 def run_spec(
@@ -67,8 +68,7 @@ def run_spec(
 
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
-    spec.check({name: find_method(name).reports_features for name in method_names()}, list(BACKBONE_NAMES))
-    find_method(spec.method).settings.of(spec.method_settings)
+    spec.check()
     start = time.perf_counter()
     parts = [part for part in parts_of(spec) if part not in skip]
     done = store.find(spec, parts) if reuse and store is not None and given is None else []

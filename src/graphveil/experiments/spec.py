@@ -10,6 +10,7 @@ from typing import Any, Literal
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.registry import check_budget
+from graphveil.methods import BACKBONE_NAMES, find_method
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
@@ -36,6 +37,9 @@ class Spec:
     seed: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     data_options: dict[str, Any] = field(default_factory=dict)
+    label_epsilon: float | None = None
+    link_epsilon: float | None = None
+    link_mechanism: str = "link-rr"
     max_memory: float | None = None
     device: str = "auto"
     control: bool = True
@@ -59,18 +63,17 @@ class Spec:
     def _below(self, prefix: str) -> dict[str, Any]:
         return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
 
-    def check(self, methods: dict[str, bool], backbones: list[str]) -> None:
-        """Refuse what cannot be run, before anything heavy is imported.
-
-        ``methods`` says of each method whether it reports features.
-        """
-        if self.method not in methods:
-            raise InputError(f"no method is named {self.method!r}: choose one of {', '.join(methods)}")
-        if self.backbone not in backbones:
-            raise InputError(f"no backbone is named {self.backbone!r}: choose one of {', '.join(backbones)}")
+    def check(self) -> None:
+        """Refuse what cannot be run, before anything heavy is imported."""
+        method = find_method(self.method)
+        method.settings.of(self.method_settings)
+        if self.backbone not in BACKBONE_NAMES:
+            raise InputError(
+                f"no backbone is named {self.backbone!r}: choose one of {', '.join(BACKBONE_NAMES)}"
+            )
         if self.task != "node":
             raise InputError(f"no task is named {self.task!r}: choose node")
-        if methods[self.method]:
+        if method.reports_features:
             if self.epsilon is None:
                 raise InputError(
                     f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
@@ -82,6 +85,15 @@ class Spec:
             raise InputError(
                 f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
             )
+        if self.label_epsilon is not None:
+            check_budget(self.label_epsilon, None)
+        if self.link_epsilon is not None:
+            check_budget(self.link_epsilon, None)
+            if not method.reports_links:
+                raise InputError(
+                    f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
+                    "leave it out, or take a method that asks for links, like solitude"
+                )
         for name, low in (("runs", 1), ("seed", 0)):
             if (
                 isinstance(getattr(self, name), bool)
@@ -98,6 +110,7 @@ class Spec:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         if part == "structure":
-            shared = {key: shared[key] for key in ("data", "seed", "task")} | {"options": self.loader_options}
+            shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon")}
+            shared |= {"options": self.loader_options}
         whole = json.dumps([part, shared], sort_keys=True, default=str)
         return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

@@ -6,7 +6,7 @@ import gc
 import resource
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -46,10 +46,9 @@ def run_unit(
     graph, users = resplit(*(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, users, seed, progress)
-    epsilon, delta = method.claim(job)
-    asked = users.declare(epsilon, delta, seed=seed, blind=part == "control")
-    job = _job(spec, part, method, graph, asked, seed, progress)
-    outcome = method.run(job)
+    cost = method.cost(job)
+    asked = users.declare(cost.epsilon, cost.delta, seed=seed, blind=part == "control")
+    outcome = method.run(replace(job, users=asked, graph=method.public_part(job)))
     score = users.evaluate(outcome.scores, graph)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
@@ -60,7 +59,7 @@ def privacy_of(users: Users) -> dict[str, Any]:
     """What the users' ledger says was spent, by subject."""
 
     def spent(subject: Any) -> dict[str, float] | None:
-        if not any(charge.subject == subject for charge in users.ledger.charges):
+        if not any(subject in (None, charge.subject) for charge in users.ledger.charges):
             return None
         claim = users.ledger.total(subject)
         return {"epsilon": claim.epsilon, "delta": claim.delta}
@@ -68,8 +67,9 @@ def privacy_of(users: Users) -> dict[str, Any]:
     return {
         "features": spent("features"),
         "labels": spent("label"),
-        "links": None,
+        "links": spent("links"),
         "level": spent("level"),
+        "total": spent(None),
         "trust": "local",
     }
 
@@ -95,6 +95,9 @@ def _job(
         mechanism_options=spec.mechanism_options,
         backbone=spec.backbone,
         device=_device(spec.device),
+        label_epsilon=spec.label_epsilon,
+        link_epsilon=spec.link_epsilon,
+        link_mechanism=spec.link_mechanism,
         max_memory=spec.max_memory,
         progress=progress,
     )

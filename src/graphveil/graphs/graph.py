@@ -90,6 +90,18 @@ class Graph:
         indptr, indices = symmetric_csr(pairs, self.node_count)
         return replace(self, indptr=indptr, indices=indices)
 
+    def with_labels(self, labels: NDArray[np.int64]) -> Graph:
+        """The same graph with other labels: what the server knows where users report them."""
+        return replace(self, labels=labels)
+
+    def without_labels(self) -> Graph:
+        """The same graph before anybody has told a label; the split stays."""
+        return self.with_labels(np.full(self.node_count, UNKNOWN, dtype=np.int64))
+
+    def without_edges(self) -> Graph:
+        """The same users before anybody has told a link."""
+        return self.with_edges(np.empty((0, 2), dtype=np.int64))
+
     def __repr__(self) -> str:
         return (
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "

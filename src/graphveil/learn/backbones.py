@@ -1,4 +1,4 @@
-"""Backbones: two layers whose input stays sparse.
+"""Backbones whose input stays sparse: two layers, or one linear map after propagation.
 
 Propagation is linear, so P(X)W = P(XW): the first layer multiplies the sparse input by its weights (d x 16) and only then
 passes messages, on 16 columns instead of d. The layers hold PyG's own modules, so a trained model's parameters fit the
@@ -14,13 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, SGConv, SSGConv
 
 from graphveil.errors import InputError
-from graphveil.learn.sparse import SparseMatrix
 from graphveil.learn.topology import Topology
+from graphveil.linear.composition import Composition
+from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.sparse import SparseMatrix
 
-Input = SparseMatrix | Tensor
+Input = SparseMatrix | Tensor | Composition
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
 
 
@@ -112,7 +114,125 @@ class GAT(Backbone):
         return out
 
 
-BACKBONES: dict[str, Callable[..., Backbone]] = {"gcn": GCN, "sage": GraphSAGE, "gat": GAT}
+class GIN(Backbone):
+    """Sums over neighbours and oneself through a small network (Xu et al. 2019): W2 act(W1 (A + I) X + b1) + b2."""
+
+    def __init__(
+        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1, self.conv2 = (
+            GINConv(nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out)))
+            for size, out in ((inputs, hidden), (hidden, classes))
+        )
+
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        read, act, write = conv.nn
+        out: Tensor = write(act(topology.sum @ project(inputs, read.weight) + read.bias))
+        return out
+
+
+class MLP(Backbone):
+    """Two linear layers on a user's own report alone; the graph is not used."""
+
+    def __init__(
+        self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1, self.conv2 = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
+
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        out: Tensor = project(inputs, conv.weight) + conv.bias
+        return out
+
+
+class APPNP(MLP):
+    """Predict, then propagate by personalized PageRank (Gasteiger et al. 2019): Z ← (1-α)ÂZ + αH, K times from Z = H."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        hops: int = 10,
+        alpha: float = 0.1,
+    ) -> None:
+        super().__init__(inputs, hidden, classes, activation, dropout)
+        self.coefficients = [alpha * (1 - alpha) ** k for k in range(hops)] + [(1 - alpha) ** hops]
+
+    def second(self, hidden: Tensor, topology: Topology) -> Tensor:
+        """Predictions of each user alone, then the hops."""
+        return Polynomial(topology.gcn, self.coefficients) @ super().second(hidden, topology)
+
+
+class SGC(Backbone):
+    """One linear map after K hops (Wu et al. 2019): Â^K X W + b. It has no hidden layer, activation or dropout."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        hops: int = 2,
+    ) -> None:
+        super().__init__(activation, dropout)
+        self.conv1 = SGConv(inputs, classes, K=hops)
+        self.coefficients = [0.0] * hops + [1.0]
+
+    def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
+        out: Tensor = (
+            Polynomial(topology.gcn, self.coefficients) @ project(inputs, conv.lin.weight) + conv.lin.bias
+        )
+        return out
+
+    def second(self, hidden: Tensor, topology: Topology) -> Tensor:
+        """There is no second layer."""
+        return hidden
+
+
+class SSGC(SGC):
+    """One linear map after the mean of K hops and a part of oneself (Zhu and Koniusz 2021): αX + (1-α)/K Σ_k Â^k X."""
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        classes: int,
+        activation: str = "selu",
+        dropout: float = 0.5,
+        hops: int = 16,
+        alpha: float = 0.05,
+    ) -> None:
+        super().__init__(inputs, hidden, classes, activation, dropout, hops)
+        self.conv1 = SSGConv(inputs, classes, alpha=alpha, K=hops)
+        self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
+
+
+class Activation(nn.Module):
+    """An activation by name, as a module."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def forward(self, values: Tensor) -> Tensor:
+        return ACTIVATIONS[self.name](values)
+
+
+BACKBONES: dict[str, Callable[..., Backbone]] = {
+    "gcn": GCN,
+    "sage": GraphSAGE,
+    "gat": GAT,
+    "gin": GIN,
+    "appnp": APPNP,
+    "sgc": SGC,
+    "ssgc": SSGC,
+    "mlp": MLP,
+}
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.learn.backbones import Input
-from graphveil.learn.sparse import SparseMatrix
+from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Reports
 
 # Rows of the input get the expected norm √d/8, chosen on validation users of cora, citeseer, facebook and town with

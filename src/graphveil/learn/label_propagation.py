@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from graphveil.learn.sparse import SparseMatrix
-from graphveil.learn.training import Targets
+from graphveil.learn.targets import Targets
+from graphveil.linear.sparse import SparseMatrix
 
 # A little of the classes' shares goes to everybody, so that a user whom no label reaches has probabilities too.
 SHARE_WEIGHT = 1e-3

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from graphveil.graphs.graph import Graph
 from graphveil.learn.backbones import Backbone, Input, project
-from graphveil.learn.sparse import SparseMatrix
 from graphveil.learn.topology import Topology
+from graphveil.linear.sparse import SparseMatrix
 
 # Root mean square norm of an input row (of 4, 6 and 8 the best overall, on validation users).
 ROW_NORM = 6.0

@@ -11,8 +11,9 @@ from torch.nn import functional
 from graphveil.learn.backbones import ACTIVATIONS
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
+from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Progress, Schedule, Targets
+from graphveil.learn.training import Fitted, Progress, Schedule
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -97,25 +98,23 @@ def fit_masked(
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
     labels = training_labels(targets, model.score.out_features)
-    train, validation_labels = targets.train.nonzero().ravel(), targets.labels[targets.validation]
+    train = targets.train.nonzero().ravel()
     everything = model.inputs(labels, topology)
     best: Fitted | None = None
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)
         with torch.no_grad():
             scores = model.eval()(everything, near)
-            held_out = scores[targets.validation]
-            validation_loss = float(functional.cross_entropy(held_out, validation_labels))
+            validation_loss = float(targets.validation_loss(scores))
         if best is None or validation_loss < best.validation_loss:
-            accuracy = float((held_out.argmax(1) == validation_labels).float().mean())
-            best = Fitted(scores, epoch, validation_loss, accuracy)
+            best = Fitted(scores, epoch, validation_loss, targets.validation_accuracy(scores))
         if progress is not None:
             progress(epoch + 1, schedule.epochs, validation_loss)
         if schedule.patience is not None and epoch - best.epoch >= schedule.patience:
             break
         left, hidden = mask(labels, train, masked)
         predicted = model.train()(model.inputs(left, topology)[hidden], near[hidden])
-        loss = functional.cross_entropy(predicted, targets.labels[hidden])
+        loss = targets.loss(predicted, targets.labels[hidden])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from graphveil.graphs.graph import Graph
-from graphveil.learn.propagation import gcn_matrix, mean_matrix
-from graphveil.learn.sparse import SparseMatrix
+from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
+from graphveil.linear.sparse import SparseMatrix
 
 
 class Topology:
@@ -22,6 +22,16 @@ class Topology:
     def gcn(self) -> SparseMatrix:
         """D^-1/2 (A + I) D^-1/2."""
         return gcn_matrix(self.graph, device=self.device)
+
+    @cached_property
+    def unlooped(self) -> SparseMatrix:
+        """D^-1/2 A D^-1/2: denoisers leave out one's own report, whose noise has been drawn already."""
+        return gcn_matrix(self.graph, loops=False, device=self.device)
+
+    @cached_property
+    def sum(self) -> SparseMatrix:
+        """A + I."""
+        return sum_matrix(self.graph, device=self.device)
 
     @cached_property
     def mean(self) -> SparseMatrix:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from graphveil.learn.backbones import Backbone, Input
+from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 
 # Told after each epoch: how many are done, how many there may be, the validation loss.
@@ -24,15 +24,6 @@ class Schedule:
     lr: float = 0.01
     weight_decay: float = 1e-3
     patience: int | None = None
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What the server may learn from: labels (-1 where it knows none) and who trains and validates."""
-
-    labels: Tensor
-    train: Tensor
-    validation: Tensor
 
 
 @dataclass(frozen=True)
@@ -58,20 +49,17 @@ def fit(
     One pass through the first layer serves training and validation: both see the weights before the step.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
-    train_labels, validation_labels = targets.labels[targets.train], targets.labels[targets.validation]
     best: Fitted | None = None
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
-        loss = functional.cross_entropy(model.second(hidden, topology)[targets.train], train_labels)
+        loss = targets.train_loss(model.second(hidden, topology))
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-            held_out = scores[targets.validation]
-            validation_loss = float(functional.cross_entropy(held_out, validation_labels))
+            validation_loss = float(targets.validation_loss(scores))
         if best is None or validation_loss < best.validation_loss:
-            accuracy = float((held_out.argmax(1) == validation_labels).float().mean())
-            best = Fitted(scores, epoch, validation_loss, accuracy)
+            best = Fitted(scores, epoch, validation_loss, targets.validation_accuracy(scores))
         if progress is not None:
             progress(epoch + 1, schedule.epochs, validation_loss)
         if schedule.patience is not None and epoch - best.epoch >= schedule.patience:

@@ -20,7 +20,7 @@ from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
 
-Subject = Literal["features", "label", "level"]
+Subject = Literal["features", "label", "level", "links"]
 
 # Whole reports are enumerated up to this many different ones.
 MAX_OUTCOMES = 1 << 20

@@ -91,6 +91,12 @@ class LabelMechanism(SymbolMechanism):
     def dimensions(self) -> int:
         return self.channel.output_count
 
+    @property
+    def transition(self) -> NDArray[np.float64]:
+        """The probability of reporting class j (column) for the true class i (row)."""
+        rows = [self.channel.row(symbol) for symbol in range(self.channel.input_count)]
+        return np.array([[count / self.channel.total for count in row] for row in rows])
+
     def estimate(self, reports: Reports) -> Estimate:
         shape = (reports.users, self.dimensions)
         values = np.full(reports.codes.size, self.entry)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphveil.channels.exact import Claim
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
@@ -65,10 +66,13 @@ def check_ledger(method: Method, graph: Graph, users: Users, settings: dict[str,
     """What is charged is what is claimed, and less than that is refused."""
     asked = declared(method, graph, users, settings)
     run(method, graph, asked, settings)
-    claimed, spent = method.claim(make_job(method, graph, asked, settings)), asked.ledger.total("features")
-    assert np.isclose(spent.epsilon, claimed[0], rtol=1e-12) and np.isclose(
-        spent.delta, claimed[1], rtol=1e-12
-    ), f"{method.name} claims {claimed} and charged {(spent.epsilon, spent.delta)}"
+    claims = method.claims(make_job(method, graph, asked, settings))
+    for subject in ("features", "label", "level", "links"):
+        claimed, spent = claims.get(subject, Claim(0.0)), asked.ledger.total(subject)
+        assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
+            spent.delta, claimed.delta, rtol=1e-12
+        ), f"{method.name} claims {claimed} for {subject} and charged {spent}"
+    spent = asked.ledger.total("features")
     assert spent.epsilon <= EPSILON * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
 
 
@@ -138,8 +142,8 @@ def declared(
     method: Method, graph: Graph, users: Users, settings: dict[str, Any], *, blind: bool = False
 ) -> Users:
     """Users with the budget that the method claims."""
-    epsilon, delta = method.claim(make_job(method, graph, users, settings))
-    return users.declare(epsilon, delta, seed=3, blind=blind)
+    cost = method.cost(make_job(method, graph, users, settings))
+    return users.declare(cost.epsilon, cost.delta, seed=3, blind=blind)
 
 
 def run(method: Method, graph: Graph, users: Any, settings: dict[str, Any]) -> Outcome:

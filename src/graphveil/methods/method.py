@@ -11,21 +11,25 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from graphveil.channels.exact import Claim
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.graphs.graph import Graph
+from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.users import Users, evaluation
 from graphveil.mechanisms import entry
+from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.privacy import Plan
+from graphveil.privacy.ledger import add_up
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
-BACKBONE_NAMES = ("gcn", "sage", "gat")
+BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -44,6 +48,13 @@ class Settings(BaseModel):
     hidden: int = Field(16, ge=1, description="columns of the hidden layer")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout before the second layer")
     activation: str = Field("selu", description="selu or relu")
+    label_loss: Literal["drop", "forward", "plain"] = Field(
+        "drop",
+        description="how to learn from private labels: drop (propagated, corrected), forward (corrected), plain",
+    )
+    drop_hops: int = Field(
+        16, ge=0, description="how many hops private labels are propagated before they are learned"
+    )
 
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Settings:
@@ -73,6 +84,11 @@ class Job:
     mechanism: str = "multibit"
     mechanism_options: dict[str, Any] = field(default_factory=dict)
     backbone: str = "gcn"
+    label_epsilon: float | None = None
+    link_epsilon: float | None = None
+    link_mechanism: str = "link-rr"
+    # How training and validation labels were randomized, where they are private.
+    label_mechanism: LabelMechanism | None = None
     device: str = "cpu"
     max_memory: float | None = None
     progress: Progress | None = None
@@ -95,6 +111,26 @@ class Job:
         asked = {key: value for key, value in known.items() if key in accepted and value is not None}
         budget = self.epsilon if epsilon is None else epsilon
         return Plan(mechanism=self.mechanism, epsilon=budget, options=self.mechanism_options, **asked, **more)
+
+    def label_plan(self) -> Plan:
+        """The question for the labels of training and validation users, by k-ary response."""
+        graph = self.graph
+        asked = np.flatnonzero(graph.train | graph.validation)
+        return Plan(
+            mechanism="krr",
+            epsilon=self.label_epsilon,
+            classes=graph.class_count,
+            users=tuple(asked.tolist()),
+        )
+
+    def with_private_labels(self) -> Job:
+        """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""
+        plan = self.label_plan()
+        labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
+        labels[np.array(plan.users)] = self.users.report(plan).codes
+        built = plan.build()
+        assert isinstance(built, LabelMechanism)
+        return replace(self, graph=self.graph.with_labels(labels), label_mechanism=built)
 
     def say(self, what: str, share: float) -> None:
         """Report progress, if anybody listens."""
@@ -137,6 +173,8 @@ class Method(ABC):
     settings: ClassVar[type[Settings]] = Settings
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
+    # Whether links can be reported, so that a budget for them has a meaning.
+    reports_links: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
     # Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does.
@@ -147,16 +185,31 @@ class Method(ABC):
         """Ask the users, learn, and return the scores of all users."""
 
     def run(self, job: Job) -> Outcome:
-        """Learn; raw features can be read by a method that says so, and by no other."""
+        """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
+        if job.label_epsilon is not None:
+            job = job.with_private_labels()
         with evaluation() if self.reads_features else nullcontext():
             return self.learn(job)
 
-    def claim(self, job: Job) -> tuple[float, float]:
-        """The (ε, δ) that this method will charge every user for features; checked against the ledger."""
-        if not self.reports_features:
-            return 0.0, 0.0
-        cost = job.feature_plan().claim
-        return cost.epsilon, cost.delta
+    def claims(self, job: Job) -> dict[Subject, Claim]:
+        """What this method will charge a user, by subject; checked against the ledger."""
+        claims: dict[Subject, Claim] = {}
+        if self.reports_features:
+            claims["features"] = job.feature_plan().claim
+        if job.label_epsilon is not None:
+            claims["label"] = job.label_plan().claim
+        return claims
+
+    def cost(self, job: Job) -> Claim:
+        """The most that a user will spend: all subjects added up."""
+        return add_up(self.claims(job).values())
+
+    def public_part(self, job: Job) -> Graph:
+        """The graph before anybody has answered: without labels or links where these are private."""
+        graph = job.graph
+        if job.label_epsilon is not None:
+            graph = graph.without_labels()
+        return graph if job.link_epsilon is None else graph.without_edges()
 
 
 _methods: dict[str, Method] = {}

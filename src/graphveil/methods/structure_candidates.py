@@ -56,7 +56,8 @@ class _Candidates:
 
     def __init__(self, job: Job, quality: Quality) -> None:
         self.graph, self.settings, self.quality, self.device = job.graph, job.settings, quality, job.device
-        self.topology, self.targets = Topology(job.graph, job.device), graph_targets(job.graph, job.device)
+        self.topology = Topology(job.graph, job.device)
+        self.targets = graph_targets(job, self.topology, drop=False)
         self.labels = training_labels(self.targets, job.graph.class_count)
         self.schedule = Schedule(
             job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from graphveil.graphs.graph import Graph
+from graphveil.denoise.aggregators import KProp
+from graphveil.denoise.drop import spread_labels
 from graphveil.learn.backbones import Input, build_backbone
+from graphveil.learn.targets import DropTargets, Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Schedule, Targets, fit
+from graphveil.learn.training import Fitted, Schedule, fit
 from graphveil.methods.method import Job, Outcome, Settings, Stopwatch
 
 
@@ -29,19 +31,27 @@ def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -
             model,
             inputs,
             topology,
-            graph_targets(job.graph, job.device),
+            graph_targets(job, topology),
             Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
             lambda done, most, _: job.say("training", done / most),
         )
     return outcome(fitted, watch)
 
 
-def graph_targets(graph: Graph, device: str = "cpu") -> Targets:
-    """The labels that the server knows, as tensors."""
+def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets:
+    """The labels that the server knows, as tensors; with the loss that the settings ask for where they are private."""
+    graph, settings = job.graph, job.settings
     labels, train, validation = (
-        torch.tensor(array, device=device) for array in (graph.labels, graph.train, graph.validation)
+        torch.tensor(array, device=job.device) for array in (graph.labels, graph.train, graph.validation)
     )
-    return Targets(labels, train, validation)
+    if job.label_mechanism is None or settings.label_loss == "plain":
+        return Targets(labels, train, validation)
+    transition = torch.tensor(job.label_mechanism.transition, dtype=torch.float32, device=job.device)
+    if settings.label_loss == "forward" or not drop:
+        return Targets(labels, train, validation, transition)
+    hops = KProp(settings.drop_hops).operator(topology.unlooped)
+    cleaned = spread_labels(labels, train | validation, graph.class_count, hops)
+    return DropTargets(labels, train, validation, transition, hops, cleaned)
 
 
 def outcome(fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,10 +98,7 @@ class Ledger:
 
     def total(self, subject: Subject | None = None) -> Claim:
         """The most that anybody can have spent on a subject (or in all): claims of all rounds added up."""
-        claims = [charge.claim for charge in self._charges if subject in (None, charge.subject)]
-        return Claim(
-            float(sum(claim.epsilon for claim in claims)), float(sum(claim.delta for claim in claims))
-        )
+        return add_up(charge.claim for charge in self._charges if subject in (None, charge.subject))
 
     def _asked(self, plan: Plan) -> slice | NDArray[np.int64]:
         if plan.users == "all":
@@ -112,6 +110,12 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.users} users, {len(self._charges)} plans answered)"
+
+
+def add_up(claims: Iterable[Claim]) -> Claim:
+    """Budgets add up over all that a user sends (basic composition)."""
+    each = list(claims)
+    return Claim(float(sum(claim.epsilon for claim in each)), float(sum(claim.delta for claim in each)))
 
 
 def answer(plan: Plan, private: Any, ledger: Ledger, words: Words | None = None) -> Reports:

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.sparse import random as random_sparse
 
-from graphveil.learn.sparse import SparseMatrix
+from graphveil.linear.sparse import SparseMatrix
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import torch
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from graphveil.graphs.splits import Split
-from graphveil.learn.propagation import gcn_matrix, mean_matrix
+from graphveil.linear.propagation import gcn_matrix, mean_matrix
 from tests.learn.graphs import as_graph, small_graph
 
 

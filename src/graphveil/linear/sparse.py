@@ -54,9 +54,23 @@ class SparseMatrix:
         """Where the matrix is."""
         return self._forward.device
 
+    @property
+    def transposed(self) -> SparseMatrix:
+        """The transpose, which shares its memory with this matrix."""
+        return SparseMatrix(self._backward, self._forward)
+
+    @property
+    def entry_count(self) -> int:
+        """How many entries are stored."""
+        return int(self._forward.values().numel())
+
     def __matmul__(self, dense: Tensor) -> Tensor:
-        multiply: Callable[..., Tensor] = _Product.apply
-        return multiply(dense, self._forward, self._backward)
+        product: Callable[..., Tensor] = _Product.apply
+        return product(dense, self)
+
+    def multiply(self, dense: Tensor) -> Tensor:
+        """The product without a gradient."""
+        return torch.mm(self._forward, dense)
 
     def to_dense(self) -> Tensor:
         """The whole matrix, dense; for tests and small graphs."""
@@ -65,13 +79,13 @@ class SparseMatrix:
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
-        ctx.transposed = transposed
-        return torch.mm(matrix, dense)
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.multiply(dense)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return torch.mm(ctx.transposed, gradients[0].contiguous()), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.transposed.multiply(gradients[0].contiguous()), None
 
 
 def _csr_tensor(

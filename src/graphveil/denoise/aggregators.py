@@ -1,0 +1,80 @@
+"""Linear denoisers: several hops of averaging, each a polynomial of one matrix.
+
+Each is an nn.Module for PyG models (``module(x, edge_index)``) and an operator for sparse reports
+(``module.operator(matrix)``), which a backbone's first layer applies after its weights: P(X')W = P(X'W).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from graphveil.errors import InputError
+from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.propagation import edge_matrix
+from graphveil.linear.sparse import SparseMatrix
+
+
+class Aggregator(nn.Module, ABC):
+    """K hops with Â = D^-1/2 A D^-1/2, no self-loops; 0 hops leave everything as it is.
+
+    A user without neighbours ends up with zeros, whatever the own report was.
+    """
+
+    def __init__(self, hops: int) -> None:
+        super().__init__()
+        if isinstance(hops, bool) or not isinstance(hops, int) or hops < 0:
+            raise InputError(f"hops must be an integer of at least 0, got {hops!r}")
+        self.hops = hops
+
+    @abstractmethod
+    def coefficients(self) -> list[float]:
+        """The weight of each power of the matrix, from 0 to K."""
+
+    def operator(self, matrix: SparseMatrix) -> Polynomial:
+        """The hops along a matrix, as one linear map."""
+        return Polynomial(matrix, self.coefficients() if self.hops else [1.0])
+
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+        """Denoise features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
+        matrix = edge_matrix(edge_index, x.shape[0])
+        dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1])
+        return self.operator(matrix) @ dense
+
+    def extra_repr(self) -> str:
+        """What the module's repr shows."""
+        return str(self.hops)
+
+
+class KProp(Aggregator):
+    """Â^K x: what LPGNN calls KProp and UPGNET SKA. Many hops make all users of a component alike."""
+
+    def coefficients(self) -> list[float]:
+        """Only the last hop counts."""
+        return [0.0] * self.hops + [1.0]
+
+
+class HOA(Aggregator):
+    """(1/K) Σ_{k=1..K} Â^k x: UPGNET's higher-order aggregator. Near users stay heard however far it reaches."""
+
+    def coefficients(self) -> list[float]:
+        """All hops alike, one's own report aside."""
+        return [0.0] + [1 / self.hops] * self.hops
+
+
+class Residual(Aggregator):
+    """((I + Â)/2)^K x: residual connections, each hop averaged with what it started from (He et al. 2016).
+
+    UPGNET compares HOA with residual connections and does not say which; this is the plain form, halved so that its scale
+    does not grow with K.
+    """
+
+    def coefficients(self) -> list[float]:
+        """Binomial weights."""
+        return [math.comb(self.hops, k) / 2**self.hops for k in range(self.hops + 1)]
+
+
+AGGREGATORS: dict[str, type[Aggregator]] = {"kprop": KProp, "hoa": HOA, "residual": Residual}

@@ -1,0 +1,73 @@
+"""What a model learns towards: labels that are known, or labels that were reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from graphveil.linear.polynomial import Polynomial
+
+# Below this a probability counts as this, so that its logarithm is finite.
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the server may learn from: labels (-1 where it knows none) and who trains and validates.
+
+    ``transition`` says how reported labels come about: the probability of reporting j (column) for the true class i (row).
+    With it the loss is forward corrected (Patrini et al. 2017): predictions go through the transition before they are
+    compared with the reports, so that a model of the true classes has the smallest loss. Validation does the same.
+    """
+
+    labels: Tensor
+    train: Tensor
+    validation: Tensor
+    transition: Tensor | None = None
+
+    def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """The loss of rows of scores against labels."""
+        if self.transition is None:
+            return functional.cross_entropy(scores, labels)
+        return functional.nll_loss(log(scores.softmax(1) @ self.transition), labels)
+
+    def train_loss(self, scores: Tensor) -> Tensor:
+        """The loss of the training users, given the scores of all users."""
+        return self.loss(scores[self.train], self.labels[self.train])
+
+    def validation_loss(self, scores: Tensor) -> Tensor:
+        """The loss of the validation users, given the scores of all users."""
+        return self.loss(scores[self.validation], self.labels[self.validation])
+
+    def validation_accuracy(self, scores: Tensor) -> float:
+        """How many validation users are predicted as they say (as they report, where labels are private)."""
+        right = scores[self.validation].argmax(1) == self.labels[self.validation]
+        return float(right.float().mean())
+
+
+@dataclass(frozen=True)
+class DropTargets(Targets):
+    """Drop (Sajadmanesh and Gatica-Perez 2021): reported labels are propagated, and so are predictions.
+
+    ``hops`` spreads the reports of training and validation users over the graph; where the most of one class arrives, that
+    class is the target of a training user. Predictions take the same way: p ← hops(p · transition), made to sum to one.
+    Validation compares with the reports themselves.
+    """
+
+    hops: Polynomial | None = None
+    spread_labels: Tensor | None = None
+
+    def train_loss(self, scores: Tensor) -> Tensor:
+        """The loss of the training users, given the scores of all users."""
+        assert self.hops is not None and self.spread_labels is not None and self.transition is not None
+        arriving = (self.hops @ (scores.softmax(1) @ self.transition))[self.train]
+        share = arriving / arriving.sum(1, keepdim=True).clamp_min(SMALLEST)
+        return functional.nll_loss(log(share), self.spread_labels[self.train])
+
+
+def log(probabilities: Tensor) -> Tensor:
+    """The logarithm, finite at 0."""
+    return torch.log(probabilities.clamp_min(SMALLEST))

@@ -1,0 +1,69 @@
+"""Many hops as one operator: a polynomial of a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphveil.errors import InputError
+from graphveil.linear.sparse import SparseMatrix
+
+
+class Polynomial:
+    """Σ_k c_k P^k, applied by ``polynomial @ dense``: with a gradient, and with the memory of one hop however many there are.
+
+    Horner's rule needs the argument, the sum so far and one product. The gradient is the same polynomial of Pᵀ, so no hop
+    is kept for it.
+
+    >>> import numpy as np
+    >>> swap = SparseMatrix.from_csr(np.array([0, 1, 2]), np.array([1, 0]), np.ones(2), (2, 2), symmetric=True)
+    >>> (Polynomial(swap, [0.0, 1.0, 2.0]) @ torch.tensor([[1.0], [0.0]])).ravel().tolist()
+    [2.0, 1.0]
+    """
+
+    def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"a polynomial needs a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}")
+        if not coefficients:
+            raise InputError("a polynomial needs a coefficient: [1] is the identity")
+        self.matrix, self.coefficients = matrix, tuple(float(c) for c in coefficients)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape
+
+    @property
+    def degree(self) -> int:
+        """The number of hops."""
+        return len(self.coefficients) - 1
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        if self.coefficients == (1.0,):
+            return dense
+        multiply: Callable[..., Tensor] = _Evaluation.apply
+        return multiply(dense, self.matrix, self.coefficients)
+
+
+def evaluate(matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor) -> Tensor:
+    """Σ_k c_k P^k X by Horner's rule."""
+    total = coefficients[-1] * dense
+    for coefficient in reversed(coefficients[:-1]):
+        total = matrix.multiply(total)
+        if coefficient:
+            total.add_(dense, alpha=coefficient)
+    return total
+
+
+class _Evaluation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix, coefficients: tuple[float, ...]) -> Tensor:
+        ctx.matrix, ctx.coefficients = matrix, coefficients
+        return evaluate(matrix, coefficients, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return evaluate(ctx.matrix.transposed, ctx.coefficients, gradients[0].contiguous()), None, None

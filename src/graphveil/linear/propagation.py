@@ -1,0 +1,83 @@
+"""The matrices by which a layer passes messages along the edges of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphveil.graphs.graph import Graph
+from graphveil.linear.sparse import SparseMatrix
+
+
+def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
+    """D^-1/2 (A + I) D^-1/2, D the degrees with the loop (Kipf and Welling 2017); without ``loops`` A alone.
+
+    A user without neighbours has a row of zeros, but for the loop.
+    """
+    if not loops:
+        return scaled_matrix(graph, 0.5, 0.5, device=device)
+    indptr, indices = _with_loops(graph)
+    degree = np.diff(indptr).astype(np.float64)
+    scale = 1 / np.sqrt(degree)
+    values = np.repeat(scale, np.diff(indptr)) * scale[indices]
+    return SparseMatrix.from_csr(
+        indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
+    )
+
+
+def mean_matrix(graph: Graph, *, device: torch.device | str = "cpu") -> SparseMatrix:
+    """D^-1 A: the mean over the neighbours (GraphSAGE); zeros for a user without neighbours."""
+    return scaled_matrix(graph, 1.0, 0.0, device=device)
+
+
+def scaled_matrix(
+    graph: Graph, left: float, right: float, *, device: torch.device | str = "cpu"
+) -> SparseMatrix:
+    """D^-left A D^-right; zeros for a user without neighbours."""
+    degree = graph.degrees.astype(np.float64)
+
+    def scale(power: float) -> np.ndarray:
+        return np.power(degree, -power, out=np.zeros_like(degree), where=degree > 0)
+
+    values = np.repeat(scale(left), graph.degrees) * scale(right)[graph.indices]
+    shape = (graph.node_count,) * 2
+    return SparseMatrix.from_csr(
+        graph.indptr, graph.indices, values, shape, symmetric=left == right, device=device
+    )
+
+
+def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
+    """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
+    indptr, indices = _with_loops(graph) if loops else (graph.indptr, graph.indices)
+    values = np.ones(len(indices))
+    return SparseMatrix.from_csr(
+        indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
+    )
+
+
+def edge_matrix(edge_index: Tensor, nodes: int) -> SparseMatrix:
+    """D^-1/2 A D^-1/2 from PyG's ``edge_index``, D the degrees of targets as PyG counts them; self-loops are left out."""
+    from scipy.sparse import coo_array
+
+    source, target = edge_index.cpu().numpy()
+    source, target = source[source != target], target[source != target]
+    matrix = coo_array((np.ones(len(source)), (target, source)), shape=(nodes, nodes)).tocsr()
+    degree = np.asarray(matrix.sum(axis=1)).ravel()
+    scale = np.power(degree, -0.5, out=np.zeros_like(degree), where=degree > 0)
+    values = matrix.data * np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
+    return SparseMatrix.from_csr(
+        matrix.indptr, matrix.indices, values, (nodes, nodes), device=edge_index.device
+    )
+
+
+def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The edges with a loop at every user, still sorted."""
+    nodes = graph.node_count
+    rows = np.repeat(np.arange(nodes), graph.degrees)
+    # A loop goes behind the neighbours with a smaller number.
+    place = graph.indptr[:-1] + np.bincount(rows, weights=graph.indices < rows, minlength=nodes).astype(
+        np.int64
+    )
+    indices = np.insert(graph.indices, place, np.arange(nodes, dtype=np.int32))
+    return graph.indptr + np.arange(nodes + 1), indices
