@@ -66,6 +66,7 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
         "labels": None,
         "links": None,
         "level": None,
+        "total": {"epsilon": 2.0, "delta": 0.0},
         "trust": "local",
     }
     assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}

@@ -156,14 +156,24 @@ def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
 
 def privacy_sentence(privacy: dict[str, Any] | None) -> str:
     """What every user has spent, in words."""
-    spent = [
-        f"{subject} at ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
-        for subject, cost in (privacy or {}).items()
-        if isinstance(cost, dict)
-    ]
-    if not spent:
+    costs = {subject: cost for subject, cost in (privacy or {}).items() if isinstance(cost, dict)}
+    total = costs.pop("total", None)
+    if not costs:
         return "Nobody reported anything private to this method's server."
-    return f"Every user reported {' and '.join(spent)}; the server needs no trust."
+    spent = " and ".join(
+        f"{subject} at {budget(cost)}{' each' * (subject == 'links')}" for subject, cost in costs.items()
+    )
+    in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
+    return f"Every user reported {spent}{in_all}; the server needs no trust."
+
+
+def budget(cost: dict[str, float]) -> str:
+    """ε and, where there is one, δ.
+
+    >>> budget({"epsilon": 1.0, "delta": 0.0})
+    'ε = 1'
+    """
+    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
