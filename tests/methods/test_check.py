@@ -69,7 +69,7 @@ class Thief(Base):
         watch = Stopwatch()
         job.users.report(job.feature_plan())
         features = getattr(job.users, "_features", np.zeros((job.graph.node_count, job.graph.feature_count)))
-        return train_backbone(job, raw_input(features.astype(np.float32)), job.graph.feature_count, watch)
+        return train_backbone(job, raw_input(features.astype(np.float32)), watch)
 
 
 class Dense(Base):

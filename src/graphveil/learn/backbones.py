@@ -18,11 +18,9 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, SGConv, SSGC
 
 from graphveil.errors import InputError
 from graphveil.learn.topology import Topology
-from graphveil.linear.composition import Composition
+from graphveil.linear.composition import Input
 from graphveil.linear.polynomial import Polynomial
-from graphveil.linear.sparse import SparseMatrix
 
-Input = SparseMatrix | Tensor | Composition
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
 
 

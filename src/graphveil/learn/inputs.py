@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.learn.backbones import Input
+from graphveil.linear.composition import Composition, Input
 from graphveil.linear.sparse import SparseMatrix
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import Estimate, Mechanism, Reports
 
 # Rows of the input get the expected norm √d/8, chosen on validation users of cora, citeseer, facebook and town with
 # multibit, piecewise, square-wave and hds. It is not the best everywhere: a town likes √d/4 with multibit, by up to 0.8
@@ -24,26 +26,58 @@ def report_input(
     row_norm: float | None = None,
     device: torch.device | str = "cpu",
     max_memory: float | None = None,
-) -> Input:
-    """Decoded reports, scaled so that a row has the norm ``row_norm`` (√d/8 by default) in expectation.
+) -> SparseMatrix | Tensor:
+    """Decoded reports, scaled so that a row has the norm ``row_norm`` (√d/8 by default) in expectation."""
+    return estimate_input(
+        reports.estimate(),
+        report_scale(reports.mechanism, row_norm),
+        device,
+        max_memory,
+        reports.mechanism.name,
+    )
 
-    The scale comes from the mechanism alone: the root mean square of one entry, and how many entries a row has. The
-    constant offset of the estimate (the middle of the range everywhere) is left out; a backbone's bias can make up for it.
+
+def report_scale(mechanism: Mechanism, row_norm: float | None = None) -> float:
+    """By what to multiply estimates, so that a row has the norm ``row_norm`` (√d/8 by default) in expectation.
+
+    It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
-    mechanism = reports.mechanism
-    dimensions = mechanism.dimensions
-    norm = math.sqrt(dimensions) * ROW_NORM_SHARE if row_norm is None else float(row_norm)
-    scale = norm / (mechanism.spread * math.sqrt(mechanism.report_length))
-    estimate = reports.estimate()
+    norm = math.sqrt(mechanism.dimensions) * ROW_NORM_SHARE if row_norm is None else float(row_norm)
+    return norm / (mechanism.spread * math.sqrt(mechanism.report_length))
+
+
+def estimate_input(
+    estimate: Estimate,
+    scale: float,
+    device: torch.device | str = "cpu",
+    max_memory: float | None = None,
+    name: str = "a mechanism",
+) -> SparseMatrix | Tensor:
+    """Estimates as an input, sparse where they are sparse.
+
+    The constant offset of the estimate (the middle of the range everywhere) is left out; a backbone's bias can make up for
+    it. Entries that are 0 are not kept.
+    """
     if estimate.indices is None:
-        refuse_above(max_memory, estimate.shape, f"{mechanism.name} reports every value, so its estimate")
+        refuse_above(max_memory, estimate.shape, f"{name} reports every value, so its estimate")
         dense = (estimate.values * scale).astype(np.float32).reshape(estimate.shape)
         return torch.from_numpy(dense).to(device)
-    values = estimate.values * scale
-    return SparseMatrix.from_csr(estimate.indptr, estimate.indices, values, estimate.shape, device=device)
+    kept = estimate.values != 0
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[estimate.indptr]
+    values = estimate.values[kept] * scale
+    return SparseMatrix.from_csr(indptr, estimate.indices[kept], values, estimate.shape, device=device)
 
 
-def raw_input(features: Any, device: torch.device | str = "cpu") -> Input:
+def thinned(inputs: Input, dropped: float) -> Input:
+    """The input with a random share of its entries at 0 and the others scaled up: dropout, before any hops."""
+    if isinstance(inputs, Composition):
+        return Composition(inputs.outer, thinned(inputs.inner, dropped))
+    if isinstance(inputs, SparseMatrix):
+        return inputs.thinned(dropped)
+    return functional.dropout(inputs, dropped)
+
+
+def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix | Tensor:
     """Raw features as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()

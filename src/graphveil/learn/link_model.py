@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from graphveil.graphs.graph import Graph
-from graphveil.learn.backbones import Backbone, Input, project
+from graphveil.learn.backbones import Backbone, project
 from graphveil.learn.topology import Topology
+from graphveil.linear.composition import Input
 from graphveil.linear.sparse import SparseMatrix
 
 # Root mean square norm of an input row (of 4, 6 and 8 the best overall, on validation users).

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphveil.learn.backbones import Backbone, Input
+from graphveil.learn.backbones import Backbone
+from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
+from graphveil.linear.composition import Input
 
 # Told after each epoch: how many are done, how many there may be, the validation loss.
 Progress = Callable[[int, int, float], None]
@@ -24,6 +26,8 @@ class Schedule:
     lr: float = 0.01
     weight_decay: float = 1e-3
     patience: int | None = None
+    # The share of the input's entries that each epoch leaves out.
+    input_dropout: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,18 @@ def fit(
 ) -> Fitted:
     """Train and return the scores of the epoch with the lowest validation loss.
 
-    One pass through the first layer serves training and validation: both see the weights before the step.
+    One pass through the first layer serves training and validation: both see the weights before the step. Only with
+    dropout on the input does training need a pass of its own.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
     best: Fitted | None = None
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
-        loss = targets.train_loss(model.second(hidden, topology))
+        seen = hidden
+        if schedule.input_dropout:
+            seen = model.first(thinned(inputs, schedule.input_dropout), topology)
+        loss = targets.train_loss(model.second(seen, topology))
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
-
-class LinearMap(Protocol):
-    """Anything that multiplies a dense matrix: a sparse matrix, a polynomial, a dense tensor, a composition."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and columns."""
-
-    def __matmul__(self, dense: Tensor) -> Tensor: ...
+from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.sparse import SparseMatrix
 
 
 class Composition:
     """``(outer ∘ inner) @ W = outer @ (inner @ W)``: project before you propagate."""
 
-    def __init__(self, outer: LinearMap, inner: LinearMap) -> None:
+    def __init__(self, outer: Polynomial | SparseMatrix, inner: Input) -> None:
         self.outer, self.inner = outer, inner
 
     @property
@@ -35,3 +26,7 @@ class Composition:
     def to_dense(self) -> Tensor:
         """The whole matrix; for tests and small graphs."""
         return self @ torch.eye(self.shape[1])
+
+
+# What a backbone multiplies its first weights with.
+Input = SparseMatrix | Tensor | Composition

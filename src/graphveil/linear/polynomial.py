@@ -47,6 +47,16 @@ class Polynomial:
         multiply: Callable[..., Tensor] = _Evaluation.apply
         return multiply(dense, self.matrix, self.coefficients)
 
+    def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
+        """The product without a gradient, in room that is given; what is returned is one of the two."""
+        torch.mul(dense, self.coefficients[-1], out=total)
+        for coefficient in reversed(self.coefficients[:-1]):
+            self.matrix.multiply(total, out=spare)
+            total, spare = spare, total
+            if coefficient:
+                total.add_(dense, alpha=coefficient)
+        return total
+
 
 def evaluate(matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor) -> Tensor:
     """Σ_k c_k P^k X by Horner's rule."""

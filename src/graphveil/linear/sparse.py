@@ -15,12 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graphveil.errors import InputError
+
 
 class SparseMatrix:
     """A constant sparse matrix on a device: ``matrix @ dense`` has a gradient for the dense factor."""
 
-    def __init__(self, forward: Tensor, backward: Tensor) -> None:
-        self._forward, self._backward = forward, backward
+    def __init__(self, forward: Tensor, backward: Tensor, order: Tensor | None = None) -> None:
+        # ``order`` says where each entry of the transpose stands among the entries.
+        self._forward, self._backward, self._order = forward, backward, order
 
     @classmethod
     def from_csr(
@@ -41,7 +44,8 @@ class SparseMatrix:
         rows = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))[order]
         counts = np.bincount(indices, minlength=shape[1])
         columns = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        return cls(forward, _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device))
+        backward = _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device)
+        return cls(forward, backward, torch.from_numpy(order).to(device))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,9 +72,20 @@ class SparseMatrix:
         product: Callable[..., Tensor] = _Product.apply
         return product(dense, self)
 
-    def multiply(self, dense: Tensor) -> Tensor:
-        """The product without a gradient."""
-        return torch.mm(self._forward, dense)
+    def multiply(self, dense: Tensor, out: Tensor | None = None) -> Tensor:
+        """The product without a gradient, written into ``out`` if given."""
+        return torch.mm(self._forward, dense) if out is None else torch.mm(self._forward, dense, out=out)
+
+    def thinned(self, dropped: float) -> SparseMatrix:
+        """A random share of the entries at 0, the others scaled up by as much as keeps the mean."""
+        if self._order is None:
+            raise InputError(
+                "entries of a symmetric or transposed matrix are not dropped: build it from its rows"
+            )
+        values = torch.nn.functional.dropout(self._forward.values(), dropped)
+        return SparseMatrix(
+            _with_values(self._forward, values), _with_values(self._backward, values[self._order])
+        )
 
     def to_dense(self) -> Tensor:
         """The whole matrix, dense; for tests and small graphs."""
@@ -86,6 +101,12 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return ctx.matrix.transposed.multiply(gradients[0].contiguous()), None
+
+
+def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
+    return torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
+    )
 
 
 def _csr_tensor(

@@ -123,6 +123,11 @@ class Mechanism(ABC):
         raise InputError(f"{self.name} reports no features: it has no scale")
 
     @property
+    def largest(self) -> float:
+        """B, the largest magnitude of an entry of an estimate (offset aside); public."""
+        raise InputError(f"{self.name} reports no features: it has no largest value")
+
+    @property
     def loss(self) -> Loss:
         """The exact privacy loss of a whole report."""
         return Loss.total(answer.channel.loss.times(answer.count) for answer in self.answers)

@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, nonprivate, structure
+from graphveil.methods import base, lpgnn, nonprivate, structure, upgnet
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -22,8 +22,10 @@ __all__ = [
     "base",
     "check_method",
     "find_method",
+    "lpgnn",
     "method_names",
     "nonprivate",
     "register_method",
     "structure",
+    "upgnet",
 ]

@@ -37,7 +37,7 @@ class Base(Method):
             job.say("reporting", 0.0)
             reports = job.users.report(job.feature_plan())
             inputs = report_input(reports, job.settings.input_scale, job.device, job.max_memory)
-        return train_backbone(job, inputs, job.graph.feature_count, watch)
+        return train_backbone(job, inputs, watch)
 
 
 register_method(Base())

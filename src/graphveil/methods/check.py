@@ -58,7 +58,7 @@ def check_method(name: str, **settings: Any) -> None:
         check_ledger(method, graph, users, settings)
         check_control(method, graph, users, settings)
         check_only_reports_matter(method, graph, users, settings)
-    if not method.dense:
+    if not method.holds_dense(method.settings.of(settings)):
         check_sparse(method, graph, users, settings)
 
 
@@ -116,7 +116,7 @@ def check_sparse(method: Method, graph: Graph, users: Users, settings: dict[str,
         learn(method, graph, users, settings)
     assert largest < graph.node_count * graph.feature_count, (
         f"{method.name} held a dense matrix of {largest} numbers, as many as users x features: "
-        "keep it sparse, or say so with `dense = True`"
+        "keep it sparse, or say so with `holds_dense`"
     )
 
 

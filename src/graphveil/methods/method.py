@@ -177,12 +177,14 @@ class Method(ABC):
     reports_links: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
-    # Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does.
-    dense: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
         """Ask the users, learn, and return the scores of all users."""
+
+    def holds_dense(self, settings: Any) -> bool:
+        """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
+        return False
 
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""

@@ -30,7 +30,7 @@ class NonPrivate(Method):
 
         watch = Stopwatch()
         inputs = raw_input(job.users.features, job.device)
-        return train_backbone(job, inputs, job.graph.feature_count, watch)
+        return train_backbone(job, inputs, watch)
 
 
 register_method(NonPrivate())

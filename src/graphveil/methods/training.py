@@ -6,22 +6,30 @@ import torch
 
 from graphveil.denoise.aggregators import KProp
 from graphveil.denoise.drop import spread_labels
-from graphveil.learn.backbones import Input, build_backbone
+from graphveil.learn.backbones import build_backbone
 from graphveil.learn.targets import DropTargets, Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Fitted, Schedule, fit
+from graphveil.linear.composition import Input
 from graphveil.methods.method import Job, Outcome, Settings, Stopwatch
 
 
-def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -> Outcome:
+def train_backbone(
+    job: Job,
+    inputs: Input,
+    watch: Stopwatch,
+    topology: Topology | None = None,
+    *,
+    input_dropout: float = 0.0,
+) -> Outcome:
     """Train the job's backbone on these inputs; the seed decides its first weights and its dropout."""
     settings: Settings = job.settings
-    topology = Topology(job.graph, job.device)
+    topology = Topology(job.graph, job.device) if topology is None else topology
     with watch.stage("train"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.seed)
         model = build_backbone(
             job.backbone,
-            input_size,
+            inputs.shape[1],
             settings.hidden,
             job.graph.class_count,
             activation=settings.activation,
@@ -32,7 +40,7 @@ def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -
             inputs,
             topology,
             graph_targets(job, topology),
-            Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
+            Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout),
             lambda done, most, _: job.say("training", done / most),
         )
     return outcome(fitted, watch)

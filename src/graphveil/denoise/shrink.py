@@ -1,0 +1,61 @@
+"""Denoisers that shrink entries: NFR by size, group lasso by column. They keep zeros, so sparse reports stay sparse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from graphveil.errors import InputError
+from graphveil.mechanisms import Estimate
+
+
+class Shrinkage(nn.Module):
+    """What NFR and group lasso share: a threshold, which comes from public constants."""
+
+    def __init__(self, threshold: float) -> None:
+        super().__init__()
+        if not threshold >= 0:
+            raise InputError(f"threshold must be at least 0, got {threshold!r}")
+        self.threshold = float(threshold)
+
+    def extra_repr(self) -> str:
+        """What the module's repr shows."""
+        return f"{self.threshold:g}"
+
+
+class NFR(Shrinkage):
+    """Node feature regularization (UPGNET, Eqs. 11 and 13): sign(h)·max(|h| - μ, 0), the soft threshold of the L1 norm."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Every entry shrunk."""
+        return torch.nn.functional.softshrink(x, self.threshold)
+
+    def on_reports(self, estimate: Estimate) -> Estimate:
+        """The same on decoded reports; the offset of the estimate is left alone."""
+        shrunk = np.maximum(np.abs(estimate.values) - self.threshold, 0) * np.sign(estimate.values)
+        return replace(estimate, values=shrunk, unbiased=False)
+
+
+class GroupLasso(Shrinkage):
+    """x_j·max(0, 1 - μ/‖x_j‖) for each column j: whole features shrink or vanish together (Yuan and Lin 2006).
+
+    UPGNET compares NFR with it and does not name the groups; here a group is a feature.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Every column shrunk."""
+        norms = x.norm(dim=0).clamp_min(torch.finfo(x.dtype).tiny)
+        kept: Tensor = (1 - self.threshold / norms).clamp_min(0)
+        return x * kept
+
+    def on_reports(self, estimate: Estimate) -> Estimate:
+        """The same on decoded reports; the offset of the estimate is left alone."""
+        columns = estimate.indices
+        if columns is None:
+            columns = np.tile(np.arange(estimate.shape[1]), estimate.shape[0])
+        norms = np.sqrt(np.bincount(columns, weights=estimate.values**2, minlength=estimate.shape[1]))
+        kept = np.maximum(1 - self.threshold / np.maximum(norms, np.finfo(float).tiny), 0)
+        return replace(estimate, values=estimate.values * kept[columns], unbiased=False)

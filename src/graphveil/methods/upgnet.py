@@ -1,0 +1,164 @@
+"""upgnet: the higher-order aggregator and node feature regularization around a GNN, in either order."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from graphveil.errors import InputError
+from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
+
+if TYPE_CHECKING:
+    from graphveil.learn.topology import Topology
+    from graphveil.linear.composition import Input
+    from graphveil.mechanisms import Estimate, Reports
+
+# What the authors' program does to a mean over one hop: forget entries up to this size, shrink the others by that.
+CODE_FORGET, CODE_SHRINK = 2.0, 1.0
+
+
+class UpgnetSettings(BaseSettings):
+    """Training, the scale of the input, the two layers and their order."""
+
+    order: Literal["N-H", "H-N"] = Field("N-H", description="which comes first, HOA (H) or NFR (N)")
+    hops: int = Field(4, ge=0, description="K, how far HOA reaches")
+    tau: float = Field(
+        0.1, ge=0, le=1, description="τ, the threshold of NFR as a share of the largest report"
+    )
+    aggregator: Literal["hoa", "kprop", "residual"] = Field("hoa", description="what averages over hops")
+    regularizer: Literal["nfr", "dropout", "group-lasso", "none"] = Field(
+        "nfr", description="what makes reports sparser; τ is its strength"
+    )
+    variant: Literal["paper", "code"] = Field(
+        "paper", description="paper: as written; code: as the authors' program does it"
+    )
+
+
+class Upgnet(Method):
+    """Going deeper into locally differentially private GNNs (He et al. 2025, UPGNET).
+
+    Features by multi-bit, piecewise or any mechanism. HOA(K) is (1/K) Σ_{k=1..K} Â^k x; NFR is a soft threshold. Order N-H
+    thresholds the reports at τB, B the largest possible report, and stays sparse to the end. Order H-N thresholds at
+    τB/d̄^K what HOA gives, d̄ the mean degree; it needs the whole matrix, dense unless few entries are left, and is refused
+    above the allowed memory. For K ≥ 8 the threshold of H-N is practically 0.
+
+    What N-H does to multi-bit: all its non-zero reports are ±B, so a threshold at τB scales the input by 1-τ and selects
+    nothing. The gain that the document prints for it comes from the scale of the input. With piecewise reports N-H does
+    drop small ones. Both act on estimates around the middle of the range, before the input is scaled by public constants.
+
+    Variant ``code``: a mean over one hop (oneself left out), entries up to 2 forgotten and the others shrunk by 1, then
+    (1/K) Σ_{k=1..K} (D^-3/2 A D^-1/2)^k. It ignores τ and the order. The other aggregators and regularizers are those that the document
+    compares with: KProp (SKA), residual connections, dropout of reports, group lasso over features.
+    """
+
+    name = "upgnet"
+    summary = "HOA and NFR around a GNN, in either order"
+    settings = UpgnetSettings
+
+    def holds_dense(self, settings: Any) -> bool:
+        """Order H-N may need the whole matrix."""
+        return bool(settings.order == "H-N" and settings.variant == "paper")
+
+    def learn(self, job: Job) -> Outcome:
+        from graphveil.learn.topology import Topology
+        from graphveil.methods.training import train_backbone
+
+        settings: UpgnetSettings = job.settings
+        _check(settings)
+        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            reports = job.users.report(job.feature_plan())
+        with watch.stage("denoise"):
+            job.say("denoising", 0.0)
+            denoise = (
+                _code if settings.variant == "code" else _hoa_first if settings.order == "H-N" else _nfr_first
+            )
+            inputs = denoise(job, reports, topology)
+        dropout = settings.tau if settings.regularizer == "dropout" else 0.0
+        return train_backbone(job, inputs, watch, topology, input_dropout=dropout)
+
+
+def _check(settings: UpgnetSettings) -> None:
+    if settings.order == "H-N" and settings.variant == "paper" and settings.regularizer != "nfr":
+        raise InputError(
+            f"order H-N is for the regularizer nfr, got {settings.regularizer!r}: take order N-H for the others"
+        )
+    if settings.regularizer == "dropout" and settings.tau == 1:
+        raise InputError("tau = 1 drops every report: take less")
+
+
+def _nfr_first(job: Job, reports: Reports, topology: Topology) -> Input:
+    """N-H: shrink the reports, which stay sparse, and let the hops follow the first weights."""
+    from graphveil.denoise.aggregators import AGGREGATORS
+    from graphveil.learn.inputs import estimate_input, report_scale
+    from graphveil.linear.composition import Composition
+
+    settings, mechanism = job.settings, reports.mechanism
+    scale = report_scale(mechanism, settings.input_scale)
+    inputs = estimate_input(_shrunk(job, reports), scale, job.device, job.max_memory, mechanism.name)
+    hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
+    return Composition(hops, inputs)
+
+
+def _shrunk(job: Job, reports: Reports) -> Estimate:
+    """The decoded reports after the regularizer; dropout acts later, in training."""
+    from graphveil.denoise.shrink import NFR, GroupLasso
+
+    settings, estimate = job.settings, reports.estimate()
+    if settings.regularizer == "nfr":
+        return NFR(settings.tau * reports.mechanism.largest).on_reports(estimate)
+    if settings.regularizer == "group-lasso":
+        # τ times the norm that a column has in expectation, with reports spread evenly over the columns.
+        entries = len(estimate.values) / estimate.shape[1]
+        return GroupLasso(settings.tau * reports.mechanism.spread * math.sqrt(entries)).on_reports(estimate)
+    return estimate
+
+
+def _hoa_first(job: Job, reports: Reports, topology: Topology) -> Input:
+    """H-N: all hops at once in blocks of columns, each entry shrunk and scaled, and the result kept."""
+    from graphveil.denoise.aggregators import AGGREGATORS
+    from graphveil.denoise.blocks import propagated_once
+    from graphveil.denoise.shrink import NFR
+    from graphveil.learn.inputs import refuse_above, report_scale
+
+    settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
+    refuse_above(job.max_memory, estimate.shape, "order H-N propagates every feature, so its input")
+    mean_degree = max(float(job.graph.degrees.mean()), 1.0)
+    shrink = NFR(settings.tau * mechanism.largest / mean_degree**settings.hops)
+    scale = report_scale(mechanism, settings.input_scale)
+    hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
+    return propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
+
+
+def _code(job: Job, reports: Reports, topology: Topology) -> Input:
+    """As the authors' program does it."""
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    from graphveil.denoise.aggregators import AGGREGATORS
+    from graphveil.learn.inputs import raw_input, refuse_above, report_scale
+    from graphveil.linear.composition import Composition
+    from graphveil.linear.propagation import scaled_matrix
+
+    settings, mechanism, graph, estimate = job.settings, reports.mechanism, job.graph, reports.estimate()
+    if estimate.indices is None:
+        refuse_above(job.max_memory, estimate.shape, f"{mechanism.name} reports every value, so its mean")
+    weights = np.repeat(1 / np.maximum(graph.degrees, 1), graph.degrees)
+    mean = (
+        csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count,) * 2) @ estimate.to_scipy()
+    )
+    mean.data[np.abs(mean.data) <= CODE_FORGET] = 0
+    mean.data -= CODE_SHRINK * np.sign(mean.data)
+    mean.eliminate_zeros()
+    mean.data *= report_scale(mechanism, settings.input_scale)
+    matrix = scaled_matrix(graph, 1.5, 0.5, device=job.device)
+    return Composition(
+        AGGREGATORS[settings.aggregator](settings.hops).operator(matrix), raw_input(mean, job.device)
+    )
+
+
+register_method(Upgnet())
