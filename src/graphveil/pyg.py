@@ -1,4 +1,4 @@
-"""graphveil for those who have a PyG pipeline already: a transform that replaces features by private estimates."""
+"""graphveil for those who have a PyG pipeline already: a transform that makes features private, and denoisers as modules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from graphveil.channels import SeededWords
+from graphveil.denoise import HOA, NFR, GroupLasso, KProp, Residual
 from graphveil.errors import InputError
 from graphveil.learn.inputs import report_input
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
 
-__all__ = ["Privatize"]
+__all__ = ["HOA", "NFR", "GroupLasso", "KProp", "Privatize", "Residual"]
 
 
 class Privatize(BaseTransform):  # type: ignore[misc]

@@ -1,9 +1,10 @@
 import numpy as np
+import pytest
 import torch
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from graphveil.graphs.splits import Split
-from graphveil.linear.propagation import gcn_matrix, mean_matrix
+from graphveil.linear.propagation import edge_matrix, gcn_matrix, mean_matrix, scaled_matrix, sum_matrix
 from tests.learn.graphs import as_graph, small_graph
 
 
@@ -37,3 +38,34 @@ def test_gcn_matrix_equals_pyg_s():
     dense = torch.zeros(graph.node_count, graph.node_count)
     dense[edges[1], edges[0]] = weights
     torch.testing.assert_close(gcn_matrix(graph).to_dense(), dense)
+
+
+def test_scaled_matrix_by_hand():
+    expected = np.zeros((4, 4))
+    expected[0, 1], expected[1, 0], expected[1, 2], expected[2, 1] = 2**-0.5, 2**-1.5, 2**-1.5, 2**-0.5
+    np.testing.assert_allclose(scaled_matrix(path_graph(), 1.5, 0.5).to_dense().numpy(), expected, rtol=1e-6)
+
+
+def test_sum_matrix_by_hand():
+    expected = [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+    np.testing.assert_array_equal(sum_matrix(path_graph()).to_dense().numpy(), expected)
+    np.testing.assert_array_equal(
+        sum_matrix(path_graph(), loops=False).to_dense().numpy(), np.array(expected) - np.eye(4)
+    )
+
+
+def test_edge_matrix_equals_pyg_s_without_loops():
+    graph, _, _ = small_graph()
+    edges = torch.from_numpy(graph.edge_list())
+    with_loop = torch.cat([edges, torch.tensor([[3], [3]])], dim=1)
+    matrix = edge_matrix(with_loop, graph.node_count).to_dense()
+    torch.testing.assert_close(matrix, gcn_matrix(graph, loops=False).to_dense())
+    torch.testing.assert_close(matrix[:4, :4].diagonal(), torch.zeros(4))
+
+
+def test_edge_matrix_passes_from_source_to_target():
+    one_way = edge_matrix(torch.tensor([[0], [1]]), 2)
+    # The source has no incoming edge, so its degree and with it the weight is 0, as in PyG.
+    assert one_way.to_dense().tolist() == [[0, 0], [0, 0]]
+    both = edge_matrix(torch.tensor([[0, 1, 2], [1, 0, 1]]), 3)
+    assert both.to_dense()[1, 0] == pytest.approx(2**-0.5) and both.to_dense()[1, 2] == 0

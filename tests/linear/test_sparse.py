@@ -3,6 +3,7 @@ import pytest
 import torch
 from scipy.sparse import random as random_sparse
 
+from graphveil.errors import InputError
 from graphveil.linear.sparse import SparseMatrix
 
 
@@ -42,3 +43,18 @@ def test_a_column_without_entries_gets_a_zero_gradient():
     matrix = SparseMatrix.from_csr(np.array([0, 1]), np.array([1]), np.array([2.0]), (1, 3))
     (matrix @ dense).sum().backward()
     assert dense.grad.tolist() == [[0, 0], [2, 2], [0, 0]]
+
+
+def test_a_thinned_matrix_and_its_transpose_agree(matrix):
+    torch.manual_seed(0)
+    thin = wrap(matrix).thinned(0.5)
+    full, left = torch.from_numpy(matrix.toarray()), thin.to_dense()
+    kept = left != 0
+    torch.testing.assert_close(left[kept], 2 * full[kept])
+    assert 0 < int(kept.sum()) < matrix.nnz
+    torch.testing.assert_close(thin.transposed.to_dense(), left.t())
+
+
+def test_entries_of_a_symmetric_matrix_are_not_dropped():
+    with pytest.raises(InputError, match="build it from its rows"):
+        wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True).thinned(0.5)

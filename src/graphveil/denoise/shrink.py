@@ -47,9 +47,9 @@ class GroupLasso(Shrinkage):
 
     def forward(self, x: Tensor) -> Tensor:
         """Every column shrunk."""
-        norms = x.norm(dim=0).clamp_min(torch.finfo(x.dtype).tiny)
-        kept: Tensor = (1 - self.threshold / norms).clamp_min(0)
-        return x * kept
+        norms = x.norm(dim=0)
+        shrunk: Tensor = (norms - self.threshold).clamp_min(0)
+        return x * torch.where(norms > 0, shrunk / norms, 0)
 
     def on_reports(self, estimate: Estimate) -> Estimate:
         """The same on decoded reports; the offset of the estimate is left alone."""
@@ -57,5 +57,6 @@ class GroupLasso(Shrinkage):
         if columns is None:
             columns = np.tile(np.arange(estimate.shape[1]), estimate.shape[0])
         norms = np.sqrt(np.bincount(columns, weights=estimate.values**2, minlength=estimate.shape[1]))
-        kept = np.maximum(1 - self.threshold / np.maximum(norms, np.finfo(float).tiny), 0)
+        shrunk = np.maximum(norms - self.threshold, 0)
+        kept = np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
         return replace(estimate, values=estimate.values * kept[columns], unbiased=False)

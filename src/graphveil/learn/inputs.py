@@ -81,6 +81,8 @@ def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix
     """Raw features as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
+        if not matrix.has_sorted_indices:
+            matrix = matrix.sorted_indices()
         return SparseMatrix.from_csr(matrix.indptr, matrix.indices, matrix.data, matrix.shape, device=device)
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(device)
 

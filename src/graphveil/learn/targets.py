@@ -54,7 +54,7 @@ class DropTargets(Targets):
 
     ``hops`` spreads the reports of training and validation users over the graph; where the most of one class arrives, that
     class is the target of a training user. Predictions take the same way: p ← hops(p · transition), made to sum to one.
-    Validation compares with the reports themselves.
+    A user without neighbours keeps the own report as target. Validation compares with the reports themselves.
     """
 
     hops: Polynomial | None = None
@@ -63,8 +63,10 @@ class DropTargets(Targets):
     def train_loss(self, scores: Tensor) -> Tensor:
         """The loss of the training users, given the scores of all users."""
         assert self.hops is not None and self.spread_labels is not None and self.transition is not None
-        arriving = (self.hops @ (scores.softmax(1) @ self.transition))[self.train]
-        share = arriving / arriving.sum(1, keepdim=True).clamp_min(SMALLEST)
+        reports = scores.softmax(1) @ self.transition
+        arriving = (self.hops @ reports)[self.train]
+        weight = arriving.sum(1, keepdim=True)
+        share = torch.where(weight > 0, arriving / weight.clamp_min(SMALLEST), reports[self.train])
         return functional.nll_loss(log(share), self.spread_labels[self.train])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from graphveil.mechanisms import Reports
 from graphveil.methods.method import Job, Method, Outcome, find_method
 from graphveil.privacy import Plan
 
-EPSILON = 1.0
+EPSILON, LABEL_EPSILON = 1.0, 2.0
 # A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
 USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
 
@@ -58,6 +59,7 @@ def check_method(name: str, **settings: Any) -> None:
         check_ledger(method, graph, users, settings)
         check_control(method, graph, users, settings)
         check_only_reports_matter(method, graph, users, settings)
+    check_private_labels(method, graph, users, settings)
     if not method.holds_dense(method.settings.of(settings)):
         check_sparse(method, graph, users, settings)
 
@@ -92,6 +94,24 @@ def check_only_reports_matter(method: Method, graph: Graph, users: Users, settin
     assert np.array_equal(expected.scores, run(method, graph, Replay(recorder.answers), settings).scores), (
         f"{method.name} gave other scores for the same reports: it depends on something else that users hold"
     )
+
+
+def check_private_labels(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+    """With a budget for labels, these are asked for and charged, and nothing else about labels is known."""
+    asked = declared(method, graph, users, settings, label_epsilon=LABEL_EPSILON)
+    recorder = Recorder(asked)
+    answering = asked if method.reads_features else recorder
+    first = run(method, graph, answering, settings, label_epsilon=LABEL_EPSILON)
+    spent = asked.ledger.total("label")
+    assert np.isclose(spent.epsilon, LABEL_EPSILON), (
+        f"{method.name} charged {spent} for labels, {LABEL_EPSILON} was declared"
+    )
+    if not method.reads_features:
+        told = graph.with_labels(np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count))
+        again = run(method, told, Replay(recorder.answers), settings, label_epsilon=LABEL_EPSILON)
+        assert np.array_equal(first.scores, again.scores), (
+            f"{method.name} knows more of private labels than was reported"
+        )
 
 
 def check_sparse(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
@@ -139,21 +159,26 @@ def learn(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) 
 
 
 def declared(
-    method: Method, graph: Graph, users: Users, settings: dict[str, Any], *, blind: bool = False
+    method: Method,
+    graph: Graph,
+    users: Users,
+    settings: dict[str, Any],
+    *,
+    blind: bool = False,
+    **budgets: Any,
 ) -> Users:
     """Users with the budget that the method claims."""
-    cost = method.cost(make_job(method, graph, users, settings))
+    cost = method.cost(make_job(method, graph, users, settings, **budgets))
     return users.declare(cost.epsilon, cost.delta, seed=3, blind=blind)
 
 
-def run(method: Method, graph: Graph, users: Any, settings: dict[str, Any]) -> Outcome:
-    """Let the method learn from users, or from what stands for them."""
-    return method.run(make_job(method, graph, users, settings))
+def run(method: Method, graph: Graph, users: Any, settings: dict[str, Any], **budgets: Any) -> Outcome:
+    """Let the method learn from users, or from what stands for them; it is told what is public alone."""
+    job = make_job(method, graph, users, settings, **budgets)
+    return method.run(replace(job, graph=method.public_part(job)))
 
 
-def make_job(method: Method, graph: Graph, users: Any, settings: dict[str, Any]) -> Job:
+def make_job(method: Method, graph: Graph, users: Any, settings: dict[str, Any], **budgets: Any) -> Job:
     """A short job: a few epochs."""
-    given = {"epochs": 3, **settings}
-    return Job(
-        graph, users, method.settings.of(given), seed=3, epsilon=EPSILON if method.reports_features else None
-    )
+    given, epsilon = {"epochs": 3, **settings}, EPSILON if method.reports_features else None
+    return Job(graph, users, method.settings.of(given), seed=3, epsilon=epsilon, **budgets)

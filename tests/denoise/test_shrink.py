@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import torch
+
+from graphveil import SeededWords, mechanism
+from graphveil.denoise import NFR, GroupLasso
+from graphveil.errors import InputError
+
+ROWS = (np.random.default_rng(0).random((200, 12)) < 0.5).astype(float)
+
+
+def reports(name, epsilon=4.0):
+    return mechanism(name, epsilon=epsilon, dims=12, range=(0, 1)).randomize(ROWS, SeededWords(0))
+
+
+def centred(estimate):
+    return estimate.dense() - estimate.offset
+
+
+def test_nfr_by_hand():
+    assert NFR(1.0)(torch.tensor([-3.0, -1.0, -0.5, 0.0, 0.5, 2.5])).tolist() == [-2, 0, 0, 0, 0, 1.5]
+
+
+def test_group_lasso_by_hand():
+    rows = torch.tensor([[3.0, 0.1, 0.0], [4.0, 0.0, 0.0]])
+    torch.testing.assert_close(GroupLasso(2.5)(rows), torch.tensor([[1.5, 0, 0], [2.0, 0, 0]]))
+
+
+@pytest.mark.parametrize("name", ["multibit", "piecewise", "laplace"])
+@pytest.mark.parametrize("make", [NFR, GroupLasso])
+def test_on_reports_equals_the_module_on_the_dense_matrix(name, make):
+    given = reports(name)
+    module = make(0.4 * given.mechanism.largest)
+    expected = module(torch.from_numpy(centred(given.estimate())))
+    np.testing.assert_allclose(centred(module.on_reports(given.estimate())), expected.numpy(), atol=1e-12)
+    assert not module.on_reports(given.estimate()).unbiased
+
+
+def test_nfr_only_rescales_multibit():
+    given = reports("multibit")
+    shrunk = NFR(0.3 * given.mechanism.largest).on_reports(given.estimate())
+    np.testing.assert_allclose(shrunk.values, 0.7 * given.estimate().values)
+
+
+def test_nfr_drops_small_piecewise_reports():
+    given = reports("piecewise")
+    kept = NFR(0.5 * given.mechanism.largest).on_reports(given.estimate()).values != 0
+    assert 0 < kept.sum() < kept.size
+    assert np.abs(given.estimate().values[~kept]).max() <= 0.5 * given.mechanism.largest
+
+
+@pytest.mark.parametrize("threshold", [-1.0, float("nan")])
+def test_a_bad_threshold_is_refused(threshold):
+    with pytest.raises(InputError, match="threshold must be at least 0"):
+        NFR(threshold)

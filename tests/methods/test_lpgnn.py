@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from graphveil.methods import check_method, find_method
+from graphveil.methods.check import learn, small_data
+
+LPGNN = find_method("lpgnn")
+
+
+def test_without_hops_it_is_base():
+    graph, users = small_data()
+    one, other = (
+        learn(method, graph, users, settings)
+        for method, settings in ((LPGNN, {"hops": 0}), (find_method("base"), {}))
+    )
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+def test_hops_matter():
+    graph, users = small_data()
+    assert not np.allclose(
+        learn(LPGNN, graph, users, {}).scores, learn(LPGNN, graph, users, {"hops": 0}).scores
+    )
+
+
+@pytest.mark.parametrize("loss", ["drop", "forward", "plain"])
+def test_every_way_to_learn_private_labels_passes_the_suite(loss):
+    check_method("lpgnn", label_loss=loss, drop_hops=3)

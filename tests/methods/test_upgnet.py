@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import torch
+
+from graphveil.denoise import HOA, NFR
+from graphveil.errors import InputError
+from graphveil.learn import Topology
+from graphveil.learn.inputs import report_scale
+from graphveil.linear import Composition, SparseMatrix
+from graphveil.methods import check_method, find_method
+from graphveil.methods.check import declared, learn, make_job, small_data
+from graphveil.methods.upgnet import _code, _hoa_first, _nfr_first
+
+METHOD = find_method("upgnet")
+
+
+def asked(mechanism="multibit", **settings):
+    """A job whose users have answered, and their answers."""
+    graph, users = small_data()
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, settings), settings, mechanism=mechanism)
+    return job, job.users.report(job.feature_plan())
+
+
+def centred(reports):
+    estimate = reports.estimate()
+    return torch.from_numpy(estimate.dense() - estimate.offset).float()
+
+
+def hops(job, count):
+    return HOA(count).operator(Topology(job.graph).unlooped)
+
+
+@pytest.mark.parametrize("mechanism", ["multibit", "piecewise", "square-wave"])
+def test_n_h_is_hoa_of_nfr_of_the_reports(mechanism):
+    job, reports = asked(mechanism, tau=0.5, hops=3)
+    inputs = _nfr_first(job, reports, Topology(job.graph))
+    assert isinstance(inputs, Composition) and isinstance(inputs.inner, SparseMatrix)
+    expected = hops(job, 3) @ NFR(0.5 * reports.mechanism.largest)(centred(reports))
+    torch.testing.assert_close(
+        inputs.to_dense(), expected * report_scale(reports.mechanism), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_h_n_is_nfr_of_hoa_of_the_reports(count):
+    job, reports = asked(order="H-N", tau=0.5, hops=count)
+    inputs = _hoa_first(job, reports, Topology(job.graph))
+    threshold = 0.5 * reports.mechanism.largest / job.graph.degrees.mean() ** count
+    expected = NFR(threshold)(hops(job, count) @ centred(reports)) * report_scale(reports.mechanism)
+    got = inputs.to_dense() if isinstance(inputs, SparseMatrix) else inputs
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_authors_program_by_hand():
+    job, reports = asked(variant="code", hops=2)
+    dense = Topology(job.graph).mean @ centred(reports)
+    dense = torch.where(dense.abs() > 2, dense - dense.sign(), 0)
+    assert (dense != 0).any()
+    degrees = np.maximum(job.graph.degrees, 1).astype(float)
+    matrix = np.zeros((job.graph.node_count,) * 2)
+    rows, columns = job.graph.edge_list()
+    matrix[rows, columns] = degrees[rows] ** -1.5 * degrees[columns] ** -0.5
+    matrix = torch.from_numpy(matrix).float()
+    expected = (matrix @ dense + matrix @ matrix @ dense) / 2 * report_scale(reports.mechanism)
+    torch.testing.assert_close(
+        _code(job, reports, Topology(job.graph)).to_dense(), expected, rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"order": "H-N", "hops": 2},
+        {"order": "H-N", "hops": 8},
+        {"variant": "code"},
+        {"aggregator": "kprop"},
+        {"aggregator": "residual"},
+        {"regularizer": "dropout", "tau": 0.5},
+        {"regularizer": "group-lasso", "tau": 0.9},
+        {"hops": 64},
+    ],
+    ids=str,
+)
+def test_every_form_of_it_passes_the_suite(settings):
+    check_method("upgnet", **settings)
+
+
+def test_with_multibit_the_threshold_only_scales_the_input():
+    graph, users = small_data()
+    scale = 2.0
+    thresholded = learn(METHOD, graph, users, {"tau": 0.5, "input_scale": scale})
+    rescaled = learn(METHOD, graph, users, {"tau": 0.0, "input_scale": scale / 2})
+    np.testing.assert_allclose(thresholded.scores, rescaled.scores, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_of_reports_changes_the_training():
+    graph, users = small_data()
+    plain = learn(METHOD, graph, users, {"regularizer": "none"})
+    dropped = learn(METHOD, graph, users, {"regularizer": "dropout", "tau": 0.5})
+    assert not np.allclose(plain.scores, dropped.scores)
+
+
+def test_h_n_is_refused_above_the_allowed_memory():
+    graph, users = small_data()
+    settings = {"order": "H-N"}
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, settings), settings, max_memory=1e-4)
+    with pytest.raises(
+        InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the allowed 0.0001 GB"
+    ):
+        METHOD.run(job)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"order": "H-N", "regularizer": "dropout"}, "order H-N is for the regularizer nfr, got 'dropout'"),
+        ({"regularizer": "dropout", "tau": 1.0}, "tau = 1 drops every report"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings, words):
+    graph, users = small_data()
+    with pytest.raises(InputError, match=words):
+        learn(METHOD, graph, users, settings)
