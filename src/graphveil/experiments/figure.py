@@ -23,12 +23,8 @@ class Drawing:
 
         self._stack = ExitStack()
         # Fixed ids and no date: the same results give the same file. Names are shown as they are, dollar signs too.
-        fixed = {
-            "svg.hashsalt": "graphveil",
-            "svg.fonttype": "path",
-            "font.size": 11,
-            "text.parse_math": False,
-        }
+        fixed: dict[Any, Any] = {"svg.hashsalt": "graphveil", "svg.fonttype": "path"}
+        fixed |= {"font.size": 11, "text.parse_math": False}
         self._stack.enter_context(pyplot.rc_context(fixed))
         self.figure, grid = pyplot.subplots(
             1, self.panels, figsize=self.size, sharey=self.panels > 1, squeeze=False
@@ -37,11 +33,18 @@ class Drawing:
         self._stack.callback(pyplot.close, self.figure)
         return self
 
+    def legend(self, columns: int) -> None:
+        """What the lines of the first panel are, below all panels."""
+        handles, labels = self.axes[0].get_legend_handles_labels()
+        self.figure.legend(
+            handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=columns, frameon=False
+        )
+
     def svg(self) -> str:
-        """The SVG element."""
+        """The SVG element, as large as it must be."""
         self.figure.tight_layout()
         buffer = io.StringIO()
-        self.figure.savefig(buffer, format="svg", metadata={"Date": None})
+        self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
         text = buffer.getvalue()
         return text[text.index("<svg") :]
 

@@ -46,5 +46,5 @@ def accuracy_over_epsilon(lines: Sequence[Line], title: str, metric: str = "accu
         axes.set_ylabel(f"{metric} on test users (%)")
         axes.set_title(title)
         axes.grid(alpha=0.25)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+        drawing.legend(columns=2)
         return drawing.svg()

@@ -11,7 +11,7 @@ from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.results import Cost, Record, Scores, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
-from graphveil.experiments.statistics import Summary
+from graphveil.experiments.statistics import FEW_RUNS, Summary
 from graphveil.methods import find_method
 
 TITLE = "graphveil: results"
@@ -154,7 +154,7 @@ def _cells(record: Record) -> tuple[str, ...]:
         _mean(record.control),
         _mean(record.structure),
         _gained(record.gain),
-        record.verdict or NONE,
+        _verdict(record),
         _privacy(record),
         f"{len(record.runs)}, interrupted" if record.interrupted else str(len(record.runs)),
     )
@@ -171,6 +171,17 @@ def _gained(gain: Scores | None) -> str:
     return f"{100 * gain.mean:+.1f}{reach}"
 
 
+def _verdict(record: Record) -> str:
+    """The verdict in a few words: its numbers are in the columns beside it."""
+    gain = record.gain
+    if gain is None:
+        return NONE
+    if gain.low is None or gain.high is None:
+        return "none from one run"
+    few = "" if len(record.runs) >= FEW_RUNS else ", few runs"
+    return ("adds" if gain.low > 0 else "costs" if gain.high < 0 else "nothing measurable") + few
+
+
 def _privacy(record: Record) -> str:
     """What a user has spent, by subject."""
     spent = record.privacy
@@ -182,7 +193,7 @@ def _privacy(record: Record) -> str:
         return "none: features are read" if _reads_features(record.method) else "nothing reported"
     if len(told) > 1 and spent.total is not None:
         told.append(f"in all {_budget(spent.total)}")
-    return f"{', '.join(told)}; {'no trust needed' if spent.trust == 'local' else spent.trust}"
+    return f"{', '.join(told)}; {spent.trust}"
 
 
 def _budget(cost: Cost) -> str:

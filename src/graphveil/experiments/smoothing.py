@@ -196,6 +196,14 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def _how(graph: Graph) -> tuple[str, ...]:
+    """How the numbers came about."""
+    says = "Each curve is one simulated collection with the seed of the first run, on the graph as it is loaded here"
+    if graph.feature_count > SKETCH:
+        says += f"; energies are estimated from {SKETCH} random projections, to within 9% (one standard deviation) or better"
+    return (f"{says}.",)
+
+
 def picture(curves: Sequence[Curve], title: str) -> str:
     """Energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
     split = any(curve.energies.mixing for curve in curves)
@@ -209,6 +217,7 @@ def picture(curves: Sequence[Curve], title: str) -> str:
             axes.set_yscale("log")
             ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
             axes.set_xticks(ticks, [str(tick) for tick in ticks])
+            axes.yaxis.set_major_formatter("{x:g}")
             axes.minorticks_off()
             axes.set_xlabel("hops K")
             axes.grid(alpha=0.25)
@@ -216,10 +225,7 @@ def picture(curves: Sequence[Curve], title: str) -> str:
                 axes.set_title("without bipartite components" if outside else "all users", fontsize=11)
         drawing.axes[0].set_ylabel("energy (reports = 1)")
         drawing.figure.suptitle(title, fontsize=12)
-        handles, labels = drawing.axes[0].get_legend_handles_labels()
-        drawing.figure.legend(
-            handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, frameon=False
-        )
+        drawing.legend(columns=3)
         return drawing.svg()
 
 
