@@ -71,7 +71,7 @@ def report_html(
     ``energy`` adds what hops do to such reports, from fresh simulated collections; it needs the graphs to be there.
     """
     shown = sorted(latest(records), key=_order)
-    sections: list[Section] = []
+    sections = [_reading(shown, energy)]
     graphs: dict[str, list[Record]] = {}
     for record in shown:
         graphs.setdefault(graph_name(record), []).append(record)
@@ -130,12 +130,21 @@ def lines(records: Sequence[Record]) -> list[Line]:
     return [*curves, *(levels[label] for label in sorted(levels))]
 
 
+def _reading(records: Sequence[Record], energy: bool) -> Section:
+    """What holds for all graphs."""
+    text: tuple[str, ...] = (CONTROL, GAIN)
+    if energy and any(record.epsilon is not None for record in records):
+        from graphveil.experiments.smoothing import HOW, MEANING, THEOREM
+
+        text += (MEANING, THEOREM, HOW)
+    return Section("How to read this", text)
+
+
 def _results(name: str, task: str, records: Sequence[Record]) -> Section:
     metric = records[0].metric
     drawn = lines(records)
-    text = (CONTROL, GAIN) if any(record.control for record in records) else ()
     svg = accuracy_over_epsilon(drawn, f"{name}, {task}", metric) if drawn else ""
-    return Section(f"{name}: {metric}, {task}", text, svg, rows(records))
+    return Section(f"{name}: {metric}, {task}", (), svg, rows(records))
 
 
 def _cells(record: Record) -> tuple[str, ...]:

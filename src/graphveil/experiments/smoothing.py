@@ -24,18 +24,24 @@ if TYPE_CHECKING:
 SKETCH = 256
 # A mechanism that reports every value needs users x features numbers: so many gigabytes are allowed, if a run allowed no other.
 MAX_GIGABYTES = 2.0
+# Up to so much, the curves of reports and control are called the same.
+SAME = 0.05
 SKA, HOA = "#1b6ca8", "#c1440e"
 STYLES = ("-", "--", "-.", ":")
 MEANING = (
     "The Dirichlet energy says how different neighbours are: Σ ‖h_i/√deg_i - h_j/√deg_j‖² over all neighbours j of a user i, "
     "averaged over users, here in units of the energy of the reports before the first hop. Where it is near 0, hops have made "
     "everybody in a component alike, which is called over-smoothing: SKA (the last of K hops) loses energy geometrically, HOA "
-    "(the mean of hops 1 to K) like 1/K²."
+    "(the mean of hops 1 to K) like 1/K²; bipartite components are an exception, named where there are any."
 )
 THEOREM = (
     "UPGNET's Theorem 4 says that HOA's energy over SKA's goes to 0 and reads that as less smoothing. It is the wrong way "
     "round: less energy is more smoothing, and in a connected graph that is not bipartite the ratio grows without bound in "
-    "the end."
+    "the end, though at a few hops it may be below 1."
+)
+HOW = (
+    "Each curve is one simulated collection with the seed of the first run, on the graph as it is loaded here. Of more than "
+    f"{SKETCH} features, energies are estimated from {SKETCH} random projections, to within 9% (one standard deviation) or better."
 )
 
 
@@ -145,14 +151,8 @@ def _section(
             )
     if not curves:
         return Section(title, tuple(refused))
-    shape = components(graph)
-    text = (
-        MEANING,
-        THEOREM,
-        *_bipartite(name, shape, curves[0].energies),
-        *_measured(curves, hops),
-        *refused,
-    )
+    bipartite = _bipartite(name, components(graph), curves[0].energies)
+    text = (*bipartite, *_measured(curves, hops), *refused)
     return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops))
 
 
@@ -180,7 +180,7 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
     where = " without the bipartite components" if best.energies.mixing else ""
     below = np.flatnonzero(mixing.ratio[1:] <= 1) + 1
     last = int(below[-1]) if len(below) else 0
-    says = f"At {best.label} and K = {hops}, HOA's energy is {mixing.ratio[hops]:.3g} times SKA's{where}"
+    says = f"At {best.label} and K = {hops}, HOA's energy is {_number(mixing.ratio[hops])} times SKA's{where}"
     if last == hops:
         says += ": up to here HOA smooths more, since its mean cancels what SKA flips from hop to hop."
     else:
@@ -191,17 +191,9 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
         gap = max(float(np.abs(one / np.maximum(other, 1e-300) - 1).max()) for one, other in pairs)
         sentences.append(
             f"The control, whose reports carry nothing, is within {100 * gap:.2g}% of the curves at {best.label}"
-            + (": what is smoothed here is noise." if gap < 0.1 else ".")
+            + (": almost all that is smoothed here is noise." if gap < SAME else ".")
         )
     return tuple(sentences)
-
-
-def _how(graph: Graph) -> tuple[str, ...]:
-    """How the numbers came about."""
-    says = "Each curve is one simulated collection with the seed of the first run, on the graph as it is loaded here"
-    if graph.feature_count > SKETCH:
-        says += f"; energies are estimated from {SKETCH} random projections, to within 9% (one standard deviation) or better"
-    return (f"{says}.",)
 
 
 def picture(curves: Sequence[Curve], title: str) -> str:
@@ -225,7 +217,7 @@ def picture(curves: Sequence[Curve], title: str) -> str:
                 axes.set_title("without bipartite components" if outside else "all users", fontsize=11)
         drawing.axes[0].set_ylabel("energy (reports = 1)")
         drawing.figure.suptitle(title, fontsize=12)
-        drawing.legend(columns=3)
+        drawing.legend(columns=min(len(curves), 4))
         return drawing.svg()
 
 
@@ -250,8 +242,17 @@ def table(curves: Sequence[Curve], hops: int) -> Table:
             mixing = curve.energies.mixing or curve.energies
             parts = (curve.energies, mixing) if split else (curve.energies,)
             numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
-            rows.append((curve.label, str(k), *(f"{number:.3g}" for number in numbers)))
+            rows.append((curve.label, str(k), *map(_number, numbers)))
     return Table(head, tuple(rows), frozenset(head[1:]))
+
+
+def _number(value: float) -> str:
+    """Three digits, or all of a large number.
+
+    >>> _number(0.01234), _number(2341.5)
+    ('0.0123', '2,342')
+    """
+    return f"{value:,.0f}" if 1000 <= value < 1e9 else f"{value:.3g}"
 
 
 def _ticks(hops: int, base: int) -> list[int]:
