@@ -123,6 +123,13 @@ def test_different_settings_are_different_curves():
     assert lines([record(1.0), other]) == []
 
 
+def test_what_the_structure_gives_with_private_labels_is_a_level_of_its_own():
+    spec = {"settings": {"epochs": 3}, "label_epsilon": 2.0}
+    drawn = lines([record(1.0), record(2.0), record(1.0, spec=spec), record(2.0, spec=spec)])
+    levels = [line.label for line in drawn if not line.epsilons]
+    assert levels == ["structure: label propagation", "structure: label propagation, label ε = 2"]
+
+
 def test_at_the_same_budget_the_result_with_the_most_runs_is_drawn():
     many = record(1.0, runs=[0.5] * 5, mean=0.5, spec={"runs": 5, "settings": {"epochs": 3}})
     few = record(1.0, spec={"runs": 2, "settings": {"epochs": 3}})

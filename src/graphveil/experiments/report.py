@@ -9,7 +9,7 @@ from pathlib import Path
 from graphveil.errors import UnknownNameError
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
-from graphveil.experiments.results import Cost, Record, Scores, latest
+from graphveil.experiments.results import Cost, Record, Scores, Spent, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.statistics import FEW_RUNS, Summary
 from graphveil.methods import find_method
@@ -119,9 +119,9 @@ def lines(records: Sequence[Record]) -> list[Line]:
         control = [(record, record.control) for record in points if record.control]
         if control:
             curves.append(_curve("its control (ε = 0)", control, companion=True))
-        for record in points:
+        for record in sorted(points, key=lambda record: len(record.runs)):
             if record.structure is not None:
-                label = f"structure: {record.structure.name}"
+                label = ", ".join([f"structure: {record.structure.name}", *_other_budgets(record)])
                 levels[label] = Line(label, (), (_summary(record.structure),))
     if curves:
         for record in records:
@@ -148,14 +148,11 @@ def _results(name: str, task: str, records: Sequence[Record]) -> Section:
 
 
 def _cells(record: Record) -> tuple[str, ...]:
-    setup, privacy = record.setup, record.privacy
-    labels = setup.label_epsilon or (privacy.labels.epsilon if privacy and privacy.labels else None)
-    links = setup.link_epsilon or (privacy.links.epsilon if privacy and privacy.links else None)
     return (
         _method(record),
         _mechanism(record),
         record.backbone or NONE,
-        *(NONE if number is None else f"{number:g}" for number in (record.epsilon, labels, links)),
+        *(NONE if number is None else f"{number:g}" for number in (record.epsilon, *_label_and_link(record))),
         _mean(record.scores),
         "one run"
         if record.low is None or record.high is None
@@ -252,10 +249,20 @@ def _series(record: Record) -> str:
         _method(record),
         *(name for name in (_mechanism(record), record.backbone or NONE) if name != NONE),
     ]
-    setup = record.setup
-    for what, epsilon in (("label", setup.label_epsilon), ("link", setup.link_epsilon)):
-        names += [] if epsilon is None else [f"{what} ε = {epsilon:g}"]
-    return ", ".join(names)
+    return ", ".join([*names, *_other_budgets(record)])
+
+
+def _other_budgets(record: Record) -> list[str]:
+    """The budgets of labels and links, where these are private."""
+    budgets = zip(("label", "link"), _label_and_link(record), strict=True)
+    return [f"{what} ε = {epsilon:g}" for what, epsilon in budgets if epsilon is not None]
+
+
+def _label_and_link(record: Record) -> tuple[float | None, float | None]:
+    setup, spent = record.setup, record.privacy or Spent()
+    labels = setup.label_epsilon or (spent.labels.epsilon if spent.labels else None)
+    links = setup.link_epsilon or (spent.links.epsilon if spent.links else None)
+    return labels, links
 
 
 def _curve(label: str, points: Sequence[tuple[Record, Scores]], companion: bool = False) -> Line:
