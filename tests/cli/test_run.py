@@ -188,4 +188,5 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
     assert process.returncode == 130
     assert "base, multibit, ε = 2" in out
     assert "--resume goes on from there" in err
+    assert '"interrupted": true' in (tmp_path / "results.jsonl").read_text()
     assert "Traceback" not in err

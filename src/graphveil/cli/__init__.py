@@ -17,6 +17,7 @@ from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
+from graphveil.cli.report import report
 from graphveil.cli.run import run
 from graphveil.errors import ClaimError, GraphveilError
 
@@ -36,6 +37,7 @@ app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)
 app.command()(demo)
+app.command()(report)
 
 
 def _print_version(wanted: bool) -> None:

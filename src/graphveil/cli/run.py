@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from graphveil.errors import InputError
+from graphveil.experiments.results import RESULTS, ResultStore
 from graphveil.experiments.spec import Spec
 from graphveil.methods import BACKBONE_NAMES
 
@@ -91,6 +92,7 @@ def run(
         raise InputError(f"jobs must be at least 1, got {jobs}")
     spec.check()
     result = watched(spec, jobs, resume)
+    keep(result)
     if as_json:
         typer.echo(result.to_json())
     else:
@@ -119,6 +121,13 @@ def watched(spec: Spec, jobs: int, resume: bool) -> Result:
             watch=lambda unit, done, total: bars.update(whole, completed=done, total=total),
             inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
         )
+
+
+def keep(result: Result) -> None:
+    """Add the result to those that `graphveil report` shows."""
+    from graphveil.settings import settings
+
+    ResultStore(settings().cache / RESULTS).add(result)
 
 
 def show(result: Result, console: Console) -> None:

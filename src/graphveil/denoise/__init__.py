@@ -3,6 +3,7 @@
 from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
 from graphveil.denoise.blocks import propagated_once
 from graphveil.denoise.drop import spread_labels
+from graphveil.denoise.energy import dirichlet_energy, energy_over_hops
 from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "KProp",
     "Residual",
     "Shrinkage",
+    "dirichlet_energy",
+    "energy_over_hops",
     "propagated_once",
     "spread_labels",
 ]

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from html import escape
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+p { max-width: 52rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; }
-th { border-bottom: 2px solid #888; } td.number, th.number { text-align: right; white-space: nowrap; }
+th { border-bottom: 2px solid #888; vertical-align: bottom; }
+td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
 svg { max-width: 100%; height: auto; } .note { color: #555; } .scroll { overflow-x: auto; }
 @media (prefers-color-scheme: dark) {
   body { background: #161616; color: #ddd; } th, td { border-color: #444; } .note { color: #aaa; }

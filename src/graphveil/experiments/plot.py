@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
+from graphveil.experiments.figure import COLOURS, Drawing
 from graphveil.experiments.statistics import Summary
-
-COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve over ε, or a level that does not depend on it (one point, ``epsilons`` empty)."""
+    """A curve over ε, or a level that does not depend on it (one point, ``epsilons`` empty).
+
+    A line that belongs to the one before it has its colour, and is dashed.
+    """
 
     label: str
     epsilons: tuple[float, ...]
     points: tuple[Summary, ...]
+    companion: bool = False
 
 
-def accuracy_over_epsilon(lines: Sequence[Line], title: str) -> str:
+def accuracy_over_epsilon(lines: Sequence[Line], title: str, metric: str = "accuracy") -> str:
     """The plot as an SVG element, intervals included."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    # Fixed ids and no date: the same results give the same file.
-    with pyplot.rc_context({"svg.hashsalt": "graphveil", "svg.fonttype": "path", "font.size": 11}):
-        figure, axes = pyplot.subplots(figsize=(7.2, 4.2))
-        for colour, line in zip(COLOURS * len(lines), lines, strict=False):
+    with Drawing((7.2, 4.2)) as drawing:
+        axes, colours, colour = drawing.axes[0], cycle(COLOURS), COLOURS[0]
+        for line in lines:
+            colour = colour if line.companion else next(colours)
             means = [100 * point.mean for point in line.points]
             lows = [100 * (point.mean if point.low is None else point.low) for point in line.points]
             highs = [100 * (point.mean if point.high is None else point.high) for point in line.points]
             if line.epsilons:
-                axes.plot(line.epsilons, means, marker="o", color=colour, label=line.label)
+                style = "--" if line.companion else "-"
+                axes.plot(line.epsilons, means, style, marker="o", color=colour, label=line.label)
                 axes.fill_between(line.epsilons, lows, highs, color=colour, alpha=0.18, linewidth=0)
             else:
                 axes.axhline(means[0], color=colour, linestyle="--", label=line.label)
@@ -44,13 +43,8 @@ def accuracy_over_epsilon(lines: Sequence[Line], title: str) -> str:
         ticks = sorted({epsilon for line in lines for epsilon in line.epsilons})
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xlabel("privacy budget ε")
-        axes.set_ylabel("accuracy on test users (%)")
+        axes.set_ylabel(f"{metric} on test users (%)")
         axes.set_title(title)
         axes.grid(alpha=0.25)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
-        figure.tight_layout()
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-        pyplot.close(figure)
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+        drawing.legend(columns=2)
+        return drawing.svg()

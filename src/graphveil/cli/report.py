@@ -1,0 +1,63 @@
+"""graphveil report: results as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphveil.cli.audit import progress
+from graphveil.errors import InputError
+from graphveil.experiments.report import HOPS, TITLE, write_report
+from graphveil.experiments.results import RESULTS, Record, ResultStore, latest, read_results
+from graphveil.settings import settings
+
+
+def report(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files that `graphveil run … --json` has written, or folders of them; "
+            "without any, the results of all earlier runs."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("graphveil-report.html"),
+    title: Annotated[str, typer.Option(help="The title of the page.")] = TITLE,
+    energy: Annotated[
+        bool,
+        typer.Option(
+            "--energy/--no-energy", help="Also simulate collections, and show what hops do to them."
+        ),
+    ] = True,
+    hops: Annotated[int, typer.Option(help="How many hops to show the energy of.")] = HOPS,
+) -> None:
+    """Put results on one self-contained page: tables beside their controls, accuracy over ε, energy over hops.
+
+    Example: graphveil report --out report.html
+
+    Example: graphveil report results/ --out report.html --title "Cora, ten runs" --no-energy
+    """
+    if hops < 1:
+        raise InputError(f"hops must be at least 1, got {hops}")
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file in it with --out, such as {out / 'report.html'}")
+    records = read_results(results) if results else earlier()
+    with progress() as tell:
+        write_report(out, records, title=title, energy=energy, hops=hops, tell=tell)
+    shown = len(latest(records))
+    typer.echo(f"The report of {shown} result{'' if shown == 1 else 's'} is in {out}.")
+
+
+def earlier() -> list[Record]:
+    """What earlier runs have kept."""
+    file = settings().cache / RESULTS
+    records = ResultStore(file).records()
+    if not records:
+        raise InputError(
+            f"no run has left a result in {file} yet: run a method first, as in "
+            "`graphveil run base --data town --epsilon 2`, or name files with results"
+        )
+    return records

@@ -1,0 +1,203 @@
+"""Results on disk: one line of JSON each, kept by every run and read by whatever shows or compares them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from graphveil.errors import InputError
+
+if TYPE_CHECKING:
+    from graphveil.experiments.result import Result
+
+# The file in the cache to which runs add their results.
+RESULTS = "results.jsonl"
+SUFFIXES = (".json", ".jsonl")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class Scores(_Part):
+    """A mean with its interval, 0..1."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    name: str = ""
+
+
+class Cost(_Part):
+    """What a user has spent."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+class Spent(_Part):
+    """What a user has spent, by subject."""
+
+    features: Cost | None = None
+    labels: Cost | None = None
+    links: Cost | None = None
+    level: Cost | None = None
+    total: Cost | None = None
+    trust: str = "local"
+
+
+class Setup(_Part):
+    """What was run besides what the result itself says: the rest of a `Spec`. ``runs`` is how many were asked for."""
+
+    runs: int | None = None
+    delta: float | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    data_options: dict[str, Any] = Field(default_factory=dict)
+    label_epsilon: float | None = None
+    link_epsilon: float | None = None
+    link_mechanism: str | None = None
+
+
+class Record(_Part):
+    """A result as `--json` prints it, and, where a run kept it itself, what was run and when.
+
+    ``interrupted`` marks a result that has fewer runs than were asked for.
+    """
+
+    method: str
+    data: str
+    task: str = "node"
+    metric: str = "accuracy"
+    epsilon: float | None = Field(None, gt=0)
+    mechanism: str | None = None
+    backbone: str | None = None
+    seed: int = 0
+    version: str = ""
+    runs: tuple[float, ...] = Field(min_length=1)
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    control: Scores | None = None
+    structure: Scores | None = None
+    gain: Scores | None = None
+    verdict: str | None = None
+    privacy: Spent | None = None
+    spec: Setup | None = None
+    interrupted: bool = False
+    time: str | None = None
+
+    @property
+    def scores(self) -> Scores:
+        """The method's own mean and interval."""
+        return Scores(mean=self.mean, low=self.low, high=self.high)
+
+    @property
+    def setup(self) -> Setup:
+        """What was run, as far as it is known."""
+        return self.spec or Setup()
+
+    @property
+    def identity(self) -> str:
+        """The same for two results of the same experiment; without a spec, only for two that are the same throughout."""
+        whole = self.model_dump(mode="json", exclude={"time", "interrupted", "version"})
+        if self.spec is not None:
+            told = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "spec")
+            whole = {key: whole[key] for key in told}
+        return json.dumps(whole, sort_keys=True)
+
+
+class ResultStore:
+    """One line of JSON a result, appended when a run ends."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def add(self, result: Result) -> None:
+        """Keep a result, an interrupted one too."""
+        line = {
+            **result.to_dict(),
+            "spec": asdict(result.spec),
+            "interrupted": result.interrupted,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a+b") as stream:
+            # A line that was cut off must not take the next one with it.
+            stream.seek(0, os.SEEK_END)
+            if stream.tell():
+                stream.seek(-1, os.SEEK_END)
+                stream.write(b"" if stream.read() == b"\n" else b"\n")
+            stream.write(json.dumps(line, default=str).encode() + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def records(self) -> list[Record]:
+        """All results, in the order in which they were kept; damaged lines are skipped."""
+        return _records(self.file) if self.file.exists() else []
+
+
+def latest(records: Sequence[Record]) -> list[Record]:
+    """One result an experiment: the last one, and an interrupted one only where no other is there."""
+    kept: dict[str, Record] = {}
+    for record in records:
+        if record.identity not in kept or not record.interrupted or kept[record.identity].interrupted:
+            kept[record.identity] = record
+    return list(kept.values())
+
+
+def read_results(paths: Sequence[Path]) -> list[Record]:
+    """The results in some files, or in the .json and .jsonl files of some folders; damaged lines are skipped.
+
+    A file holds one object, a list of them, or one a line. A file without any result is refused; in a folder it is not
+    looked at further, as long as another one has results.
+    """
+    found = []
+    for path in paths:
+        if not path.exists():
+            raise InputError(
+                f"{path} is not there: give a file that `graphveil run … --json` has written, or a folder"
+            )
+        records = [record for file in _files(path) for record in _records(file)]
+        if not records:
+            raise InputError(
+                f"{path} holds no result: give what `graphveil run … --json` prints, one object a file or a line"
+            )
+        found += records
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+
+
+def _records(file: Path) -> list[Record]:
+    records = []
+    for fields in _objects(file.read_text(encoding="utf-8", errors="replace")):
+        try:
+            records.append(Record.model_validate(fields))
+        except ValidationError:
+            continue
+    return records
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """All JSON values of a file: one in all, the members of a list, or one a line."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        for line in text.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # a line that was cut off when the process was killed
+        return
+    yield from whole if isinstance(whole, list) else [whole]
