@@ -1,9 +1,26 @@
-"""Experiments: runs with their controls, what they say together, and how it is shown."""
+"""Experiments: runs with their controls, what they say together, how it is shown, and the search for settings."""
 
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run, run_spec
+from graphveil.experiments.settings_file import read_settings, write_settings
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
 from graphveil.experiments.store import UnitStore
+from graphveil.experiments.tuner import Tuned, tune, tune_spec
 
-__all__ = ["Result", "Spec", "Summary", "UnitStore", "bootstrap", "paired_gain", "run", "run_spec", "verdict"]
+__all__ = [
+    "Result",
+    "Spec",
+    "Summary",
+    "Tuned",
+    "UnitStore",
+    "bootstrap",
+    "paired_gain",
+    "read_settings",
+    "run",
+    "run_spec",
+    "tune",
+    "tune_spec",
+    "verdict",
+    "write_settings",
+]
