@@ -18,6 +18,7 @@ from graphveil.cli.demo import demo
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.run import run
+from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
 
 __all__ = ["app", "main"]
@@ -35,6 +36,7 @@ app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)
+app.command()(tune)
 app.command()(demo)
 
 
