@@ -9,7 +9,7 @@ import numpy as np
 from graphveil.experiments.space import Point, Space
 from graphveil.experiments.trials import Trial, as_optuna, distributions, quiet
 
-# How often TPE is asked again when it names a point that was tried; the first untried one is taken then.
+# How often TPE is asked when all that it names was tried; after that the first untried point is taken.
 ATTEMPTS = 100
 
 
@@ -34,9 +34,10 @@ def _by_tpe(space: Space, finished: Sequence[Trial], tried: list[Point], seed: i
     import optuna
     from optuna.trial import TrialState, create_trial
 
+    random = np.random.default_rng([seed, len(tried)])
     with quiet():
-        state = int(np.random.SeedSequence([seed, len(tried)]).generate_state(1)[0])
-        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=state))
+        sampler = optuna.samplers.TPESampler(seed=int(random.integers(2**32)))
+        study = optuna.create_study(direction="maximize", sampler=sampler)
         study.add_trials(as_optuna(trial, space) for trial in finished)
         # What is being tried elsewhere is counted as bad until it is finished, so that nobody else tries the like.
         for point in tried[len(finished) :]:
@@ -45,7 +46,16 @@ def _by_tpe(space: Space, finished: Sequence[Trial], tried: list[Point], seed: i
             )
         for _ in range(ATTEMPTS):
             asked = study.ask(distributions(space))
-            if asked.params not in tried:
-                return {key: asked.params[key] for key in space.values}
+            point = {key: asked.params[key] for key in space.values}
+            for candidate in (point, _neighbour(point, space, random)):
+                if candidate not in tried:
+                    return candidate
             study.tell(asked, state=TrialState.FAIL)
     return None
+
+
+def _neighbour(point: Point, space: Space, random: np.random.Generator) -> Point:
+    """The same point but for one setting."""
+    key = str(random.choice([key for key, values in space.values.items() if len(values) > 1]))
+    others = [value for value in space.values[key] if value != point[key]]
+    return {**point, key: others[int(random.integers(len(others)))]}
