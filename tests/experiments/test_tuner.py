@@ -226,6 +226,18 @@ def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
     assert tune_spec(SPEC, trials=3, journal=file) == few
 
 
+def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, monkeypatch):
+    add = Journal.add
+
+    def add_and_break_off(journal, finished):
+        add(journal, finished)
+        if len(quick) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Journal, "add", add_and_break_off)
+    assert len(tune_spec(SPEC, trials=5, journal=tmp_path / "a.journal").trials) == 3
+
+
 def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

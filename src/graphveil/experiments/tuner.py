@@ -143,9 +143,11 @@ def tune_spec(
             if search.note(*result, kept) and watch is not None:
                 watch(search.found)
     except KeyboardInterrupt:
-        if not search.found.trials:
+        # A trial may have been written to the file just before: the file knows.
+        there = search.found.trials if journal is None else tuple(Journal(journal, space).read()[:total])
+        if not there:
             raise
-        return replace(search.found, interrupted=True)
+        return replace(search.found, trials=there, interrupted=True)
     return search.found
 
 
