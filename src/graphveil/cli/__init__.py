@@ -19,6 +19,7 @@ from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.report import report
 from graphveil.cli.run import run
+from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
 
 __all__ = ["app", "main"]
@@ -36,6 +37,7 @@ app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)
+app.command()(tune)
 app.command()(demo)
 app.command()(report)
 

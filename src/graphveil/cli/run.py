@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,6 +43,13 @@ def run(
             help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
         ),
     ] = None,
+    settings_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--settings",
+            help="A TOML or JSON file of settings, as `graphveil tune` writes it; --set overrides it.",
+        ),
+    ] = None,
     label_epsilon: Annotated[
         float | None,
         typer.Option(help="Make labels private too: the budget of training and validation labels."),
@@ -79,7 +87,7 @@ def run(
         task=task,
         runs=runs,
         seed=seed,
-        settings=parse_settings(setting or []),
+        settings=all_settings(method, settings_file, setting or []),
         data_options=options,
         label_epsilon=label_epsilon,
         link_epsilon=link_epsilon,
@@ -183,6 +191,13 @@ def budget(cost: dict[str, float]) -> str:
     'ε = 1'
     """
     return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
+
+
+def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
+    """The settings of a file, if one is given, and over them those of --set."""
+    from graphveil.experiments.settings_file import read_settings
+
+    return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

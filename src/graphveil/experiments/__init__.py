@@ -1,12 +1,14 @@
-"""Experiments: runs with their controls, what they say together, and how it is shown."""
+"""Experiments: runs with their controls, what they say together, how it is shown, and the search for settings."""
 
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
 from graphveil.experiments.results import Record, ResultStore, read_results
 from graphveil.experiments.runner import run, run_spec
+from graphveil.experiments.settings_file import read_settings, write_settings
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
 from graphveil.experiments.store import UnitStore
+from graphveil.experiments.tuner import Tuned, tune, tune_spec
 
 __all__ = [
     "Record",
@@ -14,12 +16,17 @@ __all__ = [
     "ResultStore",
     "Spec",
     "Summary",
+    "Tuned",
     "UnitStore",
     "bootstrap",
     "paired_gain",
     "read_results",
+    "read_settings",
     "run",
     "run_spec",
+    "tune",
+    "tune_spec",
     "verdict",
     "write_report",
+    "write_settings",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.pool import workers
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.store import UnitStore
@@ -108,22 +108,14 @@ def _parallel(
     spec: Spec, todo: list[Unit], jobs: int, given: tuple[Graph, Users] | None
 ) -> Iterator[UnitResult]:
     """Units in fresh processes, in the order in which they finish."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
+    with workers(min(jobs, len(todo))) as pool:
         waiting: set[Future[UnitResult]] = {
             pool.submit(run_unit, spec, part, number, None, given) for part, number in todo
         }
-        try:
-            while waiting:
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
-        except BaseException:
-            # The pool forgets its processes when it is shut down: stop them first, so that nobody waits for them.
-            for process in list(pool._processes.values()):
-                process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        while waiting:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
 
 
 def _result(

@@ -13,8 +13,9 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, Users, load, resplit
+from graphveil.graphs.metrics import measure
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Progress
+from graphveil.methods.method import Method, Outcome, Progress
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,15 @@ class UnitResult:
     peak_mb: float
 
 
+@dataclass(frozen=True)
+class Validation:
+    """How well one run of a method did on its validation users."""
+
+    metric: str
+    score: float
+    loss: float
+
+
 def run_unit(
     spec: Spec,
     part: Part,
@@ -38,21 +48,43 @@ def run_unit(
     given: tuple[Graph, Users] | None = None,
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
+    start = time.perf_counter()
+    graph, users, asked, outcome = _learn(spec, part, run, progress, given)
+    score = users.evaluate(outcome.scores, graph)
+    seconds = {**outcome.seconds, "total": time.perf_counter() - start}
+    gc.collect()
+    return UnitResult(part, run, score, outcome.detail, privacy_of(asked), seconds, peak_megabytes())
+
+
+def validate_unit(
+    spec: Spec, run: int, progress: Progress | None = None, given: tuple[Graph, Users] | None = None
+) -> Validation:
+    """The method in run ``run`` as `run_unit` runs it, judged by its validation users; test labels are never read.
+
+    The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
+    """
+    graph, _, _, outcome = _learn(spec, "method", run, progress, given)
+    gc.collect()
+    if graph.metric == "accuracy" or spec.label_epsilon is not None:
+        return Validation("accuracy", outcome.validation_accuracy, outcome.validation_loss)
+    score = measure(graph.metric, outcome.scores, graph.labels, graph.validation, graph.class_count)
+    return Validation(graph.metric, score, outcome.validation_loss)
+
+
+def _learn(
+    spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> tuple[Graph, Users, Users, Outcome]:
+    """Split, ask and learn: the graph, all its users, those who declared a budget, and what was learned."""
     import torch
 
     torch.set_num_threads(1)
-    start = time.perf_counter()
     seed = spec.seed + run
     graph, users = resplit(*(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, users, seed, progress)
     cost = method.cost(job)
     asked = users.declare(cost.epsilon, cost.delta, seed=seed, blind=part == "control")
-    outcome = method.run(replace(job, users=asked, graph=method.public_part(job)))
-    score = users.evaluate(outcome.scores, graph)
-    seconds = {**outcome.seconds, "total": time.perf_counter() - start}
-    gc.collect()
-    return UnitResult(part, run, score, outcome.detail, privacy_of(asked), seconds, peak_megabytes())
+    return graph, users, asked, method.run(replace(job, users=asked, graph=method.public_part(job)))
 
 
 def privacy_of(users: Users) -> dict[str, Any]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+from graphveil.methods.method import (
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    Stopwatch,
+    register_method,
+)
 
 
 class BaseSettings(Settings):
@@ -27,6 +35,7 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
+    grid = TRAINING_GRID
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.learn.inputs import report_input

@@ -30,6 +30,12 @@ from graphveil.privacy.ledger import add_up
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
+# What UPGNET searches for every method: powers of ten. Its dropout ends at 0.1; the larger ones are PPGNN's.
+TRAINING_GRID: dict[str, tuple[Any, ...]] = {
+    "lr": (1e-4, 1e-3, 1e-2, 1e-1),
+    "weight_decay": (1e-4, 1e-3, 1e-2, 1e-1),
+    "dropout": (1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
+}
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -171,6 +177,8 @@ class Method(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     settings: ClassVar[type[Settings]] = Settings
+    # What `graphveil tune` searches, from the documents.
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
     # Whether links can be reported, so that a budget for them has a meaning.

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+from graphveil.methods.method import (
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Settings,
+    Stopwatch,
+    register_method,
+)
 
 
 class NonPrivateSettings(Settings):
@@ -21,6 +29,7 @@ class NonPrivate(Method):
     name = "nonprivate"
     summary = "a GNN on raw features: no privacy, what there is to lose"
     settings = NonPrivateSettings
+    grid = TRAINING_GRID
     reports_features = False
     reads_features = True
 

@@ -1,0 +1,227 @@
+"""graphveil tune: the settings of a method that do best on validation users."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphveil.cli.run import all_settings, parse_range
+from graphveil.errors import InputError
+from graphveil.experiments.spec import Spec
+from graphveil.methods import BACKBONE_NAMES
+
+if TYPE_CHECKING:
+    from graphveil.experiments.space import Space
+    from graphveil.experiments.tuner import Tuned
+
+INTERRUPTED = 130
+
+
+def tune(
+    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`.")],
+    data: Annotated[
+        str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")
+    ],
+    epsilon: Annotated[float | None, typer.Option(help="The budget for features.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")
+    ] = None,
+    mechanism: Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")] = "multibit",
+    backbone: Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")] = "gcn",
+    runs: Annotated[int, typer.Option(help="How many runs a trial; run i uses seed S + i.")] = 3,
+    seed: Annotated[int, typer.Option(help="The seed S of the first run, and of the search.")] = 0,
+    trials: Annotated[
+        int,
+        typer.Option(help="How many settings to try at most: the whole grid if it has no more, else by TPE."),
+    ] = 50,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            help="How many processes. A whole grid gives the same; TPE sees results in another order."
+        ),
+    ] = 1,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="KEY=VALUE, a setting that is fixed and not searched; as for `graphveil run`."
+        ),
+    ] = None,
+    settings_file: Annotated[
+        Path | None,
+        typer.Option("--settings", help="A TOML or JSON file of fixed settings; --set overrides it."),
+    ] = None,
+    label_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Make labels private too: the budget of training and validation labels."),
+    ] = None,
+    link_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
+    ] = None,
+    link_mechanism: Annotated[str, typer.Option(help="How users report their links.")] = "link-rr",
+    public_range: Annotated[
+        str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
+    ] = None,
+    max_memory: Annotated[
+        float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")] = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Search a method's settings for those that do best on validation users, and write them to a file.
+
+    The defaults are tried first. The highest mean validation score wins, between equals the lowest validation loss; where
+    labels are private, both are measured against reported labels. Test labels are never read.
+
+    Finished trials are kept: the same command goes on where it was interrupted, and with more --trials where it ended.
+
+    Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as is standard
+    practice: report them with another --seed than the search had.
+
+    Example: graphveil tune base --data town --epsilon 4 --trials 20 --jobs 2
+    """
+    spec = Spec(
+        method,
+        data,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        backbone=backbone,
+        runs=runs,
+        seed=seed,
+        settings=all_settings(method, settings_file, setting or []),
+        data_options={} if public_range is None else {"range": parse_range(public_range)},
+        label_epsilon=label_epsilon,
+        link_epsilon=link_epsilon,
+        link_mechanism=link_mechanism,
+        max_memory=max_memory,
+        device=device,
+    )
+    from graphveil.experiments.settings_file import write_settings
+    from graphveil.experiments.tuner import check_search
+
+    space = check_search(spec, trials, jobs)
+    file = check_out(out or default_file(spec))
+    tuned = watched(spec, space, trials, jobs)
+    write_settings(tuned, file)
+    if as_json:
+        extra = {"file": str(file), "command": command(spec, file)}
+        typer.echo(json.dumps({**tuned.to_dict(), **extra}, ensure_ascii=False))
+    else:
+        show(tuned, file)
+    if tuned.interrupted:
+        done = f"{len(tuned.trials)} of {tuned.total} trials are finished and kept"
+        typer.echo(f"Interrupted: {done}, the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def watched(spec: Spec, space: Space, trials: int, jobs: int) -> Tuned:
+    """Search with a progress bar on stderr, keeping every finished trial on disk."""
+    from graphveil.experiments.trials import journal_file
+    from graphveil.experiments.tuner import tune_spec
+    from graphveil.settings import settings
+
+    journal = journal_file(spec, space, settings().cache / "tune")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
+        current = bars.add_task("starting", total=100, visible=jobs == 1)
+
+        def watch(tuned: Tuned) -> None:
+            best = f"{spec.method} on {spec.data}, best {100 * tuned.best.score:.1f}"
+            bars.update(whole, description=best, completed=len(tuned.trials))
+
+        return tune_spec(
+            spec,
+            trials=trials,
+            jobs=jobs,
+            journal=journal,
+            watch=watch,
+            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+        )
+
+
+def show(tuned: Tuned, file: Path) -> None:
+    """The best settings beside the defaults, and how to use them."""
+    best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
+    console = Console(soft_wrap=True, highlight=False)
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column(f"{spec.method} on {escape(spec.data)}", no_wrap=True)
+    table.add_column("default", justify="right")
+    table.add_column("best", justify="right")
+    for key, value in best.point.items():
+        table.add_row(key, text(tuned.space.defaults[key]), text(value))
+    reached = "-" if defaults is None else f"{100 * defaults.score:.1f}"
+    table.add_row(f"validation {best.metric}", reached, f"{100 * best.score:.1f}", style="bold")
+    console.print(table)
+    runs = "1 run" if spec.runs == 1 else f"{spec.runs} runs"
+    kind = "all" if tuned.total == tuned.space.size else f"of {tuned.space.size} in the grid"
+    console.print(
+        f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {runs} each; test labels were not read."
+    )
+    if best is defaults:
+        console.print("The defaults are the best of what was tried.")
+    for sentence in tuned.failed:
+        console.print(f"refused, {escape(sentence)}")
+    console.print(
+        f"The settings are in {escape(str(file))}. To use them, on other seeds than they were chosen on:"
+    )
+    console.print(f"  {escape(command(spec, file))}")
+
+
+def command(spec: Spec, file: Path) -> str:
+    """The call that runs the tuned settings, from the first seed that the search has not used."""
+    plain = Spec(spec.method, spec.data)
+    names = ("epsilon", "delta", "mechanism", "backbone", "label_epsilon", "link_epsilon", "link_mechanism")
+    words = ["graphveil", "run", spec.method, "--data", spec.data]
+    for name in (*names, "max_memory", "device"):
+        if getattr(spec, name) != getattr(plain, name):
+            words += [f"--{name.replace('_', '-')}", text(getattr(spec, name))]
+    if "range" in spec.data_options:
+        words += ["--range", ",".join(text(end) for end in spec.data_options["range"])]
+    return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
+
+
+def text(value: Any) -> str:
+    """A value as `--set` takes it.
+
+    >>> [text(value) for value in (4.0, 1e-4, True, None, "selu")]
+    ['4', '0.0001', 'true', 'none', 'selu']
+    """
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def default_file(spec: Spec) -> Path:
+    """METHOD-DATA-epsE.toml in this folder.
+
+    >>> str(default_file(Spec("base", "folder/my.npz", epsilon=0.5)))
+    'base-my-eps0.5.toml'
+    """
+    data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
+    budget = "" if spec.epsilon is None else f"-eps{text(spec.epsilon)}"
+    return Path(f"{spec.method}-{data}{budget}.toml")
+
+
+def check_out(file: Path) -> Path:
+    """Refuse a file that could not be written or would not be read as what it is."""
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
+    if file.is_dir() or file.suffix == ".json":
+        raise InputError(f"{file} cannot be written: name a .toml file with --out")
+    return file

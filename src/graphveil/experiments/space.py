@@ -1,0 +1,58 @@
+"""Space: what a search may try, and what it starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.spec import Spec
+from graphveil.methods import find_method, method_names
+
+Point = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Space:
+    """The values of each setting that is searched; the default of each is one of them."""
+
+    values: dict[str, tuple[Any, ...]]
+    defaults: Point
+
+    @classmethod
+    def of(cls, spec: Spec) -> Space:
+        """The grid of the spec's method, without the settings that the spec fixes."""
+        method = find_method(spec.method)
+        if not method.grid:
+            searchable = [name for name in method_names() if find_method(name).grid]
+            raise InputError(
+                f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
+            )
+        free = {key: values for key, values in method.grid.items() if key not in spec.settings}
+        if not free:
+            raise InputError(
+                f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(method.grid)} free"
+            )
+        start = method.settings.of(spec.method_settings)
+        defaults = {key: getattr(start, key) for key in free}
+        return cls({key: _with(values, defaults[key]) for key, values in free.items()}, defaults)
+
+    @property
+    def size(self) -> int:
+        """How many points there are."""
+        return prod(len(values) for values in self.values.values())
+
+    def points(self) -> Iterator[Point]:
+        """All points, the defaults first."""
+        yield self.defaults
+        for chosen in product(*self.values.values()):
+            point = dict(zip(self.values, chosen, strict=True))
+            if point != self.defaults:
+                yield point
+
+
+def _with(values: tuple[Any, ...], default: Any) -> tuple[Any, ...]:
+    return values if default in values else (*values, default)

@@ -1,0 +1,161 @@
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+
+from graphveil.cli import status
+
+TOWN = [
+    *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
+    *("--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
+]
+TUNE = ["tune", "base", "--data", "town", "--epsilon", "2", "--runs", "1", *TOWN]
+QUICK = [*TUNE, "--trials", "3", "--set", "epochs=2"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_help_has_an_example_and_says_how_to_report(capsys):
+    assert status(["tune", "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Example: graphveil tune base" in printed
+    assert "slightly optimistic" in printed
+
+
+def test_a_search_prints_a_table_and_writes_a_file_that_its_command_uses(capsys, tmp_path):
+    assert status(QUICK) == 0
+    out = capsys.readouterr().out
+    printed = " ".join(out.split())
+    for words in (
+        "base on town default best",
+        "lr 0.01",
+        "validation accuracy",
+        "3 of 3 trials (of 112 in the grid)",
+    ):
+        assert words in printed
+    header = tomllib.loads((tmp_path / "base-town-eps2.toml").read_text())["tuned"]
+    assert header["validation"] >= header["validation_of_defaults"]
+    command = shlex.split(out.splitlines()[-1])
+    assert command[:7] == ["graphveil", "run", "base", "--data", "town", "--epsilon", "2"]
+    assert command[7:9] == ["--seed", "1"]
+    assert status([*command[1:], "--runs", "1", "--no-control", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seed"] == 1
+
+
+def test_json_is_one_object_and_the_same_twice(capsys, tmp_path):
+    results = []
+    for _ in range(2):
+        assert status([*QUICK, "--json", "--out", "best.toml"]) == 0
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) == 1
+        results.append(json.loads(out))
+    assert results[0] == results[1]
+    fields = results[0]
+    assert fields["file"] == "best.toml"
+    assert fields["trials"] == {"done": 3, "total": 3, "failed": []}
+    assert tomllib.loads((tmp_path / "best.toml").read_text())["settings"] == fields["settings"]
+    assert len(list((tmp_path / "cache" / "tune").glob("*.journal"))) == 1
+
+
+def test_a_finished_search_is_not_run_again(monkeypatch, capsys):
+    assert status(QUICK) == 0
+    first = capsys.readouterr().out
+    monkeypatch.setattr("graphveil.experiments.tuner.validate_unit", lambda *_: pytest.fail("ran again"))
+    assert status(QUICK) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_path):
+    seen = []
+
+    def remember(spec, **_):
+        seen.append(spec.settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphveil.experiments.runner.run_spec", remember)
+    (tmp_path / "my.toml").write_text("lr = 0.1\nepochs = 7\n")
+    run = ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "my.toml", "--set", "epochs=2"]
+    assert status(run) == 130
+    assert seen == [{"lr": 0.1, "epochs": 2}]
+
+
+def test_a_fixed_setting_is_not_searched(capsys, tmp_path):
+    (tmp_path / "fixed.toml").write_text("weight_decay = 0.5\n")
+    assert status([*QUICK, "--set", "lr=0.1", "--settings", "fixed.toml", "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["defaults"]["settings"] == {"dropout": 0.5}
+    assert (fields["settings"]["lr"], fields["settings"]["weight_decay"]) == (0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tune", "base", "--data", "town"], "needs a budget: give --epsilon"),
+        (["tune", "structure", "--data", "town"], "structure has no settings to search"),
+        ([*TUNE, "--trials", "0"], "trials must be an integer of at least 1, got 0"),
+        ([*TUNE, "--jobs", "0"], "jobs must be an integer of at least 1, got 0"),
+        ([*TUNE, "--out", "nowhere/x.toml"], "nowhere is not a folder"),
+        ([*TUNE, "--out", "x.json"], "x.json cannot be written: name a .toml file"),
+        ([*TUNE, "--settings", "nowhere.toml"], "nowhere.toml cannot be read"),
+        ([*TUNE, "--set", "speed=1"], "there is no setting 'speed' here"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "other.toml"],
+            "was tuned for upgnet",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "odd.toml"],
+            "no setting 'speed' here",
+        ),
+    ],
+)
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path):
+    (tmp_path / "other.toml").write_text('[tuned]\nmethod = "upgnet"\n[settings]\nlr = 0.1\n')
+    (tmp_path / "odd.toml").write_text("speed = 1\n")
+    assert status(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_arguments_are_checked_before_torch_and_optuna_are_imported():
+    code = (
+        "import sys; from graphveil.cli import status; status(['tune', 'base', '--data', 'town']); "
+        "print({'torch', 'optuna'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, capsys):
+    # A shell starts what runs in its background with interrupts ignored: listen to them again.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    arguments = [*TUNE, "--jobs", "2", "--set", "epochs=100"]
+    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        for _ in range(600):
+            kept = [file.read_text() for file in (tmp_path / "cache" / "tune").glob("*.journal")]
+            if kept and kept[0].count('"losses"') >= 2:
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "base on town" in out
+    assert "trials are finished and kept, the same command goes on from there" in err
+    assert "Traceback" not in err
+    done = int(err.split("Interrupted: ")[1].split()[0])
+    assert 2 <= done < 50
+    # A search of as many trials as are there has nothing to do.
+    assert status([*arguments, "--trials", str(done), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trials"]["done"] == done
