@@ -168,7 +168,9 @@ class Users:
         if self._neighbours is None:
             raise InputError(_MISSING["links"])
         if plan.dims != len(self):
-            raise InputError(f"a plan for links must say how many users there are, {len(self)}, got {plan.dims}")
+            raise InputError(
+                f"a plan for links must say how many users there are, {len(self)}, got {plan.dims}"
+            )
         lists = NeighbourLists(np.arange(len(self)), *self._neighbours)
         return lists if plan.users == "all" else lists.of(self._chosen(plan))
 

@@ -365,7 +365,9 @@ def build_esw(epsilon: float, levels: int) -> LevelMechanism:
     return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)
 
 
-@register("link-rr", subject="links", summary="a list of neighbours by randomized response, each pair answered once")
+@register(
+    "link-rr", subject="links", summary="a list of neighbours by randomized response, each pair answered once"
+)
 def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
     """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
     check_dims(dims)
