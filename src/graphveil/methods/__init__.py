@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, nonprivate, structure
+from graphveil.methods import base, nonprivate, solitude, structure
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -25,5 +25,6 @@ __all__ = [
     "method_names",
     "nonprivate",
     "register_method",
+    "solitude",
     "structure",
 ]

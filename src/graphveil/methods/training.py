@@ -13,10 +13,15 @@ from graphveil.learn.training import Fitted, Schedule, fit
 from graphveil.methods.method import Job, Outcome, Settings, Stopwatch
 
 
-def train_backbone(job: Job, inputs: Input, input_size: int, watch: Stopwatch) -> Outcome:
-    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout."""
+def train_backbone(
+    job: Job, inputs: Input, input_size: int, watch: Stopwatch, *, topology: Topology | None = None
+) -> Outcome:
+    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
+
+    Messages pass along the graph's edges, or along another topology where one is given.
+    """
     settings: Settings = job.settings
-    topology = Topology(job.graph, job.device)
+    topology = Topology(job.graph, job.device) if topology is None else topology
     with watch.stage("train"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.seed)
         model = build_backbone(

@@ -1,0 +1,132 @@
+"""solitude: private features and private links, the graph learned together with the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from graphveil.mechanisms import LinkMechanism
+from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+
+if TYPE_CHECKING:
+    from graphveil.learn.backbones import Input
+    from graphveil.learn.topology import Topology
+
+
+class SolitudeSettings(Settings):
+    """Training, hops, and how the weights of links are learned."""
+
+    hops: int = Field(2, ge=0, description="hops of KProp on the reports")
+    input_scale: float | None = Field(
+        None,
+        gt=0,
+        description="expected norm of an input row; by default an eighth of the root of the number of features",
+    )
+    lambda1: float = Field(
+        1.0, ge=0, description="private links: how much a weight is held to what was reported"
+    )
+    lambda2: float | None = Field(
+        None,
+        ge=0,
+        description="private links: how much weights are shrunk; by default so that they rest at their plausibility",
+    )
+    graph_lr: float = Field(
+        0.1, ge=0, description="private links: rate of a step of the weights; 0 leaves them as they start"
+    )
+    alternate: int = Field(
+        10, ge=1, description="private links: epochs of the model between two steps of the weights"
+    )
+
+
+class Solitude(Method):
+    name = "solitude"
+    summary = "private features and links, the graph learned together with a GCN"
+    settings = SolitudeSettings
+    reports_links = True
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+
+    def learn(self, job: Job) -> Outcome:
+        from graphveil.learn.inputs import report_input
+
+        watch = Stopwatch()
+        if job.link_epsilon is not None:
+            self._refuse(job)
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            reports = job.users.report(job.feature_plan())
+            inputs = report_input(reports, job.settings.input_scale, job.device, job.max_memory)
+        if job.link_epsilon is None:
+            return self._public(job, inputs, watch)
+        return self._private(job, inputs, watch)
+
+    def _refuse(self, job: Job) -> None:
+        from graphveil.denoise.links import refuse_too_many
+
+        mechanism = job.link_plan().build()
+        assert isinstance(mechanism, LinkMechanism)
+        refuse_too_many(mechanism, job.max_memory)
+
+    def _public(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
+        from graphveil.learn.topology import Topology
+        from graphveil.methods.training import train_backbone
+
+        topology = Topology(job.graph, job.device)
+        return train_backbone(
+            job, _spread(job, inputs, topology), job.graph.feature_count, watch, topology=topology
+        )
+
+    def _private(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
+        import torch
+
+        from graphveil.denoise.links import ReportedLinks
+        from graphveil.learn.backbones import GCN
+        from graphveil.learn.training import Schedule
+        from graphveil.learn.weighted import LinkObjective, Turns, WeightedTopology, fit_with_links
+        from graphveil.linear.pairs import PairPattern
+        from graphveil.methods.training import graph_targets, outcome, train_backbone
+
+        settings, graph = job.settings, job.graph
+        with watch.stage("report"):
+            links = ReportedLinks.of(job.users.report(job.link_plan()))
+        with watch.stage("denoise"):
+            pattern = PairPattern(links.pairs, links.users, job.device)
+            weights = torch.full((pattern.size,), links.plausibility, device=job.device)
+            start = WeightedTopology(pattern, weights)
+        shrink = 2 * settings.lambda1 * (1 - links.plausibility) if settings.lambda2 is None else settings.lambda2
+        with watch.stage("train"), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(job.seed)
+            model = GCN(
+                graph.feature_count, settings.hidden, graph.class_count, settings.activation, settings.dropout
+            ).to(job.device)
+            fitted, weights = fit_with_links(
+                model,
+                lambda topology: _spread(job, inputs, topology),
+                pattern,
+                weights,
+                graph_targets(job, start),
+                LinkObjective(settings.lambda1, shrink),
+                Turns(settings.alternate, settings.graph_lr),
+                Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
+                lambda done, most, _: job.say("training", done / most),
+            )
+        detail = f"{len(links.pairs)} reported, plausibility {links.plausibility:.3g}"
+        if job.backbone == "gcn":
+            return outcome(fitted, watch, detail)
+        learned = WeightedTopology(pattern, weights)
+        return train_backbone(
+            job, _spread(job, inputs, learned), graph.feature_count, watch, topology=learned
+        )
+
+
+def _spread(job: Job, inputs: Input, topology: Topology) -> Input:
+    """The reports after K hops; nothing is multiplied out."""
+    from graphveil.denoise.aggregators import KProp
+    from graphveil.linear.composition import Composition
+
+    if job.settings.hops == 0:
+        return inputs
+    return Composition(KProp(job.settings.hops).operator(topology.unlooped), inputs)
+
+
+register_method(Solitude())
