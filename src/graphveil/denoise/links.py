@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from graphveil.mechanisms import LinkMechanism, Reports
 
 # What a pair takes while weights of pairs are learned: measured (see tests/denoise).
 BYTES_A_PAIR = 160
+# Users whose common neighbours are counted together, steps that counting may take, reports that make a group.
+BLOCK_USERS, MOST_STEPS, RARE = 256, 300_000_000, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +52,81 @@ class ReportedLinks:
 
     @property
     def density(self) -> float:
-        """Which share of all pairs is linked: unbiased, from the number of reported ones, but at least one link."""
-        reported = len(self.pairs) / max(self.pair_count, 1)
-        least = 1 / max(self.pair_count, 1)
-        return min(max((reported - self.flip) / (1 - 2 * self.flip), least), 1.0)
+        """Which share of all pairs is linked, from the number of reported ones; a share below 0 counts as 0."""
+        return float(density(np.array(len(self.pairs)), np.array(self.pair_count), self.flip))
 
     @property
     def plausibility(self) -> float:
         """The probability that a reported pair is linked, by Bayes from the density."""
-        true, false = self.density * (1 - self.flip), (1 - self.density) * self.flip
-        return true / (true + false)
+        return float(plausibility(np.array(self.density), self.flip))
+
+    def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
+        """The probability that each reported pair is linked, given how many reported neighbours the two have in common.
+
+        Their own answer is not part of that number. So among all pairs with c common neighbours, reported or not, the
+        share that is reported is q + (1-2q)·(the share that is linked), which gives the density of links there, and
+        Bayes the rest. A count that is rare is joined with the next smaller ones, and more common neighbours never make
+        a link less plausible. Where counting takes more than ``most_steps`` steps, common neighbours are too many to
+        say much, and all pairs are alike.
+        """
+        degrees = np.bincount(self.pairs.ravel(), minlength=self.users)
+        if int((degrees.astype(np.int64) ** 2).sum()) > most_steps or not len(self.pairs):
+            return np.full(len(self.pairs), self.plausibility)
+        common, totals = self._common_neighbours()
+        reported = np.bincount(common, minlength=len(totals))
+        groups = _joined(reported, RARE)
+        size = int(groups[-1]) + 1
+        shares = density(
+            np.bincount(groups, weights=reported, minlength=size),
+            np.bincount(groups, weights=totals, minlength=size),
+            self.flip,
+        )
+        by_group = plausibility(np.maximum.accumulate(shares), self.flip)
+        return by_group[groups[common]]
+
+    def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many reported neighbours each reported pair has in common, and how many of all pairs have so many."""
+        from scipy.sparse import coo_array
+
+        larger, smaller = self.pairs.T
+        both = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
+        links = coo_array((np.ones(len(both[0]), dtype=np.int32), both), shape=(self.users,) * 2).tocsr()
+        common = np.zeros(len(self.pairs), dtype=np.int64)
+        totals = np.zeros(1, dtype=np.int64)
+        ends = np.searchsorted(larger, np.arange(0, self.users + BLOCK_USERS, BLOCK_USERS))
+        for block, first in enumerate(range(0, self.users, BLOCK_USERS)):
+            paths = (links[first : first + BLOCK_USERS] @ links).tocoo()
+            counts = np.bincount(paths.data[paths.col < paths.row + first])
+            totals = np.pad(totals, (0, max(len(counts) - len(totals), 0)))
+            totals[: len(counts)] += counts
+            here = slice(int(ends[block]), int(ends[block + 1]))
+            common[here] = paths.tocsr()[larger[here] - first, smaller[here]]
+        totals[0] = self.pair_count - totals[1:].sum()
+        return common, totals
+
+
+def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
+    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1."""
+    share: NDArray[np.float64] = (reported / np.maximum(pairs, 1) - flip) / (1 - 2 * flip)
+    return np.clip(share, 0.0, 1.0)
+
+
+def plausibility(share: NDArray[Any], flip: float) -> NDArray[np.float64]:
+    """The probability that a reported pair is linked where this share of pairs is: ρ(1-q)/(ρ(1-q) + (1-ρ)q)."""
+    true: NDArray[np.float64] = share * (1 - flip)
+    return true / (true + (1 - share) * flip)
+
+
+def _joined(counts: NDArray[np.int64], least: int) -> NDArray[np.int64]:
+    """A group for each place, in order, such that every group but the first counts at least so many."""
+    groups = np.zeros(len(counts), dtype=np.int64)
+    held = 0
+    for place in range(len(counts) - 1, -1, -1):
+        held += int(counts[place])
+        groups[place] = 0
+        if held >= least and place:
+            groups[place], held = 1, 0
+    return np.cumsum(groups)
 
 
 def reported_graph(graph: Graph, links: ReportedLinks, kept: NDArray[np.bool_] | None = None) -> Graph:

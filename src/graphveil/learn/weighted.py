@@ -69,14 +69,21 @@ class LearnedTopology(WeightedTopology):
 
 @dataclass(frozen=True)
 class LinkObjective:
-    """What weights w of reported pairs (1 each) cost besides the model's loss: ``pull``·(w-1)² + ``shrink``·w a pair."""
+    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair."""
 
+    reported: Tensor
     pull: float
     shrink: float
 
+    def rest(self) -> Tensor:
+        """The best weights as far as nothing else matters: a soft threshold of what was reported."""
+        if self.pull == 0:
+            return self.reported
+        return (self.reported - self.shrink / (2 * self.pull)).clamp(min=0.0)
+
     def step(self, weights: Tensor, gradient: Tensor, rate: float) -> Tensor:
         """One proximal gradient step: down the smooth part, soft threshold, back into [0, 1]."""
-        smooth = weights - rate * (gradient + 2 * self.pull * (weights - 1))
+        smooth = weights - rate * (gradient + 2 * self.pull * (weights - self.reported))
         return (smooth - rate * self.shrink).clamp_(0.0, 1.0)
 
 

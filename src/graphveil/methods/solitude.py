@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from graphveil.mechanisms import LinkMechanism
@@ -26,11 +27,7 @@ class SolitudeSettings(Settings):
     lambda1: float = Field(
         1.0, ge=0, description="private links: how much a weight is held to what was reported"
     )
-    lambda2: float | None = Field(
-        None,
-        ge=0,
-        description="private links: how much weights are shrunk; by default so that they rest at their plausibility",
-    )
+    lambda2: float = Field(0.0, ge=0, description="private links: how much weights are shrunk")
     graph_lr: float = Field(
         0.1, ge=0, description="private links: rate of a step of the weights; 0 leaves them as they start"
     )
@@ -91,9 +88,12 @@ class Solitude(Method):
             links = ReportedLinks.of(job.users.report(job.link_plan()))
         with watch.stage("denoise"):
             pattern = PairPattern(links.pairs, links.users, job.device)
-            weights = torch.full((pattern.size,), links.plausibility, device=job.device)
+            plausible = links.plausibilities().astype(np.float32)
+            objective = LinkObjective(
+                torch.from_numpy(plausible).to(job.device), settings.lambda1, settings.lambda2
+            )
+            weights = objective.rest()
             start = WeightedTopology(pattern, weights)
-        shrink = 2 * settings.lambda1 * (1 - links.plausibility) if settings.lambda2 is None else settings.lambda2
         with watch.stage("train"), torch.random.fork_rng(devices=[]):
             torch.manual_seed(job.seed)
             model = GCN(
@@ -105,7 +105,7 @@ class Solitude(Method):
                 pattern,
                 weights,
                 graph_targets(job, start),
-                LinkObjective(settings.lambda1, shrink),
+                objective,
                 Turns(settings.alternate, settings.graph_lr),
                 Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
                 lambda done, most, _: job.say("training", done / most),
