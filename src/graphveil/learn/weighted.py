@@ -98,20 +98,20 @@ class Turns:
 def fit_with_links(
     model: Backbone,
     inputs: Callable[[Topology], Input],
-    pattern: PairPattern,
-    weights: Tensor,
+    topology: WeightedTopology,
     targets: Targets,
     objective: LinkObjective,
     turns: Turns,
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> tuple[Fitted, Tensor]:
-    """Train a GCN and the weights of its links in turn; the scores and weights of the lowest validation loss.
+    """Train a GCN and the weights of its links in turn, from those of ``topology``; the best scores and weights.
 
+    The best are those of the epoch with the lowest validation loss.
     ``inputs`` makes the input from a topology: denoising runs over the current weights too, but has no gradient for them.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
-    topology = WeightedTopology(pattern, weights)
+    pattern, weights = topology.pattern, topology.weights
     given = inputs(topology)
     best: tuple[Fitted, Tensor] | None = None
     for epoch in range(schedule.epochs):

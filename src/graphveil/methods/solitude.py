@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -87,13 +88,16 @@ class Solitude(Method):
         with watch.stage("report"):
             links = ReportedLinks.of(job.users.report(job.link_plan()))
         with watch.stage("denoise"):
-            pattern = PairPattern(links.pairs, links.users, job.device)
-            plausible = links.plausibilities().astype(np.float32)
+            job.say("weighing links", 0.0)
             objective = LinkObjective(
-                torch.from_numpy(plausible).to(job.device), settings.lambda1, settings.lambda2
+                torch.from_numpy(links.plausibilities().astype(np.float32)),
+                settings.lambda1,
+                settings.lambda2,
             )
-            weights = objective.rest()
-            start = WeightedTopology(pattern, weights)
+            kept = objective.rest() > 0
+            pattern = PairPattern(links.pairs[kept.numpy()], links.users, job.device)
+            objective = replace(objective, reported=objective.reported[kept].to(job.device))
+            start = WeightedTopology(pattern, objective.rest())
         with watch.stage("train"), torch.random.fork_rng(devices=[]):
             torch.manual_seed(job.seed)
             model = GCN(
@@ -102,15 +106,14 @@ class Solitude(Method):
             fitted, weights = fit_with_links(
                 model,
                 lambda topology: _spread(job, inputs, topology),
-                pattern,
-                weights,
+                start,
                 graph_targets(job, start),
                 objective,
                 Turns(settings.alternate, settings.graph_lr),
                 Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
                 lambda done, most, _: job.say("training", done / most),
             )
-        detail = f"{len(links.pairs)} reported, plausibility {links.plausibility:.3g}"
+        detail = f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
             return outcome(fitted, watch, detail)
         learned = WeightedTopology(pattern, weights)
