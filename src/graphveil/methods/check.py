@@ -163,9 +163,7 @@ def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
     return run(method, graph, declared(method, graph, users, trial), trial)
 
 
-def declared(
-    method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False
-) -> Users:
+def declared(method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False) -> Users:
     """Users with the budget that the method claims."""
     cost = method.cost(make_job(method, graph, users, trial))
     return users.declare(cost.epsilon, cost.delta, seed=3, blind=blind)

@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 class SolitudeSettings(Settings):
     """Training, hops, and how the weights of links are learned."""
 
-    hops: int = Field(2, ge=0, description="hops of KProp on the reports")
+    hops: int = Field(3, ge=0, description="hops of KProp on the reports")
     input_scale: float | None = Field(
         None,
         gt=0,
         description="expected norm of an input row; by default an eighth of the root of the number of features",
     )
     lambda1: float = Field(
-        1.0, ge=0, description="private links: how much a weight is held to what was reported"
+        10.0, ge=0, description="private links: how much a weight is held to how plausible its pair is"
     )
-    lambda2: float = Field(0.0, ge=0, description="private links: how much weights are shrunk")
+    lambda2: float = Field(
+        0.8,
+        ge=0,
+        description="private links: how much weights are shrunk; below lambda2/(2 lambda1) they are 0",
+    )
     graph_lr: float = Field(
-        0.1, ge=0, description="private links: rate of a step of the weights; 0 leaves them as they start"
+        0.03, ge=0, description="private links: rate of a step of the weights; 0 leaves them as they start"
     )
     alternate: int = Field(
         10, ge=1, description="private links: epochs of the model between two steps of the weights"
@@ -38,11 +42,39 @@ class SolitudeSettings(Settings):
 
 
 class Solitude(Method):
+    """Features by any mechanism, K hops, a GNN; with a budget for links the graph is learned too.
+
+    Lin, Li and Wang (2022), "Towards private learning on decentralized graphs with local differential privacy". Without
+    --link-epsilon links are public, and it is multi-bit, KProp and a GNN, which is what UPGNET compares itself with.
+
+    With --link-epsilon users report their links, and the server minimises L(θ, Â) + λ1‖Â - Ã‖² + λ2‖Â‖₁ in turn: some
+    epochs of Adam for θ, then one proximal gradient step for Â (soft threshold, kept within 0 and 1). Â is symmetric, has a
+    weight for reported pairs only, and passes messages as a GCN's matrix of these weights; nothing dense is made of it. L
+    is the sum over training users, and its gradient for Â runs through the two layers, not through the hops.
+
+    Ã is where we differ. As printed it is 1 for every reported pair, of which most are noise: on cora 19% of them at
+    ε = 8, 93% at ε = 4. Here it is how plausible the pair is, by the density of links among pairs with as many common
+    reported neighbours; post-processing, which costs nothing. Â starts where the two penalties alone are lowest, at
+    Ã - λ2/(2λ1), and pairs that this leaves without a weight are dropped for good. In our validation on cora the start
+    matters far more than the steps do: they gain less than 0.01 in loss at ε = 8, and lose about as much as they gain or
+    more at ε = 4. At ε = 1 no pair is plausible enough to stay, and what is left is a GNN without a graph.
+
+    The weights are always learned with a GCN; another backbone is then trained along the final weights (attention along
+    the pairs that have one). Before anything is asked, links whose noise would not fit into memory are refused.
+    """
+
     name = "solitude"
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
     reports_links = True
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "lr": (1e-3, 1e-2, 1e-1),
+        "weight_decay": (1e-4, 1e-3, 1e-2),
+        "dropout": (0.2, 0.5, 0.8),
+        "hops": (0, 2, 3, 4, 8, 16),
+        "lambda2": (0.0, 0.4, 0.8, 2.0),
+        "graph_lr": (0.0, 0.03),
+    }
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.learn.inputs import report_input
@@ -113,7 +145,9 @@ class Solitude(Method):
                 Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
                 lambda done, most, _: job.say("training", done / most),
             )
-        detail = f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
+        detail = (
+            f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
+        )
         if job.backbone == "gcn":
             return outcome(fitted, watch, detail)
         learned = WeightedTopology(pattern, weights)
