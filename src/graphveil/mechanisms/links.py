@@ -53,7 +53,7 @@ class LinkMechanism(Mechanism):
     are 0, and 64 pairs share one word a digit: the r words and-ed leave few pairs, which get a word each for the rest of
     the digits. The draw is exact, and memory grows with what is reported, not with the number of pairs.
 
-    A yes is estimated as 1-q over 1-2q, a no as -q over 1-2q, which is unbiased for a pair that was asked. An estimate has
+    A yes is estimated as (1-q)/(1-2q), a no as -q/(1-2q), which is unbiased for a pair that was asked. An estimate has
     a column for every user; of user i's only those below i were asked, and the others say nothing.
 
     Source: Warner (1965); for adjacency lists Qin et al. (2017), EdgeRand of Wu et al. (2022) and Solitude, Lin, Li and
