@@ -55,7 +55,7 @@ class Solitude(Method):
     Ã is where we differ. As printed it is 1 for every reported pair, of which most are noise: on cora 19% of them at
     ε = 8, 93% at ε = 4. Here it is how plausible the pair is, by the density of links among pairs with as many common
     reported neighbours; post-processing, which costs nothing. Â starts where the two penalties alone are lowest, at
-    Ã - λ2/(2λ1), and pairs that this leaves without a weight are dropped for good. The defaults are the best of a few on
+    Ã - λ2/(2λ1), and pairs that this leaves without a weight are dropped for good. The defaults were chosen among a few on
     validation users of cora. There the start matters more than the steps: it raises validation accuracy at ε = 4 from 29%
     (no more than the largest class) to about 40%, while steps change the validation loss by less than 0.01 at ε = 8 and by
     no more than splits differ at ε = 4. At ε = 1 no pair is plausible enough to stay, and what is left is a GNN without a
