@@ -190,3 +190,24 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
     assert "--resume goes on from there" in err
     assert '"interrupted": true' in (tmp_path / "results.jsonl").read_text()
     assert "Traceback" not in err
+
+
+PRIVATE = ["run", "solitude", "--data", "town", "--epsilon", "2", "--link-epsilon", "6", *SMALL]
+
+
+def test_private_links_are_charged_and_have_a_control_but_no_structure(capsys):
+    assert status([*PRIVATE, "--runs", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["privacy"]["links"] == {"epsilon": 6.0, "delta": 0.0}
+    assert found["privacy"]["total"]["epsilon"] == 8.0
+    assert found["control"] and found["structure"] is None
+
+
+def test_links_that_do_not_fit_are_refused_with_their_size(capsys):
+    assert status([*PRIVATE, "--max-memory", "0.00001"]) == 2
+    assert "GB" in (said := capsys.readouterr().err) and "--link-epsilon" in said
+
+
+def test_links_are_not_reported_by_a_mechanism_for_labels(capsys):
+    assert status([*PRIVATE, "--link-mechanism", "krr"]) == 2
+    assert "krr does not report links: choose one of link-rr" in capsys.readouterr().err

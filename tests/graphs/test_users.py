@@ -10,6 +10,7 @@ FEATURES = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0], [1, 1, 1]], dtype=np.uint8
 LABELS = np.array([0, 1, 0, 1])
 ASK_FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
 ASK_LABELS = Plan(mechanism="krr", epsilon=0.5, classes=2)
+ASK_LINKS = Plan(mechanism="link-rr", epsilon=0.5, dims=4)
 ASK_LEVELS = Plan(mechanism="esw", epsilon=0.5, levels=3)
 
 
@@ -183,3 +184,33 @@ def test_users_of_another_graph_are_refused():
 
 def test_the_repr_shows_nothing_private():
     assert repr(people().declare(1.0, blind=True)) == "Users(4, blind, Ledger(4 users, 0 plans answered))"
+
+
+PATH = (np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
+
+
+def test_links_are_charged_and_answered_by_the_user_with_the_larger_number():
+    users = people(neighbours=PATH).declare(40.0, seed=0)
+    reports = users.report(Plan(mechanism="link-rr", epsilon=20.0, dims=4))
+    assert [reports.row(user).codes.tolist() for user in range(4)] == [[], [0], [1], [2]]
+    assert users.ledger.total("links").epsilon == 20.0
+    some = users.report(Plan(mechanism="link-rr", epsilon=20.0, dims=4, users=(3, 1)))
+    assert [some.row(place).codes.tolist() for place in range(2)] == [[2], [0]]
+
+
+def test_the_control_reports_links_as_they_are():
+    answers = [
+        people(neighbours=PATH).declare(0.5, seed=5, blind=blind).report(ASK_LINKS) for blind in (0, 1)
+    ]
+    assert answers[0] == answers[1]
+
+
+def test_links_are_refused_where_there_are_none_or_users_are_miscounted():
+    with pytest.raises(InputError, match="these users hold no lists of neighbours: load them"):
+        people().declare(9.0).report(ASK_LINKS)
+    users = people(neighbours=PATH).declare(9.0)
+    with pytest.raises(InputError, match="must say how many users there are, 4, got 5"):
+        users.report(Plan(mechanism="link-rr", epsilon=0.5, dims=5))
+    with pytest.raises(InputError, match=r"users must lie in 0..3, the plan asks user 4"):
+        users.report(Plan(mechanism="link-rr", epsilon=0.5, dims=4, users=(4,)))
+    assert not users.ledger.charges

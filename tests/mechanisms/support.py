@@ -26,7 +26,7 @@ SAMPLED = [
 ]
 BIASED = ["hds", "featurerr", "esw"]
 FEATURES = [*ALL_VALUES, *SAMPLED]
-EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw"]
+EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr"]
 
 
 class GivenWords(Words):
@@ -47,7 +47,9 @@ def even_words(count):
 
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
-    """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items."""
+    """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items, links to a few users."""
+    if name == "link-rr":
+        return mechanism(name, epsilon=epsilon, dims=dims, **settings)
     if name == "krr":
         return mechanism(name, epsilon=epsilon, **{"classes": 4, **settings})
     if name == "esw":

@@ -29,6 +29,8 @@ ENUMERATED = [name for name in EVERYTHING if name != "privunit"]
 
 def rows_of(found: Mechanism):
     """Every input on a small grid that could be told apart best, extremes included."""
+    if found.subject == "links":
+        return [np.array(row) for row in product((0, 1), repeat=found.dimensions)]
     if found.subject != "features":
         return list(range(4)) if found.subject == "label" else list(range(1, 5))
     if found.name.endswith("item"):
@@ -53,7 +55,7 @@ def test_the_counts_of_several_answers_sum_to_their_total(name, dims, sampled):
         assert sum(counts.tolist()) == total
 
 
-@pytest.mark.parametrize("name", [*PURE, "item", "krr", "esw"])
+@pytest.mark.parametrize("name", [*PURE, "item", "krr", "esw", "link-rr"])
 def test_the_largest_ratio_of_one_answer_is_the_loss(name):
     found = small(name, epsilon=1.5, dims=1)
     assert largest_ratio(found, rows_of(found)) == loss_ratio(found)
@@ -106,7 +108,8 @@ def test_the_control_gives_nothing_away(name):
 def test_the_control_sends_what_the_mechanism_sends(name):
     found = small(name)
     real, control = (one.randomize(private(name), SeededWords(3)) for one in (found, found.blind()))
-    assert (real.codes.dtype, real.codes.size) == (control.codes.dtype, control.codes.size)
+    assert real.codes.dtype == control.codes.dtype
+    assert found.uneven or real.codes.size == control.codes.size
     assert (real.dims is None and control.dims is None) or np.array_equal(real.dims, control.dims)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.methods import check_method, find_method
-from graphveil.methods.check import learn, small_data
+from graphveil.methods.check import Trial, learn, small_data
 
 LPGNN = find_method("lpgnn")
 
@@ -10,7 +10,7 @@ LPGNN = find_method("lpgnn")
 def test_without_hops_it_is_base():
     graph, users = small_data()
     one, other = (
-        learn(method, graph, users, settings)
+        learn(method, graph, users, Trial(settings))
         for method, settings in ((LPGNN, {"hops": 0}), (find_method("base"), {}))
     )
     np.testing.assert_array_equal(one.scores, other.scores)
@@ -19,7 +19,7 @@ def test_without_hops_it_is_base():
 def test_hops_matter():
     graph, users = small_data()
     assert not np.allclose(
-        learn(LPGNN, graph, users, {}).scores, learn(LPGNN, graph, users, {"hops": 0}).scores
+        learn(LPGNN, graph, users, Trial({})).scores, learn(LPGNN, graph, users, Trial({"hops": 0})).scores
     )
 
 

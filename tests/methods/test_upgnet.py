@@ -8,7 +8,7 @@ from graphveil.learn import Topology
 from graphveil.learn.inputs import report_scale
 from graphveil.linear import Composition, SparseMatrix
 from graphveil.methods import check_method, find_method
-from graphveil.methods.check import declared, learn, make_job, small_data
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from graphveil.methods.upgnet import _code, _hoa_first, _nfr_first
 
 METHOD = find_method("upgnet")
@@ -17,7 +17,8 @@ METHOD = find_method("upgnet")
 def asked(mechanism="multibit", **settings):
     """A job whose users have answered, and their answers."""
     graph, users = small_data()
-    job = make_job(METHOD, graph, declared(METHOD, graph, users, settings), settings, mechanism=mechanism)
+    trial = Trial(settings, options={"mechanism": mechanism})
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial), trial)
     return job, job.users.report(job.feature_plan())
 
 
@@ -88,22 +89,22 @@ def test_every_form_of_it_passes_the_suite(settings):
 def test_with_multibit_the_threshold_only_scales_the_input():
     graph, users = small_data()
     scale = 2.0
-    thresholded = learn(METHOD, graph, users, {"tau": 0.5, "input_scale": scale})
-    rescaled = learn(METHOD, graph, users, {"tau": 0.0, "input_scale": scale / 2})
+    thresholded = learn(METHOD, graph, users, Trial({"tau": 0.5, "input_scale": scale}))
+    rescaled = learn(METHOD, graph, users, Trial({"tau": 0.0, "input_scale": scale / 2}))
     np.testing.assert_allclose(thresholded.scores, rescaled.scores, rtol=1e-4, atol=1e-5)
 
 
 def test_dropout_of_reports_changes_the_training():
     graph, users = small_data()
-    plain = learn(METHOD, graph, users, {"regularizer": "none"})
-    dropped = learn(METHOD, graph, users, {"regularizer": "dropout", "tau": 0.5})
+    plain = learn(METHOD, graph, users, Trial({"regularizer": "none"}))
+    dropped = learn(METHOD, graph, users, Trial({"regularizer": "dropout", "tau": 0.5}))
     assert not np.allclose(plain.scores, dropped.scores)
 
 
 def test_h_n_is_refused_above_the_allowed_memory():
     graph, users = small_data()
-    settings = {"order": "H-N"}
-    job = make_job(METHOD, graph, declared(METHOD, graph, users, settings), settings, max_memory=1e-4)
+    trial = Trial({"order": "H-N"}, options={"max_memory": 1e-4})
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial), trial)
     with pytest.raises(
         InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the allowed 0.0001 GB"
     ):
@@ -120,4 +121,4 @@ def test_h_n_is_refused_above_the_allowed_memory():
 def test_what_does_not_go_together_is_refused(settings, words):
     graph, users = small_data()
     with pytest.raises(InputError, match=words):
-        learn(METHOD, graph, users, settings)
+        learn(METHOD, graph, users, Trial(settings))

@@ -39,7 +39,9 @@ def test_bound_with_nothing_to_see_is_zero():
 
 
 def test_most_separated_inputs_differ_most_often():
-    assert most_separated([np.array([0.5, 0.5]), np.array([0.6, 0.4]), np.array([0.0, 1.0])]) == (1, 2)
+    rows = [np.array([0.5, 0.5]), np.array([0.6, 0.4]), np.array([0.0, 1.0])]
+    assert most_separated(rows, [(0, 1), (0, 2), (1, 2)]) == (1, 2)
+    assert most_separated(rows, [(0, 1), (0, 2)]) == (0, 2)
 
 
 @pytest.mark.statistical  # a false alarm in a million each; the seed is fixed

@@ -33,7 +33,8 @@ def audit(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The budget of a report.")] = 1.0,
     dims: Annotated[
-        int | None, typer.Option(help="How many values a row has (for labels: classes; for levels: levels).")
+        int | None,
+        typer.Option(help="How many values a row has (for labels: classes; levels: levels; links: users)."),
     ] = None,
     sampled: Annotated[int | None, typer.Option(help="How many of them a report is about.")] = None,
     quick: Annotated[

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from graphveil.errors import InputError
-from graphveil.mechanisms import entry
+from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.registry import check_budget
 from graphveil.methods import BACKBONE_NAMES, find_method
 
@@ -93,6 +93,10 @@ class Spec:
                 raise InputError(
                     f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
                     "leave it out, or take a method that asks for links, like solitude"
+                )
+            if entry(self.link_mechanism).subject != "links":
+                raise InputError(
+                    f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
                 )
         for name, low in (("runs", 1), ("seed", 0)):
             if (

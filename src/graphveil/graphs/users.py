@@ -14,7 +14,7 @@ from graphveil.channels.words import SeededWords, SystemWords, Words
 from graphveil.errors import InputError, PrivacyError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.metrics import measure
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import NeighbourLists, Reports
 from graphveil.privacy import Ledger, Plan
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -142,29 +142,43 @@ class Users:
     def neighbours(self) -> Neighbours:
         """Every user's own list of neighbours (row pointers and neighbours); only for evaluation."""
         if self._neighbours is None:
-            raise InputError("these users hold no lists of neighbours")
+            raise InputError(_MISSING["links"])
         neighbours: Neighbours = self._reveal("neighbour lists", self._neighbours)
         return neighbours
 
     def _asked(self, plan: Plan) -> Any:
         """What a plan asks for, of those that it asks; refused where it is not there."""
+        if plan.subject == "links":
+            return self._asked_lists(plan)
         private = {"features": self._features, "label": self._labels, "level": self._levels}.get(plan.subject)
         if private is None:
             raise InputError(
                 _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
             )
         if plan.users != "all":
-            chosen = np.array(plan.users, dtype=np.int64)
-            if chosen.size and int(chosen.max()) >= len(self):
-                raise InputError(
-                    f"users must lie in 0..{len(self) - 1}, the plan asks user {int(chosen.max())}"
-                )
-            private = private[chosen]
+            private = private[self._chosen(plan)]
         if plan.subject == "label" and (private == UNKNOWN).any():
             raise InputError(
                 f"{int((private == UNKNOWN).sum())} of the users asked have no label to report: ask the others"
             )
         return private
+
+    def _asked_lists(self, plan: Plan) -> NeighbourLists:
+        """The lists of those that a plan asks, each with the number of its user."""
+        if self._neighbours is None:
+            raise InputError(_MISSING["links"])
+        if plan.dims != len(self):
+            raise InputError(
+                f"a plan for links must say how many users there are, {len(self)}, got {plan.dims}"
+            )
+        lists = NeighbourLists(np.arange(len(self)), *self._neighbours)
+        return lists if plan.users == "all" else lists.of(self._chosen(plan))
+
+    def _chosen(self, plan: Plan) -> NDArray[np.int64]:
+        chosen = np.array(plan.users, dtype=np.int64)
+        if chosen.size and int(chosen.max()) >= len(self):
+            raise InputError(f"users must lie in 0..{len(self) - 1}, the plan asks user {int(chosen.max())}")
+        return chosen
 
     def _reveal(self, what: str, value: Any) -> Any:
         if not _evaluating.get():
@@ -180,6 +194,7 @@ class Users:
 
 _MISSING = {
     "features": "these users hold no features: the graph came without any, so only structure and labels can be used",
+    "links": "these users hold no lists of neighbours: load them together with a graph",
     "level": "these users have chosen no privacy levels: give them with users.with_levels(levels)",
 }
 

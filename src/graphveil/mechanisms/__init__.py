@@ -5,6 +5,7 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
 from graphveil.mechanisms.reports import Reports
@@ -18,7 +19,9 @@ __all__ = [
     "ItemMechanism",
     "LabelMechanism",
     "LevelMechanism",
+    "LinkMechanism",
     "Mechanism",
+    "NeighbourLists",
     "PrivUnitMechanism",
     "PublicBall",
     "PublicRange",

@@ -47,6 +47,8 @@ class Mechanism(ABC):
     unbiased: bool
     # Whether a report is made of finite channels' answers, so that its probabilities are tables of integers.
     finite: ClassVar[bool] = True
+    # Whether a report may hold fewer codes than `report_length`: how many is then part of its answer.
+    uneven: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -66,7 +68,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def report_length(self) -> int:
-        """How many codes a report holds: the same for everybody."""
+        """How many codes a report holds: the same for everybody (at most so many where reports are ``uneven``)."""
 
     @property
     @abstractmethod
@@ -95,6 +97,10 @@ class Mechanism(ABC):
 
         Refused with an InputError where there are too many different reports, or infinitely many.
         """
+
+    def compares(self, one: Any, other: Any) -> bool:
+        """Whether the claim is about these two inputs of one user: any two, unless less than a whole input is protected."""
+        return True
 
     def possible_reports(self) -> Reports:
         """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.

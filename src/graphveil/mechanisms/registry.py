@@ -39,6 +39,7 @@ from graphveil.mechanisms.base import Mechanism, Subject, verified
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
+from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
 from graphveil.mechanisms.rows import PublicBall, PublicRange
 
@@ -65,7 +66,7 @@ _entries: dict[str, Entry] = {}
 
 def register(name: str, *, subject: Subject = "features", summary: str = "") -> Callable[[Builder], Builder]:
     """Register a function that builds a mechanism: feature mechanisms take at least epsilon, dims and range,
-    labels epsilon and classes, levels epsilon and levels.
+    labels epsilon and classes, levels epsilon and levels, links epsilon and dims, the number of users.
 
     A registered mechanism can be named in a plan and audited, and `check_mechanism` tests it.
     """
@@ -93,7 +94,7 @@ def entry(name: str) -> Entry:
 
 
 def names(subject: Subject | None = None) -> list[str]:
-    """The names of all registered mechanisms, or of those for features, label or level."""
+    """The names of all registered mechanisms, or of those for features, label, level or links."""
     return [name for name, found in _entries.items() if subject in (None, found.subject)]
 
 
@@ -101,7 +102,7 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
     """Build a mechanism by name.
 
     Features need ``dims`` and a public ``range``; ``sampled`` sets m, ``binary=True`` says that values are only ever the
-    two ends of the range. Labels need ``classes``, levels ``levels``.
+    two ends of the range. Labels need ``classes``, levels ``levels``, links ``dims``: the number of users.
 
     >>> mechanism("multibit", epsilon=1.0, dims=1433, range=(0, 1))
     FeatureMechanism(multibit, epsilon=1, 1 of 1433 values, Channel(onebit, epsilon=1, 2 -> 2) each)
@@ -123,7 +124,7 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
 
 
 _NEEDED = {
-    "dims": "the number of features of a row",
+    "dims": "the number of features of a row; where links are asked, of users",
     "range": "the public range (LOW, HIGH) that features lie in; it is never read off the data",
     "classes": "the number of different labels",
     "levels": "the number of privacy levels",
@@ -362,3 +363,14 @@ def build_krr(epsilon: float, classes: int) -> LabelMechanism:
 def build_esw(epsilon: float, levels: int) -> LevelMechanism:
     """A level 1..f by the extended square wave."""
     return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)
+
+
+@register(
+    "link-rr", subject="links", summary="a list of neighbours by randomized response, each pair answered once"
+)
+def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
+    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
+    check_dims(dims)
+    channel = kary(epsilon, 2)
+    assert isinstance(channel, KaryChannel)
+    return LinkMechanism("link-rr", Claim(epsilon), int(dims), channel)

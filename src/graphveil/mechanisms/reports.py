@@ -13,10 +13,11 @@ The wire format, version 1, little-endian:
     24      4     number of dimensions
     28      4     length of every report (0 where lengths differ)
     32      16    fingerprint of the mechanism
-    48      ...   lengths (4 bytes a user; only where they differ), dimensions, codes
+    48      ...   lengths (4 bytes a user; only where they may differ), dimensions, codes
     end     4     CRC-32 of all before
 
-The size of a message depends on the mechanism and the number of users, never on a value.
+The size of a message depends on the mechanism and the number of users, never on a value. Reports of links are lists of
+neighbours, whose random length is part of the answer: their lengths are always written.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Reports:
     def to_bytes(self) -> bytes:
         """The reports as one message in the wire format."""
         lengths = self.lengths
-        even = lengths.size > 0 and bool((lengths == lengths[0]).all())
+        even = not self.mechanism.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
         named = self.dims is not None
         dimensions = self.mechanism.dimensions
         kind = code_type(dimensions)
@@ -167,7 +168,9 @@ class Reports:
             raise MessageError(
                 f"the message is damaged: {users} users, {count} codes and {size} dimensions do not fit together"
             )
-        if users > count:
+        if flags & EVEN and mechanism.uneven:
+            raise MessageError(f"a message of {mechanism.name} must say how long each report is")
+        if users > count and not mechanism.uneven:
             raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
         at = HEADER.size
         if flags & EVEN:
@@ -241,7 +244,10 @@ class Reports:
                 f"the codes have {self.codes.dtype.itemsize} bytes, {mechanism.name} sends "
                 f"{code_type(mechanism.alphabet).itemsize}"
             )
-        if (self.lengths != mechanism.report_length).any():
+        if mechanism.uneven:
+            if self.codes.size and not _rising(self.codes.astype(np.int64), self.indptr).all():
+                raise MessageError("the codes of a report must be ascending and different")
+        elif (self.lengths != mechanism.report_length).any():
             raise MessageError(f"a report of {mechanism.name} must hold {mechanism.report_length} codes")
         if self.codes.size and int(self.codes.max()) >= mechanism.alphabet:
             raise MessageError(f"codes must be below {mechanism.alphabet}, got {int(self.codes.max())}")
@@ -254,9 +260,7 @@ class Reports:
         if self.dims is not None and self.dims.size:
             if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.dimensions:
                 raise MessageError(f"dimensions must lie in 0..{mechanism.dimensions - 1}")
-            rising = np.diff(self.dims) > 0
-            rising[self.indptr[1:-1] - 1] = True
-            if not rising.all():
+            if not _rising(self.dims, self.indptr).all():
                 raise MessageError("the dimensions of a report must be ascending and different")
 
     def __eq__(self, other: object) -> bool:
@@ -286,6 +290,14 @@ def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
     if not bounds.min <= int(array.min()) <= int(array.max()) <= bounds.max:
         raise ValueError(f"an integer does not fit into {kind}")
     return array[: len(values)].astype(kind)
+
+
+def _rising(numbers: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each number is larger than the one before it in the same row."""
+    rising = np.diff(numbers, prepend=-1) > 0
+    starts = indptr[:-1]
+    rising[starts[starts < numbers.size]] = True
+    return rising
 
 
 def row_pointers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

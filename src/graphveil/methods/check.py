@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from graphveil.mechanisms import Reports
 from graphveil.methods.method import Job, Method, Outcome, find_method
 from graphveil.privacy import Plan
 
-EPSILON, LABEL_EPSILON = 1.0, 2.0
+# The budgets for features, for a label, and for a link where links can be private.
+EPSILON, LABEL_EPSILON, LINK_EPSILON = 1.0, 2.0, 4.0
 # A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
 USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
 
@@ -43,32 +44,53 @@ class Replay:
         return self._answers.pop(0)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """What a method is tried with; ``options`` are other fields of its job."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    link_epsilon: float | None = None
+    label_epsilon: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
 def check_method(name: str, **settings: Any) -> None:
-    """Raise AssertionError with a sentence if a method does not behave as all methods must."""
+    """Raise AssertionError with a sentence if a method does not behave as all methods must.
+
+    A method that can ask for links is checked with public links and with private ones.
+    """
     method = find_method(name)
+    check_trial(method, Trial(settings))
+    if method.reports_links:
+        check_trial(method, Trial(settings, LINK_EPSILON))
+
+
+def check_trial(method: Method, trial: Trial) -> None:
+    """The whole suite with these settings."""
+    name = method.name
     graph, users = small_data()
-    first = learn(method, graph, users, settings)
+    first = learn(method, graph, users, trial)
     assert first.scores.shape == (graph.node_count, graph.class_count), (
         f"{name} must give every user a score for every class, it gave {first.scores.shape}"
     )
     assert np.isfinite(first.scores).all(), f"{name} gave scores that are not finite"
-    assert np.array_equal(first.scores, learn(method, graph, users, settings).scores), (
+    assert np.array_equal(first.scores, learn(method, graph, users, trial).scores), (
         f"{name} gave other scores for the same seed"
     )
     if method.reports_features:
-        check_ledger(method, graph, users, settings)
-        check_control(method, graph, users, settings)
-        check_only_reports_matter(method, graph, users, settings)
-    check_private_labels(method, graph, users, settings)
-    if not method.holds_dense(method.settings.of(settings)):
-        check_sparse(method, graph, users, settings)
+        check_ledger(method, graph, users, trial)
+        check_control(method, graph, users, trial)
+        check_only_reports_matter(method, graph, users, trial)
+    check_private_labels(method, graph, users, replace(trial, label_epsilon=LABEL_EPSILON))
+    if not method.holds_dense(method.settings.of(trial.settings)):
+        check_sparse(method, graph, users, trial)
 
 
-def check_ledger(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+def check_ledger(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """What is charged is what is claimed, and less than that is refused."""
-    asked = declared(method, graph, users, settings)
-    run(method, graph, asked, settings)
-    claims = method.claims(make_job(method, graph, asked, settings))
+    asked = declared(method, graph, users, trial)
+    run(method, graph, asked, trial)
+    claims = method.claims(make_job(method, graph, asked, trial))
     for subject in ("features", "label", "level", "links"):
         claimed, spent = claims.get(subject, Claim(0.0)), asked.ledger.total(subject)
         assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
@@ -78,44 +100,43 @@ def check_ledger(method: Method, graph: Graph, users: Users, settings: dict[str,
     assert spent.epsilon <= EPSILON * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
 
 
-def check_control(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+def check_control(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """The control runs, and does not depend on the features at all."""
     other = small_data(features=1)[1]
-    blind, swapped = (declared(method, graph, who, settings, blind=True) for who in (users, other))
+    blind, swapped = (declared(method, graph, who, trial, blind=True) for who in (users, other))
     assert np.array_equal(
-        run(method, graph, blind, settings).scores, run(method, graph, swapped, settings).scores
+        run(method, graph, blind, trial).scores, run(method, graph, swapped, trial).scores
     ), f"the control of {method.name} changes with the private features"
 
 
-def check_only_reports_matter(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+def check_only_reports_matter(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
-    recorder = Recorder(declared(method, graph, users, settings))
-    expected = run(method, graph, recorder, settings)
-    assert np.array_equal(expected.scores, run(method, graph, Replay(recorder.answers), settings).scores), (
+    recorder = Recorder(declared(method, graph, users, trial))
+    expected = run(method, graph, recorder, trial)
+    assert np.array_equal(expected.scores, run(method, graph, Replay(recorder.answers), trial).scores), (
         f"{method.name} gave other scores for the same reports: it depends on something else that users hold"
     )
 
 
-def check_private_labels(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
+def check_private_labels(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """With a budget for labels, these are asked for and charged, and nothing else about labels is known."""
-    asked = declared(method, graph, users, settings, label_epsilon=LABEL_EPSILON)
+    asked = declared(method, graph, users, trial)
     recorder = Recorder(asked)
-    answering = asked if method.reads_features else recorder
-    first = run(method, graph, answering, settings, label_epsilon=LABEL_EPSILON)
+    first = run(method, graph, asked if method.reads_features else recorder, trial)
     spent = asked.ledger.total("label")
     assert np.isclose(spent.epsilon, LABEL_EPSILON), (
         f"{method.name} charged {spent} for labels, {LABEL_EPSILON} was declared"
     )
     if not method.reads_features:
         told = graph.with_labels(np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count))
-        again = run(method, told, Replay(recorder.answers), settings, label_epsilon=LABEL_EPSILON)
+        again = run(method, told, Replay(recorder.answers), trial)
         assert np.array_equal(first.scores, again.scores), (
             f"{method.name} knows more of private labels than was reported"
         )
 
 
-def check_sparse(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> None:
-    """No tensor is as large as users x features."""
+def check_sparse(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
+    """No tensor is as large as users x features or, where links are private, as users x users."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     largest = 0
@@ -133,11 +154,15 @@ def check_sparse(method: Method, graph: Graph, users: Users, settings: dict[str,
 
     watch: Any = Sizes
     with watch():
-        learn(method, graph, users, settings)
-    assert largest < graph.node_count * graph.feature_count, (
-        f"{method.name} held a dense matrix of {largest} numbers, as many as users x features: "
-        "keep it sparse, or say so with `holds_dense`"
-    )
+        learn(method, graph, users, trial)
+    columns = {"features": graph.feature_count}
+    if trial.link_epsilon is not None:
+        columns["users"] = graph.node_count
+    for what, count in columns.items():
+        assert largest < graph.node_count * count, (
+            f"{method.name} held a dense matrix of {largest} numbers, as many as users x {what}: "
+            "keep it sparse, or say so with `holds_dense`"
+        )
 
 
 def small_data(features: int = 0) -> tuple[Graph, Users]:
@@ -153,32 +178,33 @@ def small_data(features: int = 0) -> tuple[Graph, Users]:
     )
 
 
-def learn(method: Method, graph: Graph, users: Users, settings: dict[str, Any]) -> Outcome:
+def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
     """Run with a fresh budget that is just enough."""
-    return run(method, graph, declared(method, graph, users, settings), settings)
+    return run(method, graph, declared(method, graph, users, trial), trial)
 
 
-def declared(
-    method: Method,
-    graph: Graph,
-    users: Users,
-    settings: dict[str, Any],
-    *,
-    blind: bool = False,
-    **budgets: Any,
-) -> Users:
+def declared(method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False) -> Users:
     """Users with the budget that the method claims."""
-    cost = method.cost(make_job(method, graph, users, settings, **budgets))
+    cost = method.cost(make_job(method, graph, users, trial))
     return users.declare(cost.epsilon, cost.delta, seed=3, blind=blind)
 
 
-def run(method: Method, graph: Graph, users: Any, settings: dict[str, Any], **budgets: Any) -> Outcome:
-    """Let the method learn from users, or from what stands for them; it is told what is public alone."""
-    job = make_job(method, graph, users, settings, **budgets)
+def run(method: Method, graph: Graph, users: Any, trial: Trial) -> Outcome:
+    """Let the method learn from users, or from what stands for them; the graph it gets is what is public."""
+    job = make_job(method, graph, users, trial)
     return method.run(replace(job, graph=method.public_part(job)))
 
 
-def make_job(method: Method, graph: Graph, users: Any, settings: dict[str, Any], **budgets: Any) -> Job:
+def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
     """A short job: a few epochs."""
-    given, epsilon = {"epochs": 3, **settings}, EPSILON if method.reports_features else None
-    return Job(graph, users, method.settings.of(given), seed=3, epsilon=epsilon, **budgets)
+    given = {"epochs": 3, **trial.settings}
+    return Job(
+        graph,
+        users,
+        method.settings.of(given),
+        seed=3,
+        epsilon=EPSILON if method.reports_features else None,
+        link_epsilon=trial.link_epsilon,
+        label_epsilon=trial.label_epsilon,
+        **trial.options,
+    )

@@ -129,6 +129,10 @@ class Job:
             users=tuple(asked.tolist()),
         )
 
+    def link_plan(self) -> Plan:
+        """The question for everybody's links."""
+        return Plan(mechanism=self.link_mechanism, epsilon=self.link_epsilon, dims=self.graph.node_count)
+
     def with_private_labels(self) -> Job:
         """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""
         plan = self.label_plan()
@@ -208,6 +212,8 @@ class Method(ABC):
             claims["features"] = job.feature_plan().claim
         if job.label_epsilon is not None:
             claims["label"] = job.label_plan().claim
+        if self.reports_links and job.link_epsilon is not None:
+            claims["links"] = job.link_plan().claim
         return claims
 
     def cost(self, job: Job) -> Claim:

@@ -22,7 +22,10 @@ def train_backbone(
     *,
     input_dropout: float = 0.0,
 ) -> Outcome:
-    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout."""
+    """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
+
+    Messages pass along the graph's edges, or along another topology where one is given.
+    """
     settings: Settings = job.settings
     topology = Topology(job.graph, job.device) if topology is None else topology
     with watch.stage("train"), torch.random.fork_rng(devices=[]):

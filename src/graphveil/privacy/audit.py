@@ -100,7 +100,7 @@ def audit(
 ) -> Audit:
     """Audit a mechanism: a registered name, a function that builds one, or one that is built.
 
-    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels) and ``sampled`` are what it is built with.
+    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels, users of links) and ``sampled`` are what it is built with.
     The sampler is tested with 10^7 draws, with ``quick`` with 2·10^5. Draws use the operating system's words, as a
     client does, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
     ``progress`` is told which step begins.
@@ -154,11 +154,12 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     sentences = []
     if all(sound[title] for title in sound if title not in (TABLES, JOINT)) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact))
-    if sound[BEHAVIOUR]:
+    if sound[BEHAVIOUR] and not mechanism.uneven:
         sentences.append(
             f"Length, type and size of a report: {counted(mechanism.report_length, 'code')} of an alphabet of "
             f"{mechanism.alphabet:,} for everybody, whatever they hold."
         )
+    if sound[BEHAVIOUR]:
         if mechanism.names_dimensions:
             sentences.append(
                 f"Which values: {mechanism.report_length} of {mechanism.dimensions} are chosen without looking at them."
@@ -178,10 +179,12 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
         "features": f"A user's whole row ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
+        "links": "Each link of a user",
     }[mechanism.subject]
     but = "" if mechanism.holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
+    than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
     return (
-        f"{what}: any report is at most {power(exact.epsilon)} times as likely under one as under any other"
+        f"{what}: any report is at most {power(exact.epsilon)} times as likely {than}"
         f"{except_for} (exact epsilon {rounded_up(exact.epsilon)}{but})."
     )

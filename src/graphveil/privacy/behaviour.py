@@ -83,7 +83,10 @@ def unchanged_by_calls(probe: Probe) -> list[str]:
 
 
 def same_format(probe: Probe) -> list[str]:
-    """Length, type, size and settings of reports must be those that the mechanism declares, for all rows."""
+    """Length, type, size and settings of reports must be those that the mechanism declares, for all rows.
+
+    Where reports are ``uneven`` their length is part of the answer, which other steps look at.
+    """
     mechanism = probe.build()
     leaks: list[str] = []
     odd: list[str] = []
@@ -92,7 +95,7 @@ def same_format(probe: Probe) -> list[str]:
     for title, rows in probe.batches.items():
         reports = reports_of(mechanism, rows, SeededWords(SEED))
         lengths = np.unique(reports.lengths)
-        if lengths.tolist() != [mechanism.report_length]:
+        if not mechanism.uneven and lengths.tolist() != [mechanism.report_length]:
             odd.append(f"{title} give {_span(lengths)}")
             continue
         if reports.codes.dtype != code_type(mechanism.alphabet):
@@ -100,14 +103,15 @@ def same_format(probe: Probe) -> list[str]:
                 f"the type of the codes is not the declared one: {title} give {reports.codes.dtype}, an alphabet "
                 f"of {mechanism.alphabet} takes {code_type(mechanism.alphabet)}"
             )
-        elif int(reports.codes.max()) >= mechanism.alphabet:
+        elif reports.codes.size and int(reports.codes.max()) >= mechanism.alphabet:
             leaks.append(
                 f"codes leave the alphabet: {title} give code {int(reports.codes.max())}, the alphabet ends at "
                 f"{mechanism.alphabet - 1}"
             )
         if reports.mechanism.fingerprint != mechanism.fingerprint:
             resettled.append(title)
-        sizes[title] = len(reports.to_bytes())
+        if not mechanism.uneven:
+            sizes[title] = len(reports.to_bytes())
     if odd:
         leaks.append(
             f"the length of a report depends on the values: every report must hold {mechanism.report_length} codes, "

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.reports import Reports
 from graphveil.privacy.findings import BOUND, BrokenError, Step, batch, checked_reports, show
 from graphveil.privacy.interval import clopper_pearsons
-from graphveil.privacy.joint import distinct
+from graphveil.privacy.joint import comparable, distinct
 
 ERROR = 1e-3
 # Mechanisms of full size, and inputs that are not the most separated ones, get this part of the draws.
@@ -106,7 +106,7 @@ def lower_bound(mechanism: Mechanism, draws: int, words: Words) -> Bound:
     pilots = [Tally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
         pilot.draw(private, max(draws // FEWER, EXAMPLES), words)
-    one, other = most_separated([pilot.counts() for pilot in pilots])
+    one, other = most_separated([pilot.counts() for pilot in pilots], comparable(mechanism, inputs))
     direction = pilots[one].total - pilots[other].total
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     projected = np.concatenate([along(example, direction) for pilot in pilots for example in pilot.examples])
@@ -125,9 +125,8 @@ def lower_bound(mechanism: Mechanism, draws: int, words: Words) -> Bound:
     )
 
 
-def most_separated(distributions: Sequence[NDArray[Any]]) -> tuple[int, int]:
-    """The two inputs whose reports differ most often (in total variation)."""
-    pairs = list(combinations(range(len(distributions)), 2))
+def most_separated(distributions: Sequence[NDArray[Any]], pairs: list[tuple[int, int]]) -> tuple[int, int]:
+    """Of these pairs the two inputs whose reports differ most often (in total variation)."""
     if not pairs:
         return 0, 0
     return max(pairs, key=lambda pair: float(np.abs(distributions[pair[0]] - distributions[pair[1]]).sum()))
@@ -153,8 +152,10 @@ class Tally:
         self.mechanism, self.direction = mechanism, direction
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
         values = mechanism.dimensions if mechanism.names_dimensions else mechanism.report_length
-        self.values = values if values * mechanism.alphabet <= MAX_CELLS else 0
-        self.codes = np.zeros(self.values * mechanism.alphabet, dtype=np.int64)
+        # Where reports are uneven, a code says no more than that it is there.
+        self.alphabet = 1 if mechanism.uneven else mechanism.alphabet
+        self.values = values if values * self.alphabet <= MAX_CELLS else 0
+        self.codes = np.zeros(self.values * self.alphabet, dtype=np.int64)
         self.above = np.zeros(len(self.thresholds), dtype=np.int64)
         self.total = np.zeros(mechanism.dimensions)
         self.examples: list[Estimate] = []
@@ -167,11 +168,7 @@ class Tally:
             users = min(block, draws - start)
             reports = checked_reports(mechanism, batch(private, users), words)
             if self.values:
-                places = reports.dims
-                if places is None:
-                    places = np.tile(np.arange(mechanism.report_length, dtype=np.int32), users)
-                cells = places * np.int64(mechanism.alphabet) + reports.codes
-                self.codes += np.bincount(cells, minlength=len(self.codes))
+                self.codes += np.bincount(self._cells(reports), minlength=len(self.codes))
             estimate = mechanism.estimate(reports)
             if self.direction is not None:
                 reached = along(estimate, self.direction)
@@ -181,14 +178,24 @@ class Tally:
             if sum(example.shape[0] for example in self.examples) < EXAMPLES:
                 self.examples.append(estimate)
 
+    def _cells(self, reports: Reports) -> NDArray[np.int64]:
+        """Which event each code of some reports is."""
+        if self.mechanism.uneven:
+            return reports.codes.astype(np.int64)
+        places = reports.dims
+        if places is None:
+            places = np.tile(np.arange(self.mechanism.report_length, dtype=np.int32), reports.users)
+        cells: NDArray[np.int64] = places * np.int64(self.alphabet) + reports.codes
+        return cells
+
     def counts(self) -> Counts:
         """All counts in one row."""
-        asked = self.codes.reshape(self.values, self.mechanism.alphabet).sum(axis=1)
+        asked = self.codes.reshape(self.values, self.alphabet).sum(axis=1)
         return np.concatenate([self.codes, asked, self.above])
 
     def title(self, place: int) -> str:
         """An event in words."""
-        alphabet = self.mechanism.alphabet
+        alphabet = self.alphabet
         if place < len(self.codes):
             return f"code {place % alphabet} for value {place // alphabet}"
         place -= len(self.codes)

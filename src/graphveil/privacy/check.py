@@ -155,7 +155,7 @@ def check_control(candidate: Candidate, draws: int) -> None:
     original = mechanism.randomize(batches[0], SeededWords(SEED))
     _say(
         candidate,
-        np.array_equal(original.indptr, answers[0].indptr),
+        mechanism.uneven or np.array_equal(original.indptr, answers[0].indptr),
         "its control sends reports of other lengths",
     )
     if original.dims is not None and answers[0].dims is not None:

@@ -77,7 +77,14 @@ def checked_reports(mechanism: Mechanism, private: NDArray[Any], words: Words | 
 
 
 def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
-    """One row of numbers for each user's report: codes, and the dimensions where they are named."""
+    """One row of numbers for each user's report: codes, and the dimensions where they are named.
+
+    Of reports of different lengths it says for each code whether it is there.
+    """
+    if reports.mechanism.uneven:
+        there = np.zeros((reports.users, length), dtype=np.int64)
+        there[np.repeat(np.arange(reports.users), reports.lengths), reports.codes] = 1
+        return there
     codes = reports.codes.astype(np.int64).reshape(-1, length)
     if reports.dims is None:
         return codes

@@ -67,7 +67,8 @@ def _all_alike(joint: Joint, matches: list[int], pairs: int, wrong: int) -> bool
 
 def never_repeated(mechanism: Mechanism) -> list[str]:
     """For reports that cannot be enumerated because there are so many: most pairs must differ."""
-    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * mechanism.report_length:
+    # The loss is that of all answers, or of one link alone.
+    if not mechanism.loss.epsilon <= RANDOM_ENOUGH * (1 if mechanism.uneven else mechanism.report_length):
         return []
     users = batch(mechanism.extremes()[0], FEW_USERS)
     words = None, None, SeededWords(SEED), SeededWords(SEED + 1)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import BrokenError, batch, checked_reports, show
+from graphveil.privacy.findings import BrokenError, batch, checked_reports, report_matrix, show
 
 # Users a block of draws, and entries of the table that finds a report's place.
 # A prime, so that no block of a mechanism's own ends where ours does and hides its last users.
@@ -79,11 +79,15 @@ class Joint:
         scaled = [counts if total == common else counts * (common // total) for counts, total in found]
         return cls(mechanism, inputs, scaled, common)
 
+    def _ordered_pairs(self) -> list[tuple[int, int]]:
+        pairs = comparable(self.mechanism, self.inputs)
+        return pairs + [(other, one) for one, other in pairs]
+
     @cached_property
     def worst(self) -> WorstReport:
-        """The largest ratio over all whole reports and all pairs of inputs; exact."""
+        """The largest ratio over all whole reports and all pairs of inputs that the claim is about; exact."""
         best = WorstReport(0, 0, 0, Fraction(1))
-        for likelier, rarer in permutations(range(len(self.inputs)), 2):
+        for likelier, rarer in self._ordered_pairs():
             found = self._worse(likelier, rarer, best)
             if found.ratio is None:
                 return found
@@ -124,7 +128,7 @@ class Joint:
         bound = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
         top, bottom = bound.numerator, bound.denominator
         best, pair = Fraction(0), (0, 0)
-        for likelier, rarer in permutations(range(len(self.inputs)), 2):
+        for likelier, rarer in self._ordered_pairs():
             gaps = self.counts[likelier] * bottom - self.counts[rarer] * top
             gained = Fraction(sum(gap for gap in gaps.tolist() if gap > 0), bottom * self.total)
             if gained > best:
@@ -147,7 +151,8 @@ class Joint:
             raise BrokenError(
                 f"{len(keys)} reports are possible, but {len(self.counts[0])} have a probability"
             )
-        lookup = np.full(self._base**self.mechanism.report_length, -1, dtype=np.int64)
+        most = 2 if self.mechanism.uneven else self._base
+        lookup = np.full(most**self.mechanism.report_length, -1, dtype=np.int64)
         lookup[keys] = np.arange(len(keys))
         return lookup
 
@@ -158,6 +163,8 @@ class Joint:
 
     def _keys(self, reports: Any) -> NDArray[np.int64]:
         length = self.mechanism.report_length
+        if self.mechanism.uneven:
+            return report_matrix(reports, length) @ (1 << np.arange(length))
         if self._base**length > MAX_LOOKUP:
             raise InputError(f"{self.mechanism.name} has too many different reports to count")
         values = reports.codes.astype(np.int64)
@@ -186,6 +193,15 @@ class Joint:
         user = batch(self.inputs[index], 1)
         places = np.concatenate([self.places(user, words) for _ in range(calls)])
         return np.bincount(places, minlength=len(self.counts[0]))
+
+
+def comparable(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, int]]:
+    """The pairs of inputs that the mechanism's claim is about, each once."""
+    return [
+        (one, other)
+        for one, other in combinations(range(len(inputs)), 2)
+        if mechanism.compares(inputs[one], inputs[other])
+    ]
 
 
 def distinct(inputs: list[Any]) -> list[Any]:

@@ -67,7 +67,7 @@ class Plan(BaseModel):
 
     @property
     def subject(self) -> Subject:
-        """What is asked for: features, label or level."""
+        """What is asked for: features, label, level or links."""
         return entry(self.mechanism).subject
 
     @property

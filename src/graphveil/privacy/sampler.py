@@ -19,7 +19,7 @@ from graphveil.channels.words import Words
 from graphveil.privacy.bound import ERROR, FEWER, OFTEN, Bound, Counts, Floats, best_bound, most_separated
 from graphveil.privacy.findings import SAMPLER, BrokenError, Step, show
 from graphveil.privacy.interval import clopper_pearson, unlikely
-from graphveil.privacy.joint import Joint
+from graphveil.privacy.joint import Joint, comparable
 
 # Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
 SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
@@ -45,7 +45,7 @@ class Event:
 
 def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
     """Compare how often reports are drawn with how often the tables say they are."""
-    pair = most_separated(joint.shares)
+    pair = most_separated(joint.shares, comparable(joint.mechanism, joint.inputs))
     events = _events(joint, *pair, draws)
     looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
     differences: list[tuple[float, str]] = []

@@ -74,6 +74,8 @@ def describe_worst(joint: Joint) -> str:
 
 def describe_size(mechanism: Mechanism) -> str:
     """How much of a row is reported, in words."""
+    if mechanism.subject == "links":
+        return f"lists of {mechanism.dimensions} users"
     if mechanism.subject != "features":
         return f"one {mechanism.subject}"
     if mechanism.names_dimensions:

@@ -1,0 +1,123 @@
+"""Matrices of a graph whose links have weights, and a product that has a gradient for the weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphveil.linear.sparse import SparseMatrix
+
+
+class PairPattern:
+    """Where the entries of A + I are, for a fixed list of pairs of users; every matrix here is an array of values for them.
+
+    ``pair`` says of each entry which pair it belongs to (loops: one more than there are pairs). Weights have one number a
+    pair. What is kept takes 12 bytes an entry, two entries a pair.
+    """
+
+    def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
+        from scipy.sparse import coo_array
+
+        first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)
+        loops = np.arange(users, dtype=np.int32)
+        numbers = np.arange(len(pairs), dtype=np.int32)
+        where = np.concatenate([first, second, loops]), np.concatenate([second, first, loops])
+        which = np.concatenate([numbers, numbers, np.full(users, len(pairs), dtype=np.int32)])
+        matrix = coo_array((which, where), shape=(users, users)).tocsr()
+        matrix.sort_indices()
+        self.users, self.size, self.device = users, len(pairs), torch.device(device)
+        self.ends = torch.from_numpy(np.stack([first, second])).to(device)
+        self.starts, self.columns, self.pair = (
+            torch.from_numpy(array.astype(np.int32, copy=False)).to(device)
+            for array in (matrix.indptr, matrix.indices, matrix.data)
+        )
+        self.rows = torch.repeat_interleave(
+            torch.arange(users, dtype=torch.int32, device=device), self.starts.diff().long()
+        )
+
+    def degrees(self, weights: Tensor) -> Tensor:
+        """The sum of the weights at every user, without the loop."""
+        degrees = torch.zeros(self.users, device=self.device)
+        for end in self.ends:
+            degrees = degrees.index_add(0, end, weights)
+        return degrees
+
+    def entries(self, weights: Tensor, loop: float) -> Tensor:
+        """A's entries, and at every user this for the loop."""
+        return torch.cat([weights, weights.new_full((1,), loop)]).index_select(0, self.pair)
+
+    def gcn(self, weights: Tensor) -> Tensor:
+        """D^-1/2 (A + I) D^-1/2, D with the loop."""
+        scale = (1 + self.degrees(weights)).rsqrt()
+        return self.entries(weights, 1.0) * self.at_rows(scale) * self.at_columns(scale)
+
+    def unlooped(self, weights: Tensor) -> Tensor:
+        """D^-1/2 A D^-1/2; zeros for a user without neighbours."""
+        degrees = self.degrees(weights)
+        scale = torch.where(degrees > 0, degrees.rsqrt(), 0.0)
+        return self.entries(weights, 0.0) * self.at_rows(scale) * self.at_columns(scale)
+
+    def mean(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """D^-1 A and its transpose; zeros for a user without neighbours."""
+        degrees = self.degrees(weights)
+        scale = torch.where(degrees > 0, 1 / degrees, 0.0)
+        entries = self.entries(weights, 0.0)
+        return entries * self.at_rows(scale), entries * self.at_columns(scale)
+
+    def at_rows(self, numbers: Tensor) -> Tensor:
+        """A number of every user, at each entry the one of its row."""
+        return numbers.index_select(0, self.rows)
+
+    def at_columns(self, numbers: Tensor) -> Tensor:
+        """A number of every user, at each entry the one of its column."""
+        return numbers.index_select(0, self.columns)
+
+    def csr(self, values: Tensor) -> Tensor:
+        """A matrix of these values."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
+            return torch.sparse_csr_tensor(
+                self.starts, self.columns, values, size=(self.users,) * 2, check_invariants=False
+            )
+
+    def matrix(self, values: Tensor, transposed: Tensor | None = None) -> SparseMatrix:
+        """A constant matrix; symmetric unless the values of its transpose are given."""
+        forward = self.csr(values.detach())
+        return SparseMatrix(forward, forward if transposed is None else self.csr(transposed.detach()))
+
+
+class LearnedMatrix:
+    """A symmetric matrix with a gradient: ``matrix @ dense`` has one for the values and for the dense factor."""
+
+    def __init__(self, pattern: PairPattern, values: Tensor) -> None:
+        self.pattern, self.values = pattern, values
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        multiply: Callable[..., Tensor] = _Product.apply
+        return multiply(dense, self.values, self.pattern)
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, values: Tensor, pattern: PairPattern) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(dense, values)
+        return torch.mm(pattern.csr(values), dense)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        dense, values = ctx.saved_tensors
+        pattern, gradient = ctx.pattern, gradients[0]
+        # Column by column: all at once would hold as many numbers as entries times columns.
+        inner = torch.zeros_like(values)
+        for out, into in zip(gradient.t(), dense.t(), strict=True):
+            inner.addcmul_(pattern.at_rows(out.contiguous()), pattern.at_columns(into.contiguous()))
+        wanted = ctx.needs_input_grad[0]
+        back = torch.mm(pattern.csr(values), gradient.contiguous()) if wanted else None
+        return back, inner, None

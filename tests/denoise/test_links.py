@@ -1,0 +1,160 @@
+"""Reported links: which pairs, how plausible, and refused from public numbers where they would not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphveil.channels.words import SeededWords
+from graphveil.denoise import links as module
+from graphveil.denoise.links import (
+    ReportedLinks,
+    _joined,
+    _rising_density,
+    candidate_gigabytes,
+    count_pairs,
+    dense_gigabytes,
+    density,
+    expected_pairs,
+    plausibility,
+    refuse_too_many,
+    reported_graph,
+)
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from tests.learn.graphs import small_graph
+
+
+def lists_of(graph):
+    return NeighbourLists(np.arange(graph.node_count), graph.indptr, graph.indices)
+
+
+def cliques(count, size):
+    """Groups in which everybody knows everybody, as lists of neighbours."""
+    users = count * size
+    rows = np.repeat(np.arange(users), size)
+    columns = (rows // size) * size + np.tile(np.arange(size), users)
+    kept = rows != columns
+    pointers = np.arange(users + 1) * (size - 1)
+    return NeighbourLists(np.arange(users), pointers, columns[kept])
+
+
+def test_what_is_reported_without_noise_is_the_graph():
+    graph = small_graph()[0]
+    found = mechanism("link-rr", epsilon=20.0, dims=graph.node_count)
+    links = ReportedLinks.of(found.randomize(lists_of(graph), SeededWords(0)))
+    back = reported_graph(graph.without_edges(), links)
+    assert np.array_equal(back.indptr, graph.indptr) and np.array_equal(back.indices, graph.indices)
+    assert links.density == pytest.approx(graph.edge_count / count_pairs(graph.node_count))
+    half = np.arange(len(links.pairs)) % 2 == 0
+    assert reported_graph(graph, links, half).edge_count == half.sum()
+
+
+def test_an_answer_for_a_pair_that_is_another_s_is_refused():
+    found = mechanism("link-rr", epsilon=1.0, dims=3)
+    with pytest.raises(MessageError, match="a pair that is not theirs"):
+        ReportedLinks.of(Reports(found, np.array([0, 0, 1, 1]), None, np.array([1], dtype=np.uint8)))
+
+
+def test_reports_of_some_or_of_something_else_are_refused():
+    found = mechanism("link-rr", epsilon=1.0, dims=3)
+    with pytest.raises(InputError, match="the reports of all 3 users, these are 2"):
+        ReportedLinks.of(found.randomize(np.zeros((2, 3))))
+    with pytest.raises(InputError, match="these are of label"):
+        ReportedLinks.of(mechanism("krr", epsilon=1.0, classes=3).randomize([0, 1, 2]))
+
+
+def test_density_and_plausibility_follow_their_formulas():
+    assert density(np.array([10, 26, 90]), np.array(100), 0.1) == pytest.approx([0.0, 0.2, 1.0])
+    assert density(np.array([0]), np.array([0]), 0.1) == [0.0]
+    assert plausibility(np.array([0.0, 0.2, 1.0]), 0.1) == pytest.approx([0, 0.18 / 0.26, 1])
+
+
+def test_rare_counts_are_joined_with_smaller_ones():
+    assert _joined(np.array([100, 40, 20, 5, 30, 1]), 30).tolist() == [0, 1, 1, 1, 2, 2]
+    assert _joined(np.array([3, 2]), 30).tolist() == [0, 0]
+
+
+def test_common_neighbours_are_counted_for_reported_and_for_all_pairs(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_USERS", 7)
+    graph = small_graph()[0]
+    links = ReportedLinks(graph.node_count, 0.1, graph.pairs()[:, ::-1].astype(np.int32))
+    links = ReportedLinks(links.users, 0.1, links.pairs[np.lexsort(links.pairs.T[::-1])])
+    common, totals = links._common_neighbours()
+    dense = np.zeros((graph.node_count,) * 2, dtype=int)
+    dense[tuple(graph.edge_list())] = 1
+    paths = dense @ dense
+    assert np.array_equal(common, paths[tuple(links.pairs.T)])
+    assert np.array_equal(totals, np.bincount(paths[np.tril_indices(graph.node_count, -1)]))
+
+
+@pytest.mark.statistical
+def test_plausibilities_are_the_shares_of_links_that_are_there():
+    """600 groups of 5 at ε = 4: within each of the values a binomial test at 6 deviations; seed fixed."""
+    lists = cliques(600, 5)
+    found = mechanism("link-rr", epsilon=4.0, dims=3000)
+    links = ReportedLinks.of(found.randomize(lists, SeededWords(1)))
+    true = links.pairs[:, 0] // 5 == links.pairs[:, 1] // 5
+    said = links.plausibilities()
+    assert 0.03 < links.plausibility < 0.1
+    assert said[true].mean() > 4 * said[~true].mean()
+    for value in np.unique(said):
+        here = said == value
+        assert abs(true[here].mean() - value) < 6 * np.sqrt(0.25 / here.sum())
+
+
+def test_noise_alone_makes_no_pair_more_plausible_than_another():
+    found = mechanism("link-rr", epsilon=0.1, dims=300)
+    links = ReportedLinks.of(found.randomize(cliques(60, 5), SeededWords(1)))
+    assert links.plausibilities().max() < 0.2
+
+
+def test_density_rises_from_group_to_group_where_it_is_more_than_noise():
+    pairs, flip = np.array([1e6, 1e4, 1e4, 10.0]), 0.1
+    shares = np.array([0.01, 0.3, 0.2, 0.0])
+    found = _rising_density(pairs * (flip + (1 - 2 * flip) * shares), pairs, flip)
+    assert found == pytest.approx([0.01, 0.25, 0.25, 0.25], abs=0.01)
+
+
+def test_all_pairs_are_alike_where_counting_takes_too_long():
+    found = mechanism("link-rr", epsilon=4.0, dims=500)
+    links = ReportedLinks.of(found.randomize(cliques(100, 5), SeededWords(1)))
+    assert np.unique(links.plausibilities(most_steps=10)).tolist() == [links.plausibility]
+    assert len(np.unique(links.plausibilities())) > 1
+
+
+def test_no_reports_are_no_links():
+    links = ReportedLinks(4, 0.1, np.empty((0, 2), dtype=np.int32))
+    assert (links.density, links.plausibilities().size) == (0.0, 0)
+
+
+# Sizes
+
+
+def test_sizes_follow_from_public_numbers():
+    found = mechanism("link-rr", epsilon=1.0, dims=22_470)
+    assert expected_pairs(22_470, found.flip) == pytest.approx(22_470 * 22_469 / 2 / (1 + np.e))
+    assert dense_gigabytes(22_470) == pytest.approx(2.02, abs=0.01)
+    assert candidate_gigabytes(22_470, found.flip) == pytest.approx(
+        67.9e6 * module.BYTES_A_PAIR / 1e9, rel=1e-2
+    )
+
+
+def test_links_that_do_not_fit_are_refused_with_their_size_and_what_to_do():
+    found = mechanism("link-rr", epsilon=1.0, dims=22_470)
+    with pytest.raises(
+        InputError, match=r"take \d+\.\d GB \(2\.0 GB as one dense matrix\), above the 2\.0 GB"
+    ) as caught:
+        refuse_too_many(found, 2.0)
+    for advice in ("--link-epsilon", "--link-mechanism", "--max-memory", "67,8"):
+        assert advice in str(caught.value)
+    refuse_too_many(found, 1000.0)
+
+
+def test_without_a_limit_it_is_what_the_machine_has_left(monkeypatch):
+    found = mechanism("link-rr", epsilon=1.0, dims=22_470)
+    monkeypatch.setattr(module, "available_gigabytes", lambda: 1.0)
+    with pytest.raises(InputError, match="above the 1.0 GB that this machine has left"):
+        refuse_too_many(found, None)
+    monkeypatch.undo()
+    assert module.available_gigabytes() > 0.05

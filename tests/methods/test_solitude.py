@@ -1,0 +1,95 @@
+"""solitude: links that are public, links that are reported, and links that would not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.learn import BACKBONES
+from graphveil.methods import Job, find_method
+from graphveil.methods.check import Recorder, small_data
+
+METHOD = find_method("solitude")
+
+
+def asked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_epsilon=None, **settings):
+    """A job whose users have the budget for it."""
+    graph, users = small_data(features)
+    given = METHOD.settings.of({"epochs": 4, **settings})
+    job = Job(
+        graph,
+        users,
+        given,
+        3,
+        epsilon=1.0,
+        link_epsilon=link_epsilon,
+        backbone=backbone,
+        max_memory=max_memory,
+        label_epsilon=label_epsilon,
+    )
+    cost = METHOD.cost(job)
+    declared = users.declare(cost.epsilon, cost.delta, seed=3)
+    return replace(job, users=declared, graph=METHOD.public_part(job))
+
+
+def test_features_and_links_are_charged_apart():
+    job = asked(2.5)
+    METHOD.run(job)
+    ledger = job.users.ledger
+    assert (ledger.total("features").epsilon, ledger.total("links").epsilon) == (1.0, 2.5)
+    assert ledger.total().epsilon == 3.5
+
+
+def test_public_links_cost_nothing():
+    job = asked(None)
+    METHOD.run(job)
+    assert [charge.subject for charge in job.users.ledger.charges] == ["features"]
+
+
+def test_the_graph_that_it_gets_has_no_links_where_they_are_private():
+    job = asked()
+    assert job.graph.edge_count == 0
+    plans = Recorder(job.users)
+    METHOD.run(replace(job, users=plans))
+    assert [reports.mechanism.subject for reports in plans.answers] == ["features", "links"]
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("link_epsilon", [None, 6.0])
+def test_every_backbone_learns(backbone, link_epsilon):
+    scores = METHOD.run(asked(link_epsilon, backbone)).scores
+    assert scores.shape == (150, 3) and np.isfinite(scores).all()
+
+
+def test_links_that_are_hardly_noisy_give_what_public_ones_give():
+    """At ε = 20 nothing is wrong, and without a threshold nothing is shrunk."""
+    public = METHOD.run(asked(None, hops=2)).scores
+    private = METHOD.run(asked(20.0, hops=2, lambda2=0.0, graph_lr=0.0)).scores
+    assert np.allclose(public, private, atol=1e-4)
+
+
+def test_steps_of_the_weights_change_the_result():
+    still, moving = (METHOD.run(asked(6.0, graph_lr=rate, alternate=1)).scores for rate in (0.0, 0.03))
+    assert not np.allclose(still, moving)
+
+
+def test_where_no_pair_is_plausible_the_graph_is_empty():
+    outcome = METHOD.run(asked(4.0, lambda2=20.0))
+    assert " 0 kept" in outcome.detail
+    assert np.isfinite(outcome.scores).all()
+
+
+def test_labels_can_be_private_too():
+    job = asked(6.0, label_epsilon=2.0)
+    METHOD.run(job)
+    assert job.users.ledger.total().epsilon == 9.0
+
+
+def test_links_that_do_not_fit_are_refused_before_anything_is_asked():
+    job = asked(0.1, max_memory=1e-4)
+    with pytest.raises(InputError, match=r"GB .*: give a larger --link-epsilon"):
+        METHOD.run(job)
+    assert not job.users.ledger.charges
