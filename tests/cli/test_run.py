@@ -155,7 +155,7 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
 def test_methods_are_listed_with_their_settings(capsys):
     assert status(["methods", "--settings"]) == 0
     printed = capsys.readouterr().out
-    assert "base" in printed and "nonprivate" in printed and "input_scale" in printed
+    assert "base" in printed and "nonprivate" in printed and "input_share" in printed
     assert status(["methods", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)["methods"]
     assert {"name": "base", "needs_epsilon": True}.items() <= fields[0].items()

@@ -33,7 +33,7 @@ def test_every_multibit_row_has_exactly_the_norm():
 
 def test_a_given_norm_is_used():
     reports = mechanism("multibit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
-    np.testing.assert_allclose(np.linalg.norm(dense(report_input(reports, 3.0)), axis=1), 3.0, rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(dense(report_input(reports, 0.75)), axis=1), 3.0, rtol=1e-6)
 
 
 def test_the_scale_does_not_depend_on_the_private_rows():

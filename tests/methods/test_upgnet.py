@@ -89,8 +89,8 @@ def test_every_form_of_it_passes_the_suite(settings):
 def test_with_multibit_the_threshold_only_scales_the_input():
     graph, users = small_data()
     scale = 2.0
-    thresholded = learn(METHOD, graph, users, Trial({"tau": 0.5, "input_scale": scale}))
-    rescaled = learn(METHOD, graph, users, Trial({"tau": 0.0, "input_scale": scale / 2}))
+    thresholded = learn(METHOD, graph, users, Trial({"tau": 0.5, "input_share": scale}))
+    rescaled = learn(METHOD, graph, users, Trial({"tau": 0.0, "input_share": scale / 2}))
     np.testing.assert_allclose(thresholded.scores, rescaled.scores, rtol=1e-4, atol=1e-5)
 
 

@@ -23,26 +23,26 @@ ROW_NORM_SHARE = 1 / 8
 
 def report_input(
     reports: Reports,
-    row_norm: float | None = None,
+    share: float = ROW_NORM_SHARE,
     device: torch.device | str = "cpu",
     max_memory: float | None = None,
 ) -> SparseMatrix | Tensor:
-    """Decoded reports, scaled so that a row has the norm ``row_norm`` (√d/8 by default) in expectation."""
+    """Decoded reports, scaled so that a row has the norm ``share``·√d in expectation."""
     return estimate_input(
         reports.estimate(),
-        report_scale(reports.mechanism, row_norm),
+        report_scale(reports.mechanism, share),
         device,
         max_memory,
         reports.mechanism.name,
     )
 
 
-def report_scale(mechanism: Mechanism, row_norm: float | None = None) -> float:
-    """By what to multiply estimates, so that a row has the norm ``row_norm`` (√d/8 by default) in expectation.
+def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
+    """By what to multiply estimates, so that a row has the norm ``share``·√d in expectation.
 
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
-    norm = math.sqrt(mechanism.dimensions) * ROW_NORM_SHARE if row_norm is None else float(row_norm)
+    norm = share * math.sqrt(mechanism.dimensions)
     return norm / (mechanism.spread * math.sqrt(mechanism.report_length))
 
 

@@ -70,6 +70,15 @@ class DropTargets(Targets):
         return functional.nll_loss(log(share), self.spread_labels[self.train])
 
 
+def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:
+    """Probabilities of the true classes from those of reported ones: the transition undone, kept within 0 and 1."""
+    if transition is None:
+        return reported
+    undone: Tensor = torch.linalg.solve(transition.double(), reported.double(), left=False)
+    rows = undone.clamp_min(SMALLEST)
+    return (rows / rows.sum(1, keepdim=True)).to(reported)
+
+
 def log(probabilities: Tensor) -> Tensor:
     """The logarithm, finite at 0."""
     return torch.log(probabilities.clamp_min(SMALLEST))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from graphveil.methods.method import (
+    SCALE_GRID,
     TRAINING_GRID,
     Job,
     Method,
@@ -18,10 +19,10 @@ from graphveil.methods.method import (
 class BaseSettings(Settings):
     """Training, and the scale of the input."""
 
-    input_scale: float | None = Field(
-        None,
+    input_share: float = Field(
+        1 / 8,
         gt=0,
-        description="expected norm of an input row; by default an eighth of the root of the number of features",
+        description="expected norm of an input row, as a share of the root of the number of features",
     )
 
 
@@ -35,7 +36,7 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
-    grid = TRAINING_GRID
+    grid = TRAINING_GRID | SCALE_GRID
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.learn.inputs import report_input
@@ -45,7 +46,7 @@ class Base(Method):
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(job.feature_plan())
-            inputs = report_input(reports, job.settings.input_scale, job.device, job.max_memory)
+            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
 
 

@@ -36,6 +36,9 @@ TRAINING_GRID: dict[str, tuple[Any, ...]] = {
     "weight_decay": (1e-4, 1e-3, 1e-2, 1e-1),
     "dropout": (1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
 }
+# What methods that average over hops search besides, from the documents; the scale of the input is ours.
+HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
+SCALE_GRID: dict[str, tuple[Any, ...]] = {"input_share": (1 / 8, 1 / 4, 1 / 2, 2.0)}
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -59,7 +62,7 @@ class Settings(BaseModel):
         description="how to learn from private labels: drop (propagated, corrected), forward (corrected), plain",
     )
     drop_hops: int = Field(
-        16, ge=0, description="how many hops private labels are propagated before they are learned"
+        8, ge=0, description="how many hops private labels are propagated before they are learned"
     )
 
     @classmethod

@@ -9,22 +9,18 @@ import numpy as np
 from pydantic import Field
 
 from graphveil.mechanisms import LinkMechanism
-from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
     from graphveil.linear.composition import Input
 
 
-class SolitudeSettings(Settings):
+class SolitudeSettings(BaseSettings):
     """Training, hops, and how the weights of links are learned."""
 
     hops: int = Field(3, ge=0, description="hops of KProp on the reports")
-    input_scale: float | None = Field(
-        None,
-        gt=0,
-        description="expected norm of an input row; by default an eighth of the root of the number of features",
-    )
     lambda1: float = Field(
         10.0, ge=0, description="private links: how much a weight is held to how plausible its pair is"
     )
@@ -87,7 +83,7 @@ class Solitude(Method):
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(job.feature_plan())
-            inputs = report_input(reports, job.settings.input_scale, job.device, job.max_memory)
+            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
         if job.link_epsilon is None:
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)

@@ -61,8 +61,10 @@ class Structure(Method):
             if not getattr(graph, part).any():
                 raise InputError(f"structure needs {part} users with a label: give the {part} split some")
 
+        transition = job.label_mechanism.transition if job.label_mechanism else None
+
         def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
-            return validation_quality(graph, rows)
+            return validation_quality(graph, rows, transition)
 
         with watch.stage("train"):
             found = candidates(job, quality)
@@ -78,12 +80,18 @@ class Structure(Method):
         )
 
 
-def validation_quality(graph: Graph, rows: NDArray[np.float32]) -> tuple[float, float]:
-    """How good probabilities of the validation users are, the higher the better: the graph's metric, then the loss."""
+def validation_quality(
+    graph: Graph, rows: NDArray[np.float32], transition: NDArray[np.float64] | None = None
+) -> tuple[float, float]:
+    """How good probabilities of the validation users are, the higher the better: the graph's metric, then the loss.
+
+    Where labels are private, the loss is that of the reports which the probabilities predict.
+    """
     labels = graph.labels[graph.validation]
     everyone = np.ones(len(labels), dtype=bool)
     metric = graph.metric if len(np.unique(labels)) > 1 else "accuracy"
-    likelihood = np.log(np.maximum(rows[np.arange(len(labels)), labels], SMALLEST)).mean()
+    predicted = rows if transition is None else rows @ transition
+    likelihood = np.log(np.maximum(predicted[np.arange(len(labels)), labels], SMALLEST)).mean()
     return measure(metric, rows, labels, everyone, graph.class_count), float(likelihood)
 
 

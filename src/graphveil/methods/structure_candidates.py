@@ -15,6 +15,7 @@ from graphveil.learn.degree_table import degree_probabilities
 from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
 from graphveil.learn.link_model import LinkModel, adjacency_rows
 from graphveil.learn.masked_labels import LabelNetwork, fit_masked
+from graphveil.learn.targets import true_classes
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Progress, Schedule, fit
 from graphveil.methods.method import Job
@@ -64,7 +65,8 @@ class _Candidates:
         )
 
     def degrees(self, progress: Progress) -> Tensor:
-        return degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
+        rows = degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
+        return true_classes(rows, self.targets.transition)
 
     def label_propagation(self, progress: Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
@@ -73,7 +75,7 @@ class _Candidates:
         hops = enumerate(islice(spread(self.labels, self.topology.gcn, self.settings.alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
-                rows = as_probabilities(reached, shares)
+                rows = true_classes(as_probabilities(reached, shares), self.targets.transition)
                 reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
                 if best_quality is None or reached_quality > best_quality:
                     best, best_quality = rows, reached_quality

@@ -9,7 +9,16 @@ from pydantic import Field
 
 from graphveil.errors import InputError
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
+from graphveil.methods.method import (
+    HOPS_GRID,
+    SCALE_GRID,
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Stopwatch,
+    register_method,
+)
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
@@ -57,6 +66,9 @@ class Upgnet(Method):
     name = "upgnet"
     summary = "HOA and NFR around a GNN, in either order"
     settings = UpgnetSettings
+    grid = (
+        TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
+    )
 
     def holds_dense(self, settings: Any) -> bool:
         """Order H-N may need the whole matrix."""
@@ -98,7 +110,7 @@ def _nfr_first(job: Job, reports: Reports, topology: Topology) -> Input:
     from graphveil.linear.composition import Composition
 
     settings, mechanism = job.settings, reports.mechanism
-    scale = report_scale(mechanism, settings.input_scale)
+    scale = report_scale(mechanism, settings.input_share)
     inputs = estimate_input(_shrunk(job, reports), scale, job.device, job.max_memory, mechanism.name)
     hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return Composition(hops, inputs)
@@ -129,7 +141,7 @@ def _hoa_first(job: Job, reports: Reports, topology: Topology) -> Input:
     refuse_above(job.max_memory, estimate.shape, "order H-N propagates every feature, so its input")
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
     shrink = NFR(settings.tau * mechanism.largest / mean_degree**settings.hops)
-    scale = report_scale(mechanism, settings.input_scale)
+    scale = report_scale(mechanism, settings.input_share)
     hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
 
@@ -154,7 +166,7 @@ def _code(job: Job, reports: Reports, topology: Topology) -> Input:
     mean.data[np.abs(mean.data) <= CODE_FORGET] = 0
     mean.data -= CODE_SHRINK * np.sign(mean.data)
     mean.eliminate_zeros()
-    mean.data *= report_scale(mechanism, settings.input_scale)
+    mean.data *= report_scale(mechanism, settings.input_share)
     matrix = scaled_matrix(graph, 1.5, 0.5, device=job.device)
     return Composition(
         AGGREGATORS[settings.aggregator](settings.hops).operator(matrix), raw_input(mean, job.device)
