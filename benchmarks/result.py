@@ -17,10 +17,11 @@ class Sizes:
     users: int = 22_470
     dimensions: int = 4_714
     repetitions: int = 7
+    epochs: int = 500
 
 
 # Runs in seconds and shows that everything works; its ratios mean little.
-QUICK = Sizes(draws=10**5, users=500, dimensions=300, repetitions=2)
+QUICK = Sizes(draws=10**5, users=500, dimensions=300, repetitions=2, epochs=3)
 
 
 @dataclass(frozen=True)

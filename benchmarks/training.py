@@ -30,10 +30,10 @@ SEED = 0
 class PlainGCN(nn.Module):
     """Two GCNConv layers with an activation and dropout between them."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, classes: int = CLASSES) -> None:
         super().__init__()
         self.conv1 = GCNConv(inputs, HIDDEN, cached=True)
-        self.conv2 = GCNConv(HIDDEN, CLASSES, cached=True)
+        self.conv2 = GCNConv(HIDDEN, classes, cached=True)
 
     def forward(self, rows: Tensor, edges: Tensor) -> Tensor:
         hidden = functional.selu(self.conv1(rows, edges))

@@ -6,13 +6,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import benchmarks.__main__ as command
-from benchmarks import draws, reports, tables
+from benchmarks import draws, reports, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
+from graphveil.denoise import HOA
+from graphveil.linear import gcn_matrix
 
-TINY = Sizes(draws=1000, users=40, dimensions=30, repetitions=1)
+TINY = Sizes(draws=1000, users=40, dimensions=30, repetitions=1, epochs=2)
 MISSED = Result("draws", "coin", "words", "s", 2.0, 1.0, target=1.0)
 
 
@@ -70,6 +73,19 @@ def test_a_cold_table_is_not_the_cached_one() -> None:
     first, second = family.first_code(1.0), family.first_code(1.0)
     assert first is not second
     assert first == second == family.build(1.0)
+
+
+def test_a_whole_run_is_compared_in_time_memory_and_accuracy() -> None:
+    results = whole.run(TINY)
+    assert [result.unit for result in results] == ["s", "MB", "% wrong"]
+    assert all(result.ours > 0 and result.theirs > 0 for result in results if result.unit != "MB")
+
+
+def test_the_dense_reference_averages_over_hops() -> None:
+    _, graph, _ = whole._data(40, 30)
+    rows = torch.randn(40, 30)
+    expected = HOA(whole.HOPS).operator(gcn_matrix(graph, loops=False)) @ rows
+    torch.testing.assert_close(whole._dense_hops(rows, graph), expected)
 
 
 @pytest.fixture
