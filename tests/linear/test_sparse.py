@@ -58,3 +58,15 @@ def test_a_thinned_matrix_and_its_transpose_agree(matrix):
 def test_entries_of_a_symmetric_matrix_are_not_dropped():
     with pytest.raises(InputError, match="build it from its rows"):
         wrap(random_sparse(4, 4, format="csr", dtype=np.float32), symmetric=True).thinned(0.5)
+
+
+def test_what_was_in_the_given_room_does_not_matter(matrix):
+    dense, room = torch.randn(5, 3), torch.full((7, 3), float("nan"))
+    torch.testing.assert_close(wrap(matrix).multiply(dense, out=room), wrap(matrix) @ dense)
+    assert torch.isfinite(room).all()
+
+
+def test_a_product_with_an_addition(matrix):
+    dense, added = torch.randn(5, 3), torch.randn(7, 3)
+    expected = torch.from_numpy(matrix.toarray()) @ dense + 0.25 * added
+    torch.testing.assert_close(wrap(matrix).multiply_add(dense, added, 0.25), expected)

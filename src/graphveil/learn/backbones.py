@@ -17,6 +17,7 @@ from torch.nn import functional
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, SGConv, SSGConv
 
 from graphveil.errors import InputError
+from graphveil.learn.dropout import dropout
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 from graphveil.linear.polynomial import Polynomial
@@ -48,7 +49,7 @@ class Backbone(nn.Module, ABC):
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
         """From the first layer's result to the scores of the classes."""
-        active = functional.dropout(self.activation(hidden), self.dropout, self.training)
+        active = dropout(self.activation(hidden), self.dropout, self.training)
         return self.layer(self.conv2, active, topology)
 
     def forward(self, inputs: Input, topology: Topology) -> Tensor:

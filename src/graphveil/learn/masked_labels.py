@@ -6,9 +6,9 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from graphveil.learn.backbones import ACTIVATIONS
+from graphveil.learn.dropout import dropout
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
@@ -66,7 +66,7 @@ class LabelNetwork(nn.Module):
     def forward(self, inputs: Tensor, near: Tensor) -> Tensor:
         """Scores of the classes, for rows of `inputs` and `near_ids`."""
         hidden = self.activation(self.read(inputs) + near)
-        scores: Tensor = self.score(functional.dropout(hidden, self.dropout, self.training))
+        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training))
         return scores
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -28,6 +29,16 @@ class Targets:
     validation: Tensor
     transition: Tensor | None = None
 
+    @cached_property
+    def train_rows(self) -> Tensor:
+        """The numbers of the training users: found once, while a mask is searched whenever it is used."""
+        return self.train.nonzero().ravel()
+
+    @cached_property
+    def validation_rows(self) -> Tensor:
+        """The numbers of the validation users."""
+        return self.validation.nonzero().ravel()
+
     def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         """The loss of rows of scores against labels."""
         if self.transition is None:
@@ -36,15 +47,15 @@ class Targets:
 
     def train_loss(self, scores: Tensor) -> Tensor:
         """The loss of the training users, given the scores of all users."""
-        return self.loss(scores[self.train], self.labels[self.train])
+        return self.loss(scores[self.train_rows], self.labels[self.train_rows])
 
     def validation_loss(self, scores: Tensor) -> Tensor:
         """The loss of the validation users, given the scores of all users."""
-        return self.loss(scores[self.validation], self.labels[self.validation])
+        return self.loss(scores[self.validation_rows], self.labels[self.validation_rows])
 
     def validation_accuracy(self, scores: Tensor) -> float:
         """How many validation users are predicted as they say (as they report, where labels are private)."""
-        right = scores[self.validation].argmax(1) == self.labels[self.validation]
+        right = scores[self.validation_rows].argmax(1) == self.labels[self.validation_rows]
         return float(right.float().mean())
 
 
@@ -64,10 +75,10 @@ class DropTargets(Targets):
         """The loss of the training users, given the scores of all users."""
         assert self.hops is not None and self.spread_labels is not None and self.transition is not None
         reports = scores.softmax(1) @ self.transition
-        arriving = (self.hops @ reports)[self.train]
+        arriving = (self.hops @ reports)[self.train_rows]
         weight = arriving.sum(1, keepdim=True)
-        share = torch.where(weight > 0, arriving / weight.clamp_min(SMALLEST), reports[self.train])
-        return functional.nll_loss(log(share), self.spread_labels[self.train])
+        share = torch.where(weight > 0, arriving / weight.clamp_min(SMALLEST), reports[self.train_rows])
+        return functional.nll_loss(log(share), self.spread_labels[self.train_rows])
 
 
 def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:

@@ -51,10 +51,8 @@ class Polynomial:
         """The product without a gradient, in room that is given; what is returned is one of the two."""
         torch.mul(dense, self.coefficients[-1], out=total)
         for coefficient in reversed(self.coefficients[:-1]):
-            self.matrix.multiply(total, out=spare)
+            _hop(self.matrix, total, dense, coefficient, spare)
             total, spare = spare, total
-            if coefficient:
-                total.add_(dense, alpha=coefficient)
         return total
 
 
@@ -62,10 +60,17 @@ def evaluate(matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor)
     """Σ_k c_k P^k X by Horner's rule."""
     total = coefficients[-1] * dense
     for coefficient in reversed(coefficients[:-1]):
-        total = matrix.multiply(total)
-        if coefficient:
-            total.add_(dense, alpha=coefficient)
+        total = _hop(matrix, total, dense, coefficient)
     return total
+
+
+def _hop(
+    matrix: SparseMatrix, total: Tensor, dense: Tensor, coefficient: float, out: Tensor | None = None
+) -> Tensor:
+    """One step of Horner's rule: P·total + c·X."""
+    if coefficient:
+        return matrix.multiply_add(total, dense, coefficient, out)
+    return matrix.multiply(total, out)
 
 
 class _Evaluation(torch.autograd.Function):

@@ -74,7 +74,14 @@ class SparseMatrix:
 
     def multiply(self, dense: Tensor, out: Tensor | None = None) -> Tensor:
         """The product without a gradient, written into ``out`` if given."""
-        return torch.mm(self._forward, dense) if out is None else torch.mm(self._forward, dense, out=out)
+        if out is None:
+            out = dense.new_empty((self.shape[0], dense.shape[1]))
+        # Said so, torch neither clears nor copies what it is about to overwrite.
+        return torch.addmm(out, self._forward, dense, beta=0, out=out)
+
+    def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
+        """The product plus ``weight`` times another matrix, without a gradient."""
+        return torch.addmm(added, self._forward, dense, beta=weight, out=out)
 
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries at 0, the others scaled up by as much as keeps the mean."""
