@@ -32,12 +32,15 @@ def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
     of = _Candidates(job, quality)
     makers: dict[str, Callable[[Progress], Tensor]] = {
         "degrees": of.degrees,
-        "label propagation": of.label_propagation,
+        "label propagation": lambda progress: of.label_propagation(job.settings.alpha, progress),
         "gnn on labels": lambda progress: of.label_network(False, progress),
         "gnn on ids and labels": lambda progress: of.label_network(True, progress),
         "link": lambda progress: of.link(False, progress),
         "link by degree": lambda progress: of.link(True, progress),
     }
+    if of.targets.transition is not None:
+        # One's own report is no anchor where it is noise: let it go with the hops.
+        makers["label diffusion"] = lambda progress: of.label_propagation(1.0, progress)
     found = {}
     for place, (name, make) in enumerate(makers.items()):
 
@@ -68,11 +71,11 @@ class _Candidates:
         rows = degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
         return true_classes(rows, self.targets.transition)
 
-    def label_propagation(self, progress: Progress) -> Tensor:
+    def label_propagation(self, alpha: float, progress: Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
         shares = class_shares(self.labels)
         best, best_quality = self.labels, None
-        hops = enumerate(islice(spread(self.labels, self.topology.gcn, self.settings.alpha), max(HOPS)), 1)
+        hops = enumerate(islice(spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
                 rows = true_classes(as_probabilities(reached, shares), self.targets.transition)
