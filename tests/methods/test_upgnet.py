@@ -96,7 +96,7 @@ def test_with_multibit_the_threshold_only_scales_the_input():
 
 def test_dropout_of_reports_changes_the_training():
     graph, users = small_data()
-    plain = learn(METHOD, graph, users, Trial({"regularizer": "none"}))
+    plain = learn(METHOD, graph, users, Trial({"regularizer": "off"}))
     dropped = learn(METHOD, graph, users, Trial({"regularizer": "dropout", "tau": 0.5}))
     assert not np.allclose(plain.scores, dropped.scores)
 

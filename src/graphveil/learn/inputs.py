@@ -87,11 +87,16 @@ def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(device)
 
 
-def refuse_above(max_memory: float | None, shape: tuple[int, int], what: str) -> None:
+def refuse_above(
+    max_memory: float | None,
+    shape: tuple[int, int],
+    what: str,
+    instead: str = "take a mechanism that samples",
+) -> None:
     """Refuse a dense float32 matrix that is larger than the allowed number of gigabytes."""
     size = shape[0] * shape[1] * 4 / 1e9
     if max_memory is not None and size > max_memory:
         raise InputError(
             f"{what} is a dense matrix of {shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the allowed "
-            f"{max_memory:g} GB: allow more with --max-memory, or take a mechanism that samples"
+            f"{max_memory:g} GB: allow more with --max-memory, or {instead}"
         )

@@ -38,7 +38,7 @@ class UpgnetSettings(BaseSettings):
         0.1, ge=0, le=1, description="τ, the threshold of NFR as a share of the largest report"
     )
     aggregator: Literal["hoa", "kprop", "residual"] = Field("hoa", description="what averages over hops")
-    regularizer: Literal["nfr", "dropout", "group-lasso", "none"] = Field(
+    regularizer: Literal["nfr", "dropout", "group-lasso", "off"] = Field(
         "nfr", description="what makes reports sparser; τ is its strength"
     )
     variant: Literal["paper", "code"] = Field(
@@ -138,7 +138,9 @@ def _hoa_first(job: Job, reports: Reports, topology: Topology) -> Input:
     from graphveil.learn.inputs import refuse_above, report_scale
 
     settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
-    refuse_above(job.max_memory, estimate.shape, "order H-N propagates every feature, so its input")
+    refuse_above(
+        job.max_memory, estimate.shape, "order H-N propagates every feature, so its input", "take order N-H"
+    )
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
     shrink = NFR(settings.tau * mechanism.largest / mean_degree**settings.hops)
     scale = report_scale(mechanism, settings.input_share)
