@@ -10,10 +10,26 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.options import (
+    AsJson,
+    BackboneName,
+    DataName,
+    Delta,
+    Device,
+    Epsilon,
+    LabelEpsilon,
+    LinkEpsilon,
+    LinkMechanismName,
+    MaxMemory,
+    MechanismName,
+    MethodName,
+    RangePair,
+    SettingPairs,
+    SettingsFile,
+)
 from graphveil.errors import InputError
 from graphveil.experiments.results import RESULTS, ResultStore
 from graphveil.experiments.spec import Spec
-from graphveil.methods import BACKBONE_NAMES
 
 if TYPE_CHECKING:
     from graphveil.experiments.result import Result
@@ -22,55 +38,29 @@ INTERRUPTED = 130
 
 
 def run(
-    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`.")],
-    data: Annotated[
-        str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")
-    ],
-    epsilon: Annotated[float | None, typer.Option(help="The budget for features.")] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")
-    ] = None,
-    mechanism: Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")] = "multibit",
-    backbone: Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")] = "gcn",
+    method: MethodName,
+    data: DataName,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    mechanism: MechanismName = "multibit",
+    backbone: BackboneName = "gcn",
     task: Annotated[str, typer.Option(help="What to predict: node.")] = "node",
     runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
-        ),
-    ] = None,
-    settings_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--settings",
-            help="A TOML or JSON file of settings, as `graphveil tune` writes it; --set overrides it.",
-        ),
-    ] = None,
-    label_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Make labels private too: the budget of training and validation labels."),
-    ] = None,
-    link_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
-    ] = None,
-    link_mechanism: Annotated[str, typer.Option(help="How users report their links.")] = "link-rr",
-    public_range: Annotated[
-        str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
-    ] = None,
-    max_memory: Annotated[
-        float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")] = "auto",
+    setting: SettingPairs = None,
+    settings_file: SettingsFile = None,
+    label_epsilon: LabelEpsilon = None,
+    link_epsilon: LinkEpsilon = None,
+    link_mechanism: LinkMechanismName = "link-rr",
+    public_range: RangePair = None,
+    max_memory: MaxMemory = None,
+    device: Device = "auto",
     no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
 

@@ -13,10 +13,26 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.options import (
+    AsJson,
+    BackboneName,
+    DataName,
+    Delta,
+    Device,
+    Epsilon,
+    LabelEpsilon,
+    LinkEpsilon,
+    LinkMechanismName,
+    MaxMemory,
+    MechanismName,
+    MethodName,
+    RangePair,
+    SettingPairs,
+    SettingsFile,
+)
 from graphveil.cli.run import all_settings, parse_range
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
-from graphveil.methods import BACKBONE_NAMES
 
 if TYPE_CHECKING:
     from graphveil.experiments.space import Space
@@ -26,16 +42,12 @@ INTERRUPTED = 130
 
 
 def tune(
-    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`.")],
-    data: Annotated[
-        str, typer.Option(help="A name from `graphveil data list`, or the path of an .npz file.")
-    ],
-    epsilon: Annotated[float | None, typer.Option(help="The budget for features.")] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")
-    ] = None,
-    mechanism: Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")] = "multibit",
-    backbone: Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")] = "gcn",
+    method: MethodName,
+    data: DataName,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    mechanism: MechanismName = "multibit",
+    backbone: BackboneName = "gcn",
     runs: Annotated[int, typer.Option(help="How many runs a trial; run i uses seed S + i.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed S of the first run, and of the search.")] = 0,
     trials: Annotated[
@@ -48,43 +60,25 @@ def tune(
             help="How many processes. A whole grid gives the same; TPE sees results in another order."
         ),
     ] = 1,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="KEY=VALUE, a setting that is fixed and not searched; as for `graphveil run`."
-        ),
-    ] = None,
-    settings_file: Annotated[
-        Path | None,
-        typer.Option("--settings", help="A TOML or JSON file of fixed settings; --set overrides it."),
-    ] = None,
-    label_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Make labels private too: the budget of training and validation labels."),
-    ] = None,
-    link_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
-    ] = None,
-    link_mechanism: Annotated[str, typer.Option(help="How users report their links.")] = "link-rr",
-    public_range: Annotated[
-        str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
-    ] = None,
-    max_memory: Annotated[
-        float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")] = "auto",
+    setting: SettingPairs = None,
+    settings_file: SettingsFile = None,
+    label_epsilon: LabelEpsilon = None,
+    link_epsilon: LinkEpsilon = None,
+    link_mechanism: LinkMechanismName = "link-rr",
+    public_range: RangePair = None,
+    max_memory: MaxMemory = None,
+    device: Device = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.
 
-    The defaults are tried first. The highest mean validation score wins, between equals the lowest validation loss; where
+    What --set or --settings fixes is not searched. The defaults are tried first. The highest mean validation score wins, between equals the lowest validation loss; where
     labels are private, both are measured against reported labels. Test labels are never read.
 
     Finished trials are kept: the same command goes on where it was interrupted, and with more --trials where it ended.

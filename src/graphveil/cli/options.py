@@ -1,0 +1,47 @@
+"""Options that several commands take, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphveil.methods import BACKBONE_NAMES
+
+MethodName = Annotated[str, typer.Argument(help="A name from `graphveil methods`.")]
+DataName = Annotated[
+    str, typer.Option("--data", help="A name from `graphveil data list`, or the path of an .npz file.")
+]
+Epsilon = Annotated[float | None, typer.Option(help="The budget for features.")]
+Delta = Annotated[float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")]
+MechanismName = Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")]
+BackboneName = Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")]
+SettingPairs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
+    ),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        help="A TOML or JSON file of settings, as `graphveil tune` writes it; --set overrides it.",
+    ),
+]
+LabelEpsilon = Annotated[
+    float | None, typer.Option(help="Make labels private too: the budget of training and validation labels.")
+]
+LinkEpsilon = Annotated[
+    float | None,
+    typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
+]
+LinkMechanismName = Annotated[str, typer.Option(help="How users report their links.")]
+RangePair = Annotated[
+    str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
+]
+MaxMemory = Annotated[float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")]
+Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
