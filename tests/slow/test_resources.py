@@ -32,3 +32,18 @@ def test_facebook_trains_within_400_megabytes_of_importing_torch():
 def test_a_town_of_a_million_trains_within_8_gigabytes():
     sizes = ("--set", "data.users=1000000", "--set", "data.degree=20", "--set", "epochs=20")
     assert peak("base", "--data", "town", "--epsilon", "1", *sizes) <= 8000
+
+
+@needs_data("facebook")
+def test_order_h_n_holds_one_and_a_half_dense_matrices_at_most():
+    asked = ("upgnet", "--data", "facebook", "--epsilon", "1", "--set", "epochs=2", "--set")
+    megabytes = 22_470 * 4_714 * 4 / 2**20
+    sparse, dense = (peak(*asked, f"order={order}") for order in ("N-H", "H-N"))
+    assert dense - sparse <= 1.5 * megabytes
+
+
+@needs_data("cora")
+def test_hops_cost_no_memory():
+    asked = ("upgnet", "--data", "cora", "--epsilon", "1", "--set", "epochs=20", "--set")
+    few, many = (peak(*asked, f"hops={hops}") for hops in (1, 64))
+    assert many - few <= 5
