@@ -199,7 +199,7 @@ def test_private_links_are_charged_and_have_a_control_but_no_structure(capsys):
     assert status([*PRIVATE, "--runs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["privacy"]["links"] == {"epsilon": 6.0, "delta": 0.0}
-    assert found["privacy"]["total"]["epsilon"] == 8.0
+    assert found["privacy"]["total"]["epsilon"] == 2.0
     assert found["control"] and found["structure"] is None
 
 

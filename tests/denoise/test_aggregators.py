@@ -80,3 +80,11 @@ def test_users_without_neighbours_get_zeros(setting):
 def test_bad_hops_are_refused(hops):
     with pytest.raises(InputError, match="hops must be an integer of at least 0"):
         HOA(hops)
+
+
+def test_double_precision_comes_back_as_it_went_in(setting):
+    graph, rows, _ = setting
+    edges = torch.from_numpy(graph.edge_list())
+    out = KProp(2)(rows.double(), edges)
+    assert out.dtype == torch.float64
+    torch.testing.assert_close(out.float(), KProp(2)(rows, edges))

@@ -53,3 +53,9 @@ def test_nfr_drops_small_piecewise_reports():
 def test_a_bad_threshold_is_refused(threshold):
     with pytest.raises(InputError, match="threshold must be at least 0"):
         NFR(threshold)
+
+
+def test_a_column_of_zeros_has_a_gradient():
+    rows = torch.tensor([[3.0, 0.0], [4.0, 0.0]], requires_grad=True)
+    GroupLasso(1.0)(rows).sum().backward()
+    assert torch.isfinite(rows.grad).all()

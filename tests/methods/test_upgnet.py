@@ -114,7 +114,11 @@ def test_h_n_is_refused_above_the_allowed_memory():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"order": "H-N", "regularizer": "dropout"}, "order H-N is for the regularizer nfr, got 'dropout'"),
+        ({"order": "H-N", "regularizer": "dropout"}, "the regularizer dropout is for order N-H"),
+        (
+            {"variant": "code", "regularizer": "off"},
+            "the regularizer off is for order N-H as the paper has it",
+        ),
         ({"regularizer": "dropout", "tau": 1.0}, "tau = 1 drops every report"),
     ],
 )
@@ -122,3 +126,18 @@ def test_what_does_not_go_together_is_refused(settings, words):
     graph, users = small_data()
     with pytest.raises(InputError, match=words):
         learn(METHOD, graph, users, Trial(settings))
+
+
+def test_countless_hops_leave_no_threshold():
+    job, reports = asked(order="H-N", hops=1000)
+    inputs = _hoa_first(job, reports, Topology(job.graph))
+    assert torch.isfinite(inputs if isinstance(inputs, torch.Tensor) else inputs.to_dense()).all()
+
+
+def test_a_refusal_comes_before_anybody_is_asked():
+    graph, users = small_data()
+    trial = Trial({"order": "H-N"}, label_epsilon=1.0, options={"max_memory": 1e-4})
+    declared_users = declared(METHOD, graph, users, trial)
+    with pytest.raises(InputError, match="order H-N"):
+        METHOD.run(make_job(METHOD, graph, declared_users, trial))
+    assert declared_users.ledger.charges == ()

@@ -164,14 +164,15 @@ def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
 def privacy_sentence(privacy: dict[str, Any] | None) -> str:
     """What every user has spent, in words."""
     costs = {subject: cost for subject, cost in (privacy or {}).items() if isinstance(cost, dict)}
-    total = costs.pop("total", None)
-    if not costs:
+    total, links = costs.pop("total", None), costs.pop("links", None)
+    if not costs and not links:
         return "Nobody reported anything private to this method's server."
-    spent = " and ".join(
-        f"{subject} at {budget(cost)}{' each' * (subject == 'links')}" for subject, cost in costs.items()
-    )
+    spent = " and ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
     in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
-    return f"Every user reported {spent}{in_all}; the server needs no trust."
+    each = f"{'; ' if spent else ''}every link costs {budget(links)}" if links else ""
+    who = "Users reported" if "labels" in costs else "Every user reported"
+    labels = " (labels of training and validation users)" if "labels" in costs else ""
+    return f"{who} {spent}{in_all}{labels}{each}; the server needs no trust."
 
 
 def budget(cost: dict[str, float]) -> str:

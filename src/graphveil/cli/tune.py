@@ -83,6 +83,9 @@ def tune(
 
     Finished trials are kept: the same command goes on where it was interrupted, and with more --trials where it ended.
 
+    A search is for simulations: each of its runs draws reports of its own. In a collection every one would cost the whole
+    budget again.
+
     Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as is standard
     practice: report them with another --seed than the search had.
 
@@ -202,14 +205,21 @@ def text(value: Any) -> str:
 
 
 def default_file(spec: Spec) -> Path:
-    """METHOD-DATA-epsE.toml in this folder.
+    """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name.
 
     >>> str(default_file(Spec("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     """
     data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
     budget = "" if spec.epsilon is None else f"-eps{text(spec.epsilon)}"
-    return Path(f"{spec.method}-{data}{budget}.toml")
+    others = {
+        "": spec.mechanism if spec.mechanism != Spec.mechanism and spec.epsilon is not None else None,
+        " ": spec.backbone if spec.backbone != Spec.backbone else None,
+        "labels": None if spec.label_epsilon is None else text(spec.label_epsilon),
+        "links": None if spec.link_epsilon is None else text(spec.link_epsilon),
+    }
+    more = "".join(f"-{key.strip()}{value}" for key, value in others.items() if value is not None)
+    return Path(f"{spec.method}-{data}{budget}{more}.toml")
 
 
 def check_out(file: Path) -> Path:

@@ -41,8 +41,8 @@ class Aggregator(nn.Module, ABC):
     def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
         """Denoise features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
         matrix = edge_matrix(edge_index, x.shape[0])
-        dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1])
-        return self.operator(matrix) @ dense
+        dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1], device=x.device)
+        return (self.operator(matrix) @ dense.float()).to(dense.dtype)
 
     def extra_repr(self) -> str:
         """What the module's repr shows."""

@@ -49,7 +49,8 @@ class GroupLasso(Shrinkage):
         """Every column shrunk."""
         norms = x.norm(dim=0)
         shrunk: Tensor = (norms - self.threshold).clamp_min(0)
-        return x * torch.where(norms > 0, shrunk / norms, 0)
+        kept: Tensor = shrunk / norms.clamp_min(torch.finfo(x.dtype).tiny)
+        return x * kept
 
     def on_reports(self, estimate: Estimate) -> Estimate:
         """The same on decoded reports; the offset of the estimate is left alone."""

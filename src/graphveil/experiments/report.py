@@ -193,12 +193,14 @@ def _privacy(record: Record) -> str:
     spent = record.privacy
     if spent is None:
         return NONE
-    costs = {"features": spent.features, "labels": spent.labels, "links": spent.links, "level": spent.level}
+    costs = {"features": spent.features, "labels": spent.labels, "level": spent.level}
     told = [f"{subject} {_budget(cost)}" for subject, cost in costs.items() if cost is not None]
-    if not told:
-        return "none: features are read" if _reads_features(record.method) else "nothing reported"
     if len(told) > 1 and spent.total is not None:
         told.append(f"in all {_budget(spent.total)}")
+    if spent.links is not None:
+        told.append(f"a link {_budget(spent.links)}")
+    if not told:
+        return "none: features are read" if _reads_features(record.method) else "nothing reported"
     return f"{', '.join(told)}; {spent.trust}"
 
 

@@ -78,8 +78,10 @@ def smoothing(
 
 
 def spec_of(record: Record) -> Spec | None:
-    """What was run, as far as it decides the reports; None where features were not reported."""
+    """What was run, as far as it decides the reports; None where features were not reported, or links were private."""
     if record.epsilon is None or record.mechanism is None:
+        return None
+    if record.privacy is not None and record.privacy.links is not None:
         return None
     setup = record.setup
     return Spec(

@@ -11,6 +11,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 from graphveil.methods import find_method, method_names
+from graphveil.methods.method import LABEL_GRID
 
 Point = dict[str, Any]
 
@@ -24,17 +25,22 @@ class Space:
 
     @classmethod
     def of(cls, spec: Spec) -> Space:
-        """The grid of the spec's method, without the settings that the spec fixes."""
+        """The grid of the spec's method for what is private here, without the settings that the spec fixes."""
         method = find_method(spec.method)
         if not method.grid:
             searchable = [name for name in method_names() if find_method(name).grid]
             raise InputError(
                 f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
             )
-        free = {key: values for key, values in method.grid.items() if key not in spec.settings}
+        grid = dict(method.grid)
+        if spec.label_epsilon is not None:
+            grid |= LABEL_GRID
+        if spec.link_epsilon is not None:
+            grid |= method.link_grid
+        free = {key: values for key, values in grid.items() if key not in spec.settings}
         if not free:
             raise InputError(
-                f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(method.grid)} free"
+                f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
             )
         start = method.settings.of(spec.method_settings)
         defaults = {key: getattr(start, key) for key in free}

@@ -14,6 +14,8 @@ from graphveil.methods import BACKBONE_NAMES, find_method
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
+# Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
+NUMBERS = 2
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
@@ -87,16 +89,16 @@ class Spec:
             )
         if self.label_epsilon is not None:
             check_budget(self.label_epsilon, None)
+        if entry(self.link_mechanism).subject != "links":
+            raise InputError(
+                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
+            )
         if self.link_epsilon is not None:
             check_budget(self.link_epsilon, None)
             if not method.reports_links:
                 raise InputError(
                     f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
                     "leave it out, or take a method that asks for links, like solitude"
-                )
-            if entry(self.link_mechanism).subject != "links":
-                raise InputError(
-                    f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
                 )
         for name, low in (("runs", 1), ("seed", 0)):
             if (
@@ -114,7 +116,7 @@ class Spec:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         if part == "structure":
-            shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon")}
+            shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
             shared |= {"options": self.loader_options}
-        whole = json.dumps([part, shared], sort_keys=True, default=str)
+        whole = json.dumps([NUMBERS, part, shared], sort_keys=True, default=str)
         return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.space import Point, Space
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.spec import NUMBERS, Spec
 
 if TYPE_CHECKING:
     import optuna
@@ -75,7 +75,7 @@ def journal_file(spec: Spec, space: Space, folder: Path) -> Path:
     from graphveil import __version__
 
     shared = asdict(replace(spec, control=True))
-    whole = json.dumps([__version__, shared, asdict(space)], sort_keys=True, default=str)
+    whole = json.dumps([__version__, NUMBERS, shared, asdict(space)], sort_keys=True, default=str)
     return folder / f"{hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()}.journal"
 
 

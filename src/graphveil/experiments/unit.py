@@ -16,6 +16,7 @@ from graphveil.graphs import Graph, Users, load, resplit
 from graphveil.graphs.metrics import measure
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress
+from graphveil.privacy.ledger import add_up
 
 
 @dataclass(frozen=True)
@@ -91,17 +92,23 @@ def privacy_of(users: Users) -> dict[str, Any]:
     """What the users' ledger says was spent, by subject."""
 
     def spent(subject: Any) -> dict[str, float] | None:
-        if not any(subject in (None, charge.subject) for charge in users.ledger.charges):
+        if not any(subject == charge.subject for charge in users.ledger.charges):
             return None
         claim = users.ledger.total(subject)
         return {"epsilon": claim.epsilon, "delta": claim.delta}
+
+    def total() -> dict[str, float] | None:
+        # A budget for links is one link's, so it does not add up with budgets for all that a user holds.
+        claims = [charge.claim for charge in users.ledger.charges if charge.subject != "links"]
+        whole = add_up(claims)
+        return {"epsilon": whole.epsilon, "delta": whole.delta} if claims else None
 
     return {
         "features": spent("features"),
         "labels": spent("label"),
         "links": spent("links"),
         "level": spent("level"),
-        "total": spent(None),
+        "total": total(),
         "trust": "local",
     }
 

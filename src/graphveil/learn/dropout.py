@@ -19,7 +19,7 @@ def dropout(values: Tensor, share: float, training: bool) -> Tensor:
     """
     if values.numel() < FEW_VALUES:
         return functional.dropout(values, share, training)
-    level = round(share * LEVELS)
+    level = min(round(share * LEVELS), LEVELS - 1)
     if not training or level == 0:
         return values
     words = -(-values.numel() // VALUES_A_WORD)

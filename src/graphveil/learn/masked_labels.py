@@ -13,7 +13,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Progress, Schedule
+from graphveil.learn.training import Fitted, Progress, Schedule, converged
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -118,5 +118,4 @@ def fit_masked(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert best is not None
-    return best
+    return converged(best)

@@ -82,10 +82,13 @@ class DropTargets(Targets):
 
 
 def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:
-    """Probabilities of the true classes from those of reported ones: the transition undone, kept within 0 and 1."""
+    """Probabilities of the true classes from those of reported ones: the transition undone, kept within 0 and 1.
+
+    The transition must be given in double precision: at small budgets its rows are nearly equal.
+    """
     if transition is None:
         return reported
-    undone: Tensor = torch.linalg.solve(transition.double(), reported.double(), left=False)
+    undone: Tensor = torch.linalg.solve(transition, reported.double(), left=False)
     rows = undone.clamp_min(SMALLEST)
     return (rows / rows.sum(1, keepdim=True)).to(reported)
 

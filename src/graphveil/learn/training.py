@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from graphveil.errors import InputError
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Targets
@@ -75,5 +77,13 @@ def fit(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert best is not None
+    return converged(best)
+
+
+def converged(best: Fitted | None) -> Fitted:
+    """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
+    if best is None or not math.isfinite(best.validation_loss):
+        raise InputError(
+            "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
+        )
     return best

@@ -12,7 +12,7 @@ from torch import Tensor
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Progress, Schedule
+from graphveil.learn.training import Fitted, Progress, Schedule, converged
 from graphveil.linear.composition import Input
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.sparse import SparseMatrix
@@ -139,7 +139,7 @@ def fit_with_links(
         loss.backward()
         optimizer.step()
     assert best is not None
-    return best
+    return converged(best[0]), best[1]
 
 
 def weight_gradient(

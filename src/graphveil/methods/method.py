@@ -39,6 +39,8 @@ TRAINING_GRID: dict[str, tuple[Any, ...]] = {
 # What methods that average over hops search besides, from the documents; the scale of the input is ours.
 HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
 SCALE_GRID: dict[str, tuple[Any, ...]] = {"input_share": (1 / 8, 1 / 4, 1 / 2, 2.0)}
+# What is searched besides where labels are private.
+LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
 
@@ -46,7 +48,7 @@ Progress = Callable[[str, float], None]
 class Settings(BaseModel):
     """What every method that trains a backbone can be set to."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     epochs: int = Field(500, ge=1, description="epochs at most")
     lr: float = Field(0.01, gt=0, description="learning rate of Adam")
@@ -56,7 +58,7 @@ class Settings(BaseModel):
     )
     hidden: int = Field(16, ge=1, description="columns of the hidden layer")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout before the second layer")
-    activation: str = Field("selu", description="selu or relu")
+    activation: Literal["selu", "relu"] = Field("selu", description="selu or relu")
     label_loss: Literal["drop", "forward", "plain"] = Field(
         "drop",
         description="how to learn from private labels: drop (propagated, corrected), forward (corrected), plain",
@@ -186,6 +188,8 @@ class Method(ABC):
     settings: ClassVar[type[Settings]] = Settings
     # What `graphveil tune` searches, from the documents.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    # What it searches besides where links are private.
+    link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
     # Whether links can be reported, so that a budget for them has a meaning.
@@ -201,8 +205,16 @@ class Method(ABC):
         """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
         return False
 
+    def prepare(self, job: Job) -> None:
+        """Refuse, from public numbers, what cannot be done; before anybody is asked for anything."""
+        return
+
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
+        for part in ("train", "validation"):
+            if not getattr(job.graph, part).any():
+                raise InputError(f"{self.name} needs {part} users with a label: give the {part} split some")
+        self.prepare(job)
         if job.label_epsilon is not None:
             job = job.with_private_labels()
         with evaluation() if self.reads_features else nullcontext():

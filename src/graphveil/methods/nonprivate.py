@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from graphveil.methods.method import (
@@ -20,7 +22,7 @@ class NonPrivateSettings(Settings):
 
     hidden: int = Field(64, ge=1, description="columns of the hidden layer")
     dropout: float = Field(0.8, ge=0, lt=1, description="dropout before the second layer")
-    activation: str = Field("relu", description="selu or relu")
+    activation: Literal["selu", "relu"] = Field("relu", description="selu or relu")
 
 
 class NonPrivate(Method):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from graphveil.mechanisms import LinkMechanism
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import Job, Method, Outcome, Stopwatch, register_method
+from graphveil.methods.method import SCALE_GRID, Job, Method, Outcome, Stopwatch, register_method
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
@@ -55,7 +55,7 @@ class Solitude(Method):
     validation users of cora. There the start matters more than the steps: it raises validation accuracy at ε = 4 from 29%
     (no more than the largest class) to about 40%, while steps at the default rate change the validation loss by 0.001 at
     ε = 8 and by up to 0.06 at ε = 4, for the better with 3 hops and for the worse with 2 (means of three splits). At
-    ε = 1 no pair is plausible enough to stay, and what is left is a GNN without a graph.
+    ε = 1 no pair is plausible enough to stay, and what is left is a network on each user's own report.
 
     The weights are always learned with a GCN; another backbone is then trained along the final weights (attention along
     the pairs that have one). Before anything is asked, links whose noise would not fit into memory are refused.
@@ -70,6 +70,9 @@ class Solitude(Method):
         "weight_decay": (1e-4, 1e-3, 1e-2),
         "dropout": (0.2, 0.5, 0.8),
         "hops": (0, 2, 3, 4, 8, 16),
+        **SCALE_GRID,
+    }
+    link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lambda2": (0.0, 0.4, 0.8, 2.0),
         "graph_lr": (0.0, 0.03),
     }
@@ -78,8 +81,6 @@ class Solitude(Method):
         from graphveil.learn.inputs import report_input
 
         watch = Stopwatch()
-        if job.link_epsilon is not None:
-            self._refuse(job)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(job.feature_plan())
@@ -88,7 +89,10 @@ class Solitude(Method):
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
 
-    def _refuse(self, job: Job) -> None:
+    def prepare(self, job: Job) -> None:
+        """Refuse links whose noise would not fit into memory."""
+        if job.link_epsilon is None:
+            return
         from graphveil.denoise.links import refuse_too_many
 
         mechanism = job.link_plan().build()
@@ -151,11 +155,11 @@ class Solitude(Method):
 
 
 def _spread(job: Job, inputs: Input, topology: Topology) -> Input:
-    """The reports after K hops; nothing is multiplied out."""
+    """The reports after K hops, or as they are where no link is left; nothing is multiplied out."""
     from graphveil.denoise.aggregators import KProp
     from graphveil.linear.composition import Composition
 
-    if job.settings.hops == 0:
+    if job.settings.hops == 0 or topology.unlooped.entry_count == 0:
         return inputs
     return Composition(KProp(job.settings.hops).operator(topology.unlooped), inputs)
 

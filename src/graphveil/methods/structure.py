@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import measure
 from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
@@ -57,11 +56,8 @@ class Structure(Method):
         from graphveil.methods.structure_candidates import candidates
 
         graph, watch = job.graph, Stopwatch()
-        for part in ("train", "validation"):
-            if not getattr(graph, part).any():
-                raise InputError(f"structure needs {part} users with a label: give the {part} split some")
-
-        transition = job.label_mechanism.transition if job.label_mechanism else None
+        corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
+        transition = job.label_mechanism.transition if job.label_mechanism and corrected else None
 
         def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
             return validation_quality(graph, rows, transition)

@@ -62,6 +62,9 @@ class _Candidates:
         self.graph, self.settings, self.quality, self.device = job.graph, job.settings, quality, job.device
         self.topology = Topology(job.graph, job.device)
         self.targets = graph_targets(job, self.topology, drop=False)
+        self.response: Tensor | None = None
+        if job.label_mechanism is not None and self.targets.transition is not None:
+            self.response = torch.tensor(job.label_mechanism.transition, device=job.device)
         self.labels = training_labels(self.targets, job.graph.class_count)
         self.schedule = Schedule(
             job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
@@ -69,7 +72,7 @@ class _Candidates:
 
     def degrees(self, progress: Progress) -> Tensor:
         rows = degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
-        return true_classes(rows, self.targets.transition)
+        return true_classes(rows, self.response)
 
     def label_propagation(self, alpha: float, progress: Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
@@ -78,7 +81,7 @@ class _Candidates:
         hops = enumerate(islice(spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
-                rows = true_classes(as_probabilities(reached, shares), self.targets.transition)
+                rows = true_classes(as_probabilities(reached, shares), self.response)
                 reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
                 if best_quality is None or reached_quality > best_quality:
                     best, best_quality = rows, reached_quality

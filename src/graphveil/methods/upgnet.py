@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from graphveil.errors import InputError
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import (
     HOPS_GRID,
@@ -45,6 +44,16 @@ class UpgnetSettings(BaseSettings):
         "paper", description="paper: as written; code: as the authors' program does it"
     )
 
+    @model_validator(mode="after")
+    def _fit_together(self) -> UpgnetSettings:
+        if self.regularizer != "nfr" and (self.order == "H-N" or self.variant == "code"):
+            raise ValueError(
+                f"the regularizer {self.regularizer} is for order N-H as the paper has it: take nfr, or that order"
+            )
+        if self.regularizer == "dropout" and self.tau == 1:
+            raise ValueError("tau = 1 drops every report: take less")
+        return self
+
 
 class Upgnet(Method):
     """Going deeper into locally differentially private GNNs (He et al. 2025, UPGNET).
@@ -74,12 +83,20 @@ class Upgnet(Method):
         """Order H-N may need the whole matrix."""
         return bool(settings.order == "H-N" and settings.variant == "paper")
 
+    def prepare(self, job: Job) -> None:
+        """Refuse order H-N where its matrix would be too large."""
+        if self.holds_dense(job.settings):
+            from graphveil.learn.inputs import refuse_above
+
+            shape = (job.graph.node_count, job.graph.feature_count)
+            what = "order H-N propagates every feature, so its input"
+            refuse_above(job.max_memory, shape, what, "take order N-H")
+
     def learn(self, job: Job) -> Outcome:
         from graphveil.learn.topology import Topology
         from graphveil.methods.training import train_backbone
 
         settings: UpgnetSettings = job.settings
-        _check(settings)
         watch, topology = Stopwatch(), Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
@@ -92,15 +109,6 @@ class Upgnet(Method):
             inputs = denoise(job, reports, topology)
         dropout = settings.tau if settings.regularizer == "dropout" else 0.0
         return train_backbone(job, inputs, watch, topology, input_dropout=dropout)
-
-
-def _check(settings: UpgnetSettings) -> None:
-    if settings.order == "H-N" and settings.variant == "paper" and settings.regularizer != "nfr":
-        raise InputError(
-            f"order H-N is for the regularizer nfr, got {settings.regularizer!r}: take order N-H for the others"
-        )
-    if settings.regularizer == "dropout" and settings.tau == 1:
-        raise InputError("tau = 1 drops every report: take less")
 
 
 def _nfr_first(job: Job, reports: Reports, topology: Topology) -> Input:
@@ -135,14 +143,11 @@ def _hoa_first(job: Job, reports: Reports, topology: Topology) -> Input:
     from graphveil.denoise.aggregators import AGGREGATORS
     from graphveil.denoise.blocks import propagated_once
     from graphveil.denoise.shrink import NFR
-    from graphveil.learn.inputs import refuse_above, report_scale
+    from graphveil.learn.inputs import report_scale
 
     settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
-    refuse_above(
-        job.max_memory, estimate.shape, "order H-N propagates every feature, so its input", "take order N-H"
-    )
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
-    shrink = NFR(settings.tau * mechanism.largest / mean_degree**settings.hops)
+    shrink = NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
     scale = report_scale(mechanism, settings.input_share)
     hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
