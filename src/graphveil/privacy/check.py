@@ -145,7 +145,8 @@ def check_control(candidate: Candidate, draws: int) -> None:
         control.claim.epsilon == 0 and control.holds,
         "its control must claim epsilon 0, and keep it",
     )
-    for name in ("dimensions", "report_length", "alphabet", "names_dimensions", "subject", "largest"):
+    names = ["dimensions", "report_length", "alphabet", "names_dimensions", "subject"]
+    for name in [*names, "largest"] if mechanism.subject == "features" else names:
         kept = getattr(mechanism, name, None), getattr(control, name, None)
         _say(candidate, kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
     batches = list(Probe.of(candidate).batches.values())
