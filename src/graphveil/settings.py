@@ -1,4 +1,4 @@
-"""Settings: the one place that reads the environment.
+"""Settings: the one place that reads the environment, and what the machine has.
 
 GRAPHVEIL_DATA     a folder of graphs (NAME.npz); it is looked into first
 GRAPHVEIL_CACHE    where downloaded graphs are kept; without it, the user's own cache folder
@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings", "settings"]
+__all__ = ["Settings", "available_gigabytes", "settings"]
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,13 @@ def _user_cache() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     return _folder("XDG_CACHE_HOME") or Path.home() / ".cache"
+
+
+def available_gigabytes() -> float:
+    """The memory that this machine has left."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024 / 1e9
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9

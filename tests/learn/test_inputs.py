@@ -55,7 +55,7 @@ def test_sampled_reports_stay_sparse_and_whole_ones_are_dense():
 
 def test_a_dense_matrix_above_the_allowed_memory_is_refused_with_its_size():
     whole = mechanism("onebit", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
-    with pytest.raises(InputError, match=r"300 x 16 numbers, 0\.0 GB, above the allowed 1e-06 GB"):
+    with pytest.raises(InputError, match=r"300 x 16 numbers, 0\.0 GB, above the 1e-06 GB allowed"):
         report_input(whole, max_memory=1e-6)
 
 
@@ -63,3 +63,10 @@ def test_raw_features_keep_their_form():
     assert isinstance(raw_input(csr_matrix(ROWS)), SparseMatrix)
     np.testing.assert_array_equal(dense(raw_input(csr_matrix(ROWS))), ROWS)
     np.testing.assert_array_equal(dense(raw_input(ROWS)), ROWS)
+
+
+def test_without_a_limit_it_is_what_the_machine_has(monkeypatch):
+    monkeypatch.setattr("graphveil.learn.inputs.available_gigabytes", lambda: 1e-6)
+    whole = mechanism("laplace", epsilon=1.0, dims=16, range=(0, 1)).randomize(ROWS, SeededWords(0))
+    with pytest.raises(InputError, match=r"above the 1e-06 GB that this machine has left"):
+        report_input(whole)

@@ -106,7 +106,7 @@ def test_h_n_is_refused_above_the_allowed_memory():
     trial = Trial({"order": "H-N"}, options={"max_memory": 1e-4})
     job = make_job(METHOD, graph, declared(METHOD, graph, users, trial), trial)
     with pytest.raises(
-        InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the allowed 0.0001 GB"
+        InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the 0.0001 GB allowed"
     ):
         METHOD.run(job)
 

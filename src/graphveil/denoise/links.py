@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError, MessageError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import LinkMechanism, Reports
+from graphveil.settings import available_gigabytes
 
 # What a pair takes at most while its weight is learned: 150 to 200 bytes, measured on facebook with 3 and 8 million pairs.
 BYTES_A_PAIR = 200
@@ -167,16 +167,6 @@ def candidate_gigabytes(users: int, flip: float) -> float:
 def dense_gigabytes(users: int) -> float:
     """What a dense matrix of users x users takes."""
     return users * users * 4 / 1e9
-
-
-def available_gigabytes() -> float:
-    """The memory that this machine has left."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024 / 1e9
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
 
 
 def refuse_too_many(mechanism: LinkMechanism, max_memory: float | None) -> None:

@@ -14,6 +14,7 @@ from graphveil.errors import InputError
 from graphveil.linear.composition import Composition, Input
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate, Mechanism, Reports
+from graphveil.settings import available_gigabytes
 
 # Rows of the input get the expected norm √d/8, chosen on validation users of cora, citeseer, facebook and town with
 # multibit, piecewise, square-wave and hds. It is not the best everywhere: a town likes √d/4 with multibit, by up to 0.8
@@ -93,10 +94,12 @@ def refuse_above(
     what: str,
     instead: str = "take a mechanism that samples",
 ) -> None:
-    """Refuse a dense float32 matrix that is larger than the allowed number of gigabytes."""
+    """Refuse a dense float32 matrix above the allowed number of gigabytes; by default what the machine has left."""
     size = shape[0] * shape[1] * 4 / 1e9
-    if max_memory is not None and size > max_memory:
+    allowed = available_gigabytes() if max_memory is None else max_memory
+    if size > allowed:
+        limit = "that this machine has left" if max_memory is None else "allowed"
         raise InputError(
-            f"{what} is a dense matrix of {shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the allowed "
-            f"{max_memory:g} GB: allow more with --max-memory, or {instead}"
+            f"{what} is a dense matrix of {shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the {allowed:.3g} GB "
+            f"{limit}: allow more with --max-memory, or {instead}"
         )
