@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import draws, reports, tables, whole
+from benchmarks import draws, kernels, reports, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
 from graphveil.denoise import HOA
@@ -75,6 +76,18 @@ def test_a_cold_table_is_not_the_cached_one() -> None:
     assert first == second == family.build(1.0)
 
 
+def test_kernels_are_compared_for_every_width() -> None:
+    results = kernels.run(TINY)
+    assert [result.case.split(",")[0] for result in results] == ["torch", "numba"] * len(kernels.COLUMNS)
+
+
+def test_numba_s_product_is_the_product() -> None:
+    matrix, dense = random_sparse(7, 5, density=0.4, format="csr", random_state=0), np.eye(5, 3)
+    out = np.empty((7, 3))
+    kernels.numba_product(matrix.indptr, matrix.indices, matrix.data, dense, out)
+    np.testing.assert_allclose(out, matrix @ dense)
+
+
 def test_a_whole_run_is_compared_in_time_memory_and_accuracy() -> None:
     results = whole.run(TINY)
     assert [result.unit for result in results] == ["s", "MB", "% wrong"]
@@ -111,4 +124,7 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         command.main(["drawz"])
     assert stopped.value.code == 2
-    assert "no benchmark is named 'drawz': choose some of draws, reports, tables" in capsys.readouterr().err
+    assert (
+        "no benchmark is named 'drawz': choose some of draws, kernels, reports, tables"
+        in capsys.readouterr().err
+    )

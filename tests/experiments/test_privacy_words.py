@@ -1,0 +1,34 @@
+"""What is said of budgets, and what a report may draw of private links."""
+
+from types import SimpleNamespace
+
+from graphveil.cli.run import privacy_sentence
+from graphveil.experiments.smoothing import spec_of
+
+
+def cost(epsilon):
+    return {"epsilon": epsilon, "delta": 0.0}
+
+
+def test_a_link_s_budget_is_told_apart_from_the_total():
+    said = privacy_sentence(
+        {"features": cost(1.0), "labels": cost(2.0), "links": cost(8.0), "total": cost(3.0), "trust": "local"}
+    )
+    assert "features at ε = 1 and labels at ε = 2, in all ε = 3" in said
+    assert "every link costs ε = 8" in said and "11" not in said
+
+
+def test_energies_of_private_links_are_not_drawn():
+    setup = SimpleNamespace(delta=None, settings={}, data_options={})
+    record = SimpleNamespace(
+        method="solitude",
+        data="town",
+        epsilon=1.0,
+        mechanism="multibit",
+        seed=0,
+        setup=setup,
+        privacy=SimpleNamespace(links=None),
+    )
+    assert spec_of(record) is not None
+    record.privacy.links = cost(4.0)
+    assert spec_of(record) is None
