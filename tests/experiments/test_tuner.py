@@ -157,7 +157,7 @@ def test_validation_is_what_a_run_sees_of_its_validation_users(monkeypatch):
     found = validate_unit(SPEC, 0)
     run_unit(SPEC, "method", 0)
     assert np.array_equal(learned[0].scores, learned[1].scores)
-    assert (found.score, found.loss) == (learned[0].validation_accuracy, learned[0].validation_loss)
+    assert (found.score, found.loss) == (learned[0].validation_score, learned[0].validation_loss)
 
 
 def test_the_graph_s_metric_is_what_counts():

@@ -30,7 +30,7 @@ def test_the_scores_are_those_of_the_best_epoch():
     held_out = fitted.scores[torch.tensor(graph.validation)]
     labels = torch.tensor(graph.labels[graph.validation])
     assert float(torch.nn.functional.cross_entropy(held_out, labels)) == pytest.approx(fitted.validation_loss)
-    assert float((held_out.argmax(1) == labels).float().mean()) == pytest.approx(fitted.validation_accuracy)
+    assert float((held_out.argmax(1) == labels).float().mean()) == pytest.approx(fitted.validation_score)
 
 
 def test_patience_stops_early():

@@ -15,8 +15,19 @@ DataName = Annotated[
 ]
 Epsilon = Annotated[float | None, typer.Option(help="The budget for features.")]
 Delta = Annotated[float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")]
-MechanismName = Annotated[str, typer.Option(help="A name from `graphveil mechanisms`.")]
-BackboneName = Annotated[str, typer.Option(help=f"One of {', '.join(BACKBONE_NAMES)}.")]
+MechanismName = Annotated[
+    str,
+    typer.Option(help="A name from `graphveil mechanisms`; the method's own by default.", show_default=False),
+]
+BackboneName = Annotated[
+    str,
+    typer.Option(
+        help=f"One of {', '.join(BACKBONE_NAMES)}; the method's own by default.", show_default=False
+    ),
+]
+TaskName = Annotated[
+    str, typer.Option("--task", help="What to predict: node (classes of users) or link (held-out links).")
+]
 SettingPairs = Annotated[
     list[str] | None,
     typer.Option(

@@ -26,6 +26,7 @@ from graphveil.cli.options import (
     RangePair,
     SettingPairs,
     SettingsFile,
+    TaskName,
 )
 from graphveil.errors import InputError
 from graphveil.experiments.results import RESULTS, ResultStore
@@ -42,9 +43,9 @@ def run(
     data: DataName,
     epsilon: Epsilon = None,
     delta: Delta = None,
-    mechanism: MechanismName = "multibit",
-    backbone: BackboneName = "gcn",
-    task: Annotated[str, typer.Option(help="What to predict: node.")] = "node",
+    mechanism: MechanismName = "",
+    backbone: BackboneName = "",
+    task: TaskName = "node",
     runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,

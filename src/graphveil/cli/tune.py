@@ -29,6 +29,7 @@ from graphveil.cli.options import (
     RangePair,
     SettingPairs,
     SettingsFile,
+    TaskName,
 )
 from graphveil.cli.run import all_settings, parse_range
 from graphveil.errors import InputError
@@ -46,8 +47,9 @@ def tune(
     data: DataName,
     epsilon: Epsilon = None,
     delta: Delta = None,
-    mechanism: MechanismName = "multibit",
-    backbone: BackboneName = "gcn",
+    mechanism: MechanismName = "",
+    backbone: BackboneName = "",
+    task: TaskName = "node",
     runs: Annotated[int, typer.Option(help="How many runs a trial; run i uses seed S + i.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed S of the first run, and of the search.")] = 0,
     trials: Annotated[
@@ -98,6 +100,7 @@ def tune(
         delta=delta,
         mechanism=mechanism,
         backbone=backbone,
+        task=task,
         runs=runs,
         seed=seed,
         settings=all_settings(method, settings_file, setting or []),
@@ -183,7 +186,16 @@ def show(tuned: Tuned, file: Path) -> None:
 def command(spec: Spec, file: Path) -> str:
     """The call that runs the tuned settings, from the first seed that the search has not used."""
     plain = Spec(spec.method, spec.data)
-    names = ("epsilon", "delta", "mechanism", "backbone", "label_epsilon", "link_epsilon", "link_mechanism")
+    names = (
+        "epsilon",
+        "delta",
+        "mechanism",
+        "backbone",
+        "task",
+        "label_epsilon",
+        "link_epsilon",
+        "link_mechanism",
+    )
     words = ["graphveil", "run", spec.method, "--data", spec.data]
     for name in (*names, "max_memory", "device"):
         if getattr(spec, name) != getattr(plain, name):
@@ -211,10 +223,12 @@ def default_file(spec: Spec) -> Path:
     'base-my-eps0.5.toml'
     """
     data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
+    plain = Spec(spec.method, spec.data)
     budget = "" if spec.epsilon is None else f"-eps{text(spec.epsilon)}"
     others = {
-        "": spec.mechanism if spec.mechanism != Spec.mechanism and spec.epsilon is not None else None,
-        " ": spec.backbone if spec.backbone != Spec.backbone else None,
+        "": spec.mechanism if spec.mechanism != plain.mechanism and spec.epsilon is not None else None,
+        " ": spec.backbone if spec.backbone != plain.backbone else None,
+        "  ": spec.task if spec.task != plain.task else None,
         "labels": None if spec.label_epsilon is None else text(spec.label_epsilon),
         "links": None if spec.link_epsilon is None else text(spec.link_epsilon),
     }

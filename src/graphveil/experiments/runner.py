@@ -124,5 +124,5 @@ def _result(
     from graphveil import __version__
     from graphveil.experiments.unit import _data
 
-    graph = (given or _data(spec))[0]
-    return Result(spec, graph.metric, __version__, tuple(done), seconds, interrupted)
+    metric = "roc_auc" if spec.task == "link" else (given or _data(spec))[0].metric
+    return Result(spec, metric, __version__, tuple(done), seconds, interrupted)

@@ -42,7 +42,7 @@ class Space:
             raise InputError(
                 f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
             )
-        start = method.settings.of(spec.method_settings)
+        start = spec.full_settings()
         defaults = {key: getattr(start, key) for key in free}
         return cls({key: _with(values, defaults[key]) for key, values in free.items()}, defaults)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.registry import check_budget
-from graphveil.methods import BACKBONE_NAMES, find_method
+from graphveil.methods import BACKBONE_NAMES, Settings, find_method
+from graphveil.methods.method import TASKS, Task
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
 # Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
-NUMBERS = 2
+NUMBERS = 3
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
@@ -26,14 +27,15 @@ class Spec:
 
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
+    Mechanism and backbone are the method's own unless they are given.
     """
 
     method: str
     data: str
     epsilon: float | None = None
     delta: float | None = None
-    mechanism: str = "multibit"
-    backbone: str = "gcn"
+    mechanism: str = ""
+    backbone: str = ""
     task: str = "node"
     runs: int = 1
     seed: int = 0
@@ -46,11 +48,22 @@ class Spec:
     device: str = "auto"
     control: bool = True
 
+    def __post_init__(self) -> None:
+        method = find_method(self.method)
+        for name in ("mechanism", "backbone"):
+            if not getattr(self, name):
+                object.__setattr__(self, name, getattr(method, name))
+
     @property
     def method_settings(self) -> dict[str, Any]:
         """The settings that are the method's."""
         prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
         return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
+
+    def full_settings(self) -> Settings:
+        """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
+        task = cast(Task, self.task)
+        return find_method(self.method).settings_for(self.method_settings, self.data, task, self.mechanism)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
@@ -68,13 +81,13 @@ class Spec:
     def check(self) -> None:
         """Refuse what cannot be run, before anything heavy is imported."""
         method = find_method(self.method)
-        method.settings.of(self.method_settings)
+        if self.task not in TASKS:
+            raise InputError(f"no task is named {self.task!r}: choose one of {', '.join(TASKS)}")
+        self.full_settings()
         if self.backbone not in BACKBONE_NAMES:
             raise InputError(
                 f"no backbone is named {self.backbone!r}: choose one of {', '.join(BACKBONE_NAMES)}"
             )
-        if self.task != "node":
-            raise InputError(f"no task is named {self.task!r}: choose node")
         if method.reports_features:
             if self.epsilon is None:
                 raise InputError(
@@ -86,6 +99,11 @@ class Spec:
         elif self.epsilon is not None:
             raise InputError(
                 f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+            )
+        if self.task == "link" and (self.label_epsilon is not None or self.link_epsilon is not None):
+            raise InputError(
+                "where links are predicted, labels are not used and known links are public: "
+                "leave out label_epsilon and link_epsilon"
             )
         if self.label_epsilon is not None:
             check_budget(self.label_epsilon, None)
@@ -115,6 +133,7 @@ class Spec:
     def key(self, part: Part, run: int) -> str:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
+        shared["full_settings"] = self.full_settings().model_dump()
         if part == "structure":
             shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
             shared |= {"options": self.loader_options}

@@ -8,14 +8,14 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
-from graphveil.graphs import Graph, Users, load, resplit
+from graphveil.graphs import Graph, Users, hold_out_links, load, resplit
 from graphveil.graphs.metrics import measure
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Outcome, Progress
+from graphveil.methods.method import Method, Outcome, Progress, Task
 from graphveil.privacy.ledger import add_up
 
 
@@ -51,7 +51,7 @@ def run_unit(
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
     graph, users, asked, outcome = _learn(spec, part, run, progress, given)
-    score = users.evaluate(outcome.scores, graph)
+    score = _test_score(graph, users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(part, run, score, outcome.detail, privacy_of(asked), seconds, peak_megabytes())
@@ -66,8 +66,10 @@ def validate_unit(
     """
     graph, _, _, outcome = _learn(spec, "method", run, progress, given)
     gc.collect()
+    if outcome.scores is None:
+        return Validation("roc_auc", outcome.validation_score, outcome.validation_loss)
     if graph.metric == "accuracy" or spec.label_epsilon is not None:
-        return Validation("accuracy", outcome.validation_accuracy, outcome.validation_loss)
+        return Validation("accuracy", outcome.validation_score, outcome.validation_loss)
     score = measure(graph.metric, outcome.scores, graph.labels, graph.validation, graph.class_count)
     return Validation(graph.metric, score, outcome.validation_loss)
 
@@ -80,12 +82,25 @@ def _learn(
 
     torch.set_num_threads(1)
     seed = spec.seed + run
-    graph, users = resplit(*(given or _data(spec)), seed)
+    graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, users, seed, progress)
     cost = method.cost(job)
     asked = users.declare(cost.epsilon, cost.delta, seed=seed, blind=part == "control")
     return graph, users, asked, method.run(replace(job, users=asked, graph=method.public_part(job)))
+
+
+def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+    """The data with the split of that seed: of users, or of links."""
+    return resplit(graph, users, seed) if spec.task == "node" else hold_out_links(graph, users, seed)
+
+
+def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
+    """How well test users or test links were predicted."""
+    if outcome.scores is not None:
+        return users.evaluate(outcome.scores, graph)
+    assert outcome.pair_scores is not None
+    return users.evaluate_links(outcome.pair_scores, graph)
 
 
 def privacy_of(users: Users) -> dict[str, Any]:
@@ -122,11 +137,13 @@ def peak_megabytes() -> float:
 def _job(
     spec: Spec, part: Part, method: Method, graph: Graph, users: Users, seed: int, progress: Progress | None
 ) -> Job:
-    given = {} if part == "structure" else spec.method_settings
+    settings = spec.full_settings()
+    if part == "structure":
+        settings = method.settings_for({}, spec.data, cast(Task, spec.task), spec.mechanism)
     return Job(
         graph,
         users,
-        method.settings.of(given),
+        settings,
         seed,
         epsilon=spec.epsilon,
         delta=spec.delta,

@@ -5,6 +5,7 @@ from graphveil.graphs.datasets import DATASETS, Dataset, dataset
 from graphveil.graphs.divide import resplit
 from graphveil.graphs.download import get
 from graphveil.graphs.graph import Graph, symmetric_csr
+from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.load import load
 from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
 from graphveil.graphs.town import Town
@@ -16,6 +17,8 @@ __all__ = [
     "FewLabelSplit",
     "GivenSplit",
     "Graph",
+    "KnownLinks",
+    "LinkPairs",
     "RandomSplit",
     "Split",
     "SplitRecipe",
@@ -27,6 +30,7 @@ __all__ = [
     "from_networkx",
     "from_pyg",
     "get",
+    "hold_out_links",
     "load",
     "resplit",
     "symmetric_csr",

@@ -12,6 +12,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
+    from graphveil.graphs.links import KnownLinks
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
@@ -27,7 +28,8 @@ class Graph:
 
     Edges are stored in both directions as CSR, sorted, without self-loops or repeats. ``labels`` holds -1 where the
     server does not know the label: for all test users, and for users whose label nobody knows. ``recipe`` is how the
-    split was drawn; with it, `resplit` draws the next one.
+    split was drawn; with it, `resplit` draws the next one. ``links`` are the known pairs where links are to be predicted:
+    then the edges are the training links alone.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Graph:
     metric: Metric = "accuracy"
     feature_names: tuple[str, ...] | None = None
     recipe: SplitRecipe | None = None
+    links: KnownLinks | None = None
 
     def __post_init__(self) -> None:
         if (self.labels[self.test] != UNKNOWN).any():
@@ -58,6 +61,8 @@ class Graph:
             raise InputError(
                 f"feature_names must name all {self.feature_count} features, got {len(self.feature_names)}"
             )
+        if self.links is not None:
+            _check_held_out(self, self.links)
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
 
@@ -106,6 +111,17 @@ class Graph:
         return (
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
             f"{self.class_count} classes, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())})"
+        )
+
+
+def _check_held_out(graph: Graph, links: KnownLinks) -> None:
+    """Refuse a graph in which a link that should be predicted can be read off the edges."""
+    from graphveil.graphs.links import shared_links
+
+    leaked = shared_links(graph, links.validation.linked)
+    if leaked:
+        raise InputError(
+            f"the graph's edges hold {leaked} of the links that validate: keep to the training links"
         )
 
 

@@ -42,9 +42,21 @@ def _accuracy(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:
 
 def _roc_auc(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:
     """The chance that a random user of class 1 scores above a random one of class 0, ties counted half."""
-    from sklearn.metrics import roc_auc_score
-
     if len(np.unique(labels)) < 2:
         raise InputError("roc_auc needs test users of both classes: take another split or accuracy")
     scores = outcome[:, 1] - outcome[:, 0] if outcome.ndim == 2 else outcome
-    return float(roc_auc_score(labels, scores))
+    return area_under_curve(scores, labels == 1)
+
+
+def area_under_curve(scores: Any, wanted: Mask) -> float:
+    """The chance that one of those that are wanted scores above one of the others, ties counted half."""
+    from sklearn.metrics import roc_auc_score
+
+    array = np.asarray(scores)
+    if array.shape != wanted.shape:
+        raise InputError(f"scores must be {len(wanted)} numbers, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
+    if wanted.all() or not wanted.any():
+        raise InputError("roc_auc compares two kinds, and there is one only: take another split")
+    return float(roc_auc_score(wanted, array))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from graphveil.channels.words import SeededWords, SystemWords, Words
 from graphveil.errors import InputError, PrivacyError
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.metrics import measure
+from graphveil.graphs.links import LinkPairs, Pairs, shared_links
+from graphveil.graphs.metrics import area_under_curve, measure
 from graphveil.mechanisms import NeighbourLists, Reports
 from graphveil.privacy import Ledger, Plan
 
@@ -54,6 +55,7 @@ class Users:
         ledger: Ledger | None = None,
         words: Words | None = None,
         blind: bool = False,
+        test_links: LinkPairs | None = None,
     ) -> None:
         self._features = features
         self._labels = labels
@@ -61,6 +63,7 @@ class Users:
         self._levels = None if levels is None else _checked_levels(levels, len(labels))
         self._words = SystemWords() if words is None else words
         self._blind = blind
+        self._test_links = test_links
         self.declared = ledger is not None
         self.ledger = Ledger(len(labels), 0.0) if ledger is None else ledger
         if features is not None and features.shape[0] != len(labels):
@@ -84,13 +87,30 @@ class Users:
             ledger=Ledger(len(self), epsilon, delta),
             words=SystemWords() if seed is None else SeededWords(seed),
             blind=blind,
+            test_links=self._test_links,
         )
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …); before a budget is declared."""
         if self.declared:
             raise InputError("levels are chosen before a budget is declared: users.with_levels(…).declare(…)")
-        return Users(self._features, self._labels, neighbours=self._neighbours, levels=levels)
+        return Users(
+            self._features,
+            self._labels,
+            neighbours=self._neighbours,
+            levels=levels,
+            test_links=self._test_links,
+        )
+
+    def with_test_links(self, test: LinkPairs, neighbours: Neighbours) -> Users:
+        """The same users where links are to be predicted: they hold the test pairs, and list the training links alone."""
+        if self.declared:
+            raise PrivacyError(
+                "these users have declared a budget: hold links out before that, with the users that were loaded"
+            )
+        return Users(
+            self._features, self._labels, neighbours=neighbours, levels=self._levels, test_links=test
+        )
 
     def report(self, plan: Plan) -> Reports:
         """Answer a plan: charge it, then randomize."""
@@ -107,6 +127,30 @@ class Users:
         ``outcome`` holds a row of scores or a predicted class for every user. A method must not choose anything by this
         number, so users that have declared a budget give it to evaluation code only.
         """
+        self._check_evaluation(graph)
+        return measure(graph.metric, outcome, self._labels, graph.test, graph.class_count)
+
+    def evaluate_links(self, score: Callable[[Pairs], NDArray[Any]], graph: Graph) -> float:
+        """How well a server tells test links from pairs that are none: the area under the ROC curve.
+
+        ``score`` gives a number for each of the pairs it is asked for, the higher the likelier linked; their order tells
+        nothing. A graph whose edges hold a test link is refused: what was learned from it knows the answer.
+        """
+        self._check_evaluation(graph)
+        if self._test_links is None:
+            raise InputError(
+                "these users hold no test links: make them with hold_out_links(graph, users, seed)"
+            )
+        leaked = shared_links(graph, self._test_links.linked)
+        if leaked:
+            raise PrivacyError(
+                f"the graph's edges hold {leaked} of the {len(self._test_links.linked)} test links: "
+                "learn from the training links alone"
+            )
+        pairs, linked = self._test_links.mixed(0)
+        return area_under_curve(score(pairs), linked)
+
+    def _check_evaluation(self, graph: Graph) -> None:
         if self.declared and not _evaluating.get():
             raise PrivacyError(
                 "users in a collection answer reports only: evaluate with the users that were loaded, after the method"
@@ -115,7 +159,6 @@ class Users:
             raise InputError(
                 f"the graph has {graph.node_count} users, these are {len(self)}: load both together"
             )
-        return measure(graph.metric, outcome, self._labels, graph.test, graph.class_count)
 
     @property
     def features(self) -> Any:

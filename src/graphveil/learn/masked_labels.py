@@ -107,7 +107,7 @@ def fit_masked(
             scores = model.eval()(everything, near)
             validation_loss = float(targets.validation_loss(scores))
         if best is None or validation_loss < best.validation_loss:
-            best = Fitted(scores, epoch, validation_loss, targets.validation_accuracy(scores))
+            best = Fitted(scores, epoch, validation_loss, targets.validation_score(scores))
         if progress is not None:
             progress(epoch + 1, schedule.epochs, validation_loss)
         if schedule.patience is not None and epoch - best.epoch >= schedule.patience:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -13,6 +14,19 @@ from graphveil.linear.polynomial import Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-12
+
+
+class Goal(Protocol):
+    """What a training loop needs to know: losses, and how good a model is, from what it gives for all users."""
+
+    def train_loss(self, scores: Tensor) -> Tensor:
+        """What training makes small."""
+
+    def validation_loss(self, scores: Tensor) -> Tensor:
+        """What is smallest at the best epoch."""
+
+    def validation_score(self, scores: Tensor) -> float:
+        """How good that is, 0..1."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,7 @@ class Targets:
         """The loss of the validation users, given the scores of all users."""
         return self.loss(scores[self.validation_rows], self.labels[self.validation_rows])
 
-    def validation_accuracy(self, scores: Tensor) -> float:
+    def validation_score(self, scores: Tensor) -> float:
         """How many validation users are predicted as they say (as they report, where labels are private)."""
         right = scores[self.validation_rows].argmax(1) == self.labels[self.validation_rows]
         return float(right.float().mean())

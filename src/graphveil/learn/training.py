@@ -12,7 +12,7 @@ from torch import Tensor
 from graphveil.errors import InputError
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.inputs import thinned
-from graphveil.learn.targets import Targets
+from graphveil.learn.targets import Goal
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 
@@ -34,19 +34,20 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The scores of all users at the best epoch, and how good it was on the validation users."""
+    """The scores of all users at the best epoch, how good it was on what validates, and the first layer's result."""
 
     scores: Tensor
     epoch: int
     validation_loss: float
-    validation_accuracy: float
+    validation_score: float
+    hidden: Tensor | None = None
 
 
 def fit(
     model: Backbone,
     inputs: Input,
     topology: Topology,
-    targets: Targets,
+    targets: Goal,
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> Fitted:
@@ -69,7 +70,7 @@ def fit(
             scores = model.second(hidden, topology)
             validation_loss = float(targets.validation_loss(scores))
         if best is None or validation_loss < best.validation_loss:
-            best = Fitted(scores, epoch, validation_loss, targets.validation_accuracy(scores))
+            best = Fitted(scores, epoch, validation_loss, targets.validation_score(scores), hidden.detach())
         if progress is not None:
             progress(epoch + 1, schedule.epochs, validation_loss)
         if schedule.patience is not None and epoch - best.epoch >= schedule.patience:

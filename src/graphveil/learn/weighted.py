@@ -129,7 +129,8 @@ def fit_with_links(
             scores = model.second(hidden, topology)
             validation_loss = float(targets.validation_loss(scores))
         if best is None or validation_loss < best[0].validation_loss:
-            fitted = Fitted(scores, epoch, validation_loss, targets.validation_accuracy(scores))
+            reached = targets.validation_score(scores)
+            fitted = Fitted(scores, epoch, validation_loss, reached, hidden.detach())
             best = fitted, weights
         if progress is not None:
             progress(epoch + 1, schedule.epochs, validation_loss)

@@ -6,19 +6,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.links import LinkPairs, hold_out_links
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.method import Job, Method, Outcome, find_method
+from graphveil.methods.method import Job, Method, Outcome, Task, find_method
 from graphveil.privacy import Plan
 
 # The budgets for features, for a label, and for a link where links can be private.
 EPSILON, LABEL_EPSILON, LINK_EPSILON = 1.0, 2.0, 4.0
 # A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
 USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
+# How many pairs a method that predicts links is asked for.
+PAIRS = 200
 
 
 class Recorder:
@@ -51,16 +55,18 @@ class Trial:
     settings: dict[str, Any] = field(default_factory=dict)
     link_epsilon: float | None = None
     label_epsilon: float | None = None
+    task: Task = "node"
     options: dict[str, Any] = field(default_factory=dict)
 
 
 def check_method(name: str, **settings: Any) -> None:
     """Raise AssertionError with a sentence if a method does not behave as all methods must.
 
-    A method that can ask for links is checked with public links and with private ones.
+    It is checked on both tasks. A method that can ask for links is checked with public links and with private ones.
     """
     method = find_method(name)
     check_trial(method, Trial(settings))
+    check_trial(method, Trial(settings, task="link"))
     if method.reports_links:
         check_trial(method, Trial(settings, LINK_EPSILON))
 
@@ -68,21 +74,21 @@ def check_method(name: str, **settings: Any) -> None:
 def check_trial(method: Method, trial: Trial) -> None:
     """The whole suite with these settings."""
     name = method.name
-    graph, users = small_data()
-    first = learn(method, graph, users, trial)
-    assert first.scores.shape == (graph.node_count, graph.class_count), (
-        f"{name} must give every user a score for every class, it gave {first.scores.shape}"
-    )
-    assert np.isfinite(first.scores).all(), f"{name} gave scores that are not finite"
-    assert np.array_equal(first.scores, learn(method, graph, users, trial).scores), (
+    graph, users = small_data(task=trial.task)
+    first = answers(learn(method, graph, users, trial), graph)
+    assert np.isfinite(first).all(), f"{name} gave scores that are not finite"
+    assert np.array_equal(first, answers(learn(method, graph, users, trial), graph)), (
         f"{name} gave other scores for the same seed"
     )
     if method.reports_features:
         check_ledger(method, graph, users, trial)
         check_control(method, graph, users, trial)
         check_only_reports_matter(method, graph, users, trial)
-    check_private_labels(method, graph, users, replace(trial, label_epsilon=LABEL_EPSILON))
-    if not method.holds_dense(method.settings.of(trial.settings)):
+    if trial.task == "node":
+        check_private_labels(method, graph, users, replace(trial, label_epsilon=LABEL_EPSILON))
+    else:
+        check_links_unseen(method, graph, users, trial)
+    if not method.holds_dense(method.settings.of(trial.settings), trial.task):
         check_sparse(method, graph, users, trial)
 
 
@@ -102,18 +108,20 @@ def check_ledger(method: Method, graph: Graph, users: Users, trial: Trial) -> No
 
 def check_control(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """The control runs, and does not depend on the features at all."""
-    other = small_data(features=1)[1]
-    blind, swapped = (declared(method, graph, who, trial, blind=True) for who in (users, other))
-    assert np.array_equal(
-        run(method, graph, blind, trial).scores, run(method, graph, swapped, trial).scores
-    ), f"the control of {method.name} changes with the private features"
+    other = small_data(features=1, task=trial.task)[1]
+    blind, swapped = (
+        answers(run(method, graph, declared(method, graph, who, trial, blind=True), trial), graph)
+        for who in (users, other)
+    )
+    assert np.array_equal(blind, swapped), f"the control of {method.name} changes with the private features"
 
 
 def check_only_reports_matter(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
     recorder = Recorder(declared(method, graph, users, trial))
-    expected = run(method, graph, recorder, trial)
-    assert np.array_equal(expected.scores, run(method, graph, Replay(recorder.answers), trial).scores), (
+    expected = answers(run(method, graph, recorder, trial), graph)
+    again = answers(run(method, graph, Replay(recorder.answers), trial), graph)
+    assert np.array_equal(expected, again), (
         f"{method.name} gave other scores for the same reports: it depends on something else that users hold"
     )
 
@@ -130,9 +138,37 @@ def check_private_labels(method: Method, graph: Graph, users: Users, trial: Tria
     if not method.reads_features:
         told = graph.with_labels(np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count))
         again = run(method, told, Replay(recorder.answers), trial)
-        assert np.array_equal(first.scores, again.scores), (
+        assert np.array_equal(answers(first, graph), answers(again, told)), (
             f"{method.name} knows more of private labels than was reported"
         )
+
+
+def check_links_unseen(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
+    """Which of the test pairs are linked changes nothing that is learned."""
+    test = users._test_links
+    assert test is not None
+    turned = users.with_test_links(LinkPairs(test.unlinked, test.linked), (graph.indptr, graph.indices))
+    seen, other = (answers(learn(method, graph, who, trial), graph) for who in (users, turned))
+    assert np.array_equal(seen, other), f"{method.name} knows which test pairs are linked"
+
+
+def answers(outcome: Outcome, graph: Graph) -> NDArray[Any]:
+    """What a method says: scores of all users for all classes, or of pairs that it has not been asked for before."""
+    if graph.links is None:
+        shape = (graph.node_count, graph.class_count)
+        scores = np.empty(0) if outcome.scores is None else outcome.scores
+        assert scores.shape == shape, (
+            f"every user must get a score for every class, {shape}, not {scores.shape}"
+        )
+        return scores
+    assert outcome.pair_scores is not None, "where links are predicted, pairs of users must get scores"
+    pairs = np.random.default_rng(1).integers(0, graph.node_count, (PAIRS, 2))
+    scores = np.asarray(outcome.pair_scores(pairs))
+    assert scores.shape == (PAIRS,), f"every pair must get one score, not {scores.shape} for {PAIRS} pairs"
+    assert np.allclose(scores, outcome.pair_scores(pairs[:, ::-1].copy()), rtol=1e-4, atol=1e-5), (
+        "a link has no direction: the score of a pair must not depend on its order"
+    )
+    return scores
 
 
 def check_sparse(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
@@ -165,7 +201,7 @@ def check_sparse(method: Method, graph: Graph, users: Users, trial: Trial) -> No
         )
 
 
-def small_data(features: int = 0) -> tuple[Graph, Users]:
+def small_data(features: int = 0, task: Task = "node") -> tuple[Graph, Users]:
     """A small graph; another number gives the same graph and labels with other features."""
     from scipy.sparse import csr_array
 
@@ -173,9 +209,10 @@ def small_data(features: int = 0) -> tuple[Graph, Users]:
     labels = random.integers(0, CLASSES, USERS)
     pairs = random.integers(0, USERS, (USERS * DEGREE // 2, 2))
     rows = np.random.default_rng(features).random((USERS, FEATURES)) < 0.1 + 0.1 * labels[:, None]
-    return from_arrays(
+    graph, users = from_arrays(
         pairs, csr_array(rows.astype(np.uint8)), labels, range=(0, 1), binary=True, name="small", seed=0
     )
+    return (graph, users) if task == "node" else hold_out_links(graph, users, seed=0)
 
 
 def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
@@ -206,5 +243,5 @@ def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
         epsilon=EPSILON if method.reports_features else None,
         link_epsilon=trial.link_epsilon,
         label_epsilon=trial.label_epsilon,
-        **trial.options,
+        **{"mechanism": method.mechanism, "backbone": method.backbone, **trial.options},
     )

@@ -41,8 +41,15 @@ HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
 SCALE_GRID: dict[str, tuple[Any, ...]] = {"input_share": (1 / 8, 1 / 4, 1 / 2, 2.0)}
 # What is searched besides where labels are private.
 LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
+# Where an encoder learns to predict links: both its layers have so many columns, and it stops when it gets no better.
+LINK_DEFAULTS: dict[str, Any] = {"hidden": 64, "epochs": 300, "patience": 50}
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
+# What can be predicted: the classes of users, or links between them.
+Task = Literal["node", "link"]
+TASKS: tuple[Task, ...] = ("node", "link")
+# A number for each pair of users, the higher the likelier linked.
+PairScores = Callable[[NDArray[np.int64]], NDArray[Any]]
 
 
 class Settings(BaseModel):
@@ -104,6 +111,16 @@ class Job:
     max_memory: float | None = None
     progress: Progress | None = None
 
+    @property
+    def task(self) -> Task:
+        """What is to be predicted: links where some are held out of the graph, else classes."""
+        return "node" if self.graph.links is None else "link"
+
+    @property
+    def output_count(self) -> int:
+        """Columns of what a model ends in: classes, or those of an embedding."""
+        return self.graph.class_count if self.task == "node" else int(self.settings.hidden)
+
     def feature_plan(self, epsilon: float | None = None, **more: Any) -> Plan:
         """A question about features with the job's mechanism, budget and the graph's public range."""
         graph = self.graph
@@ -155,13 +172,20 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method learned: scores of all classes for all users, and how it did on the validation users."""
+    """What a method learned, and how it did on what validates.
 
-    scores: NDArray[np.float32]
+    ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where links are predicted,
+    ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
+    was learned of each user on the way, a row each.
+    """
+
+    scores: NDArray[np.float32] | None
     validation_loss: float
-    validation_accuracy: float
+    validation_score: float
     seconds: dict[str, float]
     detail: str = ""
+    pair_scores: PairScores | None = None
+    embedding: NDArray[np.float32] | None = None
 
 
 class Stopwatch:
@@ -185,6 +209,9 @@ class Method(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    # What is taken where nothing else is asked for.
+    mechanism: ClassVar[str] = "multibit"
+    backbone: ClassVar[str] = "gcn"
     settings: ClassVar[type[Settings]] = Settings
     # What `graphveil tune` searches, from the documents.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
@@ -201,9 +228,18 @@ class Method(ABC):
     def learn(self, job: Job) -> Outcome:
         """Ask the users, learn, and return the scores of all users."""
 
-    def holds_dense(self, settings: Any) -> bool:
+    def holds_dense(self, settings: Any, task: Task) -> bool:
         """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
         return False
+
+    def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
+        """Settings for this data, task and mechanism that are better than the general ones, chosen on what validates."""
+        return dict(LINK_DEFAULTS) if task == "link" else {}
+
+    def settings_for(self, given: dict[str, Any], data: str, task: Task, mechanism: str) -> Settings:
+        """The settings of a run: those that are given, and for the rest the defaults."""
+        known = self.defaults(data, task, mechanism)
+        return self.settings.of({**known, **given})
 
     def prepare(self, job: Job) -> None:
         """Refuse, from public numbers, what cannot be done; before anybody is asked for anything."""
@@ -211,9 +247,7 @@ class Method(ABC):
 
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
-        for part in ("train", "validation"):
-            if not getattr(job.graph, part).any():
-                raise InputError(f"{self.name} needs {part} users with a label: give the {part} split some")
+        check_task(self.name, job)
         self.prepare(job)
         if job.label_epsilon is not None:
             job = job.with_private_labels()
@@ -241,6 +275,20 @@ class Method(ABC):
         if job.label_epsilon is not None:
             graph = graph.without_labels()
         return graph if job.link_epsilon is None else graph.without_edges()
+
+
+def check_task(name: str, job: Job) -> None:
+    """Refuse a task that cannot be learned from what is known."""
+    if job.task == "link":
+        for what, epsilon in (("labels", job.label_epsilon), ("links", job.link_epsilon)):
+            if epsilon is not None:
+                raise InputError(
+                    f"a budget for {what} has no meaning where links are predicted from known ones: leave it out"
+                )
+        return
+    for part in ("train", "validation"):
+        if not getattr(job.graph, part).any():
+            raise InputError(f"{name} needs {part} users with a label: give the {part} split some")
 
 
 _methods: dict[str, Method] = {}

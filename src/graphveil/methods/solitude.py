@@ -149,7 +149,7 @@ class Solitude(Method):
             f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
         )
         if job.backbone == "gcn":
-            return outcome(fitted, watch, detail)
+            return outcome(job, fitted, watch, detail)
         learned = WeightedTopology(pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), watch, learned)
 

@@ -7,7 +7,8 @@ import torch
 from graphveil.denoise.aggregators import KProp
 from graphveil.denoise.drop import spread_labels
 from graphveil.learn.backbones import build_backbone
-from graphveil.learn.targets import DropTargets, Targets
+from graphveil.learn.link_targets import InnerProducts, LinkTargets
+from graphveil.learn.targets import DropTargets, Goal, Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Fitted, Schedule, fit
 from graphveil.linear.composition import Input
@@ -34,7 +35,7 @@ def train_backbone(
             job.backbone,
             inputs.shape[1],
             settings.hidden,
-            job.graph.class_count,
+            job.output_count,
             activation=settings.activation,
             dropout=settings.dropout,
         ).to(job.device)
@@ -42,11 +43,18 @@ def train_backbone(
             model,
             inputs,
             topology,
-            graph_targets(job, topology),
+            targets_of(job, topology),
             Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout),
             lambda done, most, _: job.say("training", done / most),
         )
-    return outcome(fitted, watch)
+    return outcome(job, fitted, watch)
+
+
+def targets_of(job: Job, topology: Topology) -> Goal:
+    """What a model of this job learns towards."""
+    if job.task == "link":
+        return LinkTargets(job.graph, job.device)
+    return graph_targets(job, topology)
 
 
 def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets:
@@ -65,7 +73,11 @@ def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets
     return DropTargets(labels, train, validation, transition, hops, cleaned)
 
 
-def outcome(fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+def outcome(job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
     """A trained model's result as an outcome."""
     scores = fitted.scores.detach().cpu().numpy()
-    return Outcome(scores, fitted.validation_loss, fitted.validation_accuracy, watch.seconds, detail)
+    told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
+    if job.task == "link":
+        return Outcome(None, *told, InnerProducts(scores), scores)
+    hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
+    return Outcome(scores, *told, embedding=hidden)

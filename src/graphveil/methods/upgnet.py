@@ -16,6 +16,7 @@ from graphveil.methods.method import (
     Method,
     Outcome,
     Stopwatch,
+    Task,
     register_method,
 )
 
@@ -79,13 +80,13 @@ class Upgnet(Method):
         TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
     )
 
-    def holds_dense(self, settings: Any) -> bool:
+    def holds_dense(self, settings: Any, task: Task) -> bool:
         """Order H-N may need the whole matrix."""
         return bool(settings.order == "H-N" and settings.variant == "paper")
 
     def prepare(self, job: Job) -> None:
         """Refuse order H-N where its matrix would be too large."""
-        if self.holds_dense(job.settings):
+        if self.holds_dense(job.settings, job.task):
             from graphveil.learn.inputs import refuse_above
 
             shape = (job.graph.node_count, job.graph.feature_count)

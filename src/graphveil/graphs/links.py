@@ -1,0 +1,136 @@
+"""Links to predict: which are known, which are held out, and pairs that are no links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.splits import check_seed
+
+if TYPE_CHECKING:
+    from graphveil.graphs.graph import Graph
+    from graphveil.graphs.users import Users
+
+Pairs = NDArray[np.int64]
+# LDP-GE divides links 85/5/10.
+TRAIN_SHARE, VALIDATION_SHARE = 0.85, 0.05
+# Links that are needed for each of the three parts to get one.
+FEWEST_LINKS = 20
+# Draw pairs at random where non-links are so many times as frequent as wanted; else list them all.
+PLENTY = 4
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPairs:
+    """Pairs of users (the smaller number first): some linked, as many others not."""
+
+    linked: Pairs
+    unlinked: Pairs
+
+    def __post_init__(self) -> None:
+        for array in (self.linked, self.unlinked):
+            array.setflags(write=False)
+
+    def mixed(self, seed: int) -> tuple[Pairs, NDArray[np.bool_]]:
+        """All pairs in a random order that gives nothing away, and which of them are linked."""
+        pairs = np.concatenate([self.linked, self.unlinked])
+        order = np.random.default_rng([check_seed(seed), 4]).permutation(len(pairs))
+        return pairs[order], order < len(self.linked)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLinks:
+    """What the server knows where links are to be predicted: pairs to learn from, and pairs to choose a model by."""
+
+    train: LinkPairs
+    validation: LinkPairs
+
+
+def hold_out_links(
+    graph: Graph,
+    users: Users,
+    seed: int,
+    train: float = TRAIN_SHARE,
+    validation: float = VALIDATION_SHARE,
+) -> tuple[Graph, Users]:
+    """The same data for link prediction: a graph of the training links alone, and users who hold the test pairs.
+
+    Links are divided at random, 85/5/10 by default, and each part gets as many pairs that are no links of the whole graph;
+    no pair is drawn twice. The graph has the training links for edges and no labels; users list those links alone. Test
+    pairs stay on the users' side.
+    """
+    if graph.links is not None:
+        raise InputError("links are held out of this graph already: start from the graph that was loaded")
+    if not (train > 0 and validation > 0 and train + validation < 1):
+        raise InputError(
+            "shares of training and validation links must be positive and leave some for testing, "
+            f"got {train} and {validation}"
+        )
+    pairs = graph.pairs()
+    if len(pairs) < FEWEST_LINKS:
+        raise InputError(
+            f"link prediction needs at least {FEWEST_LINKS} links, this graph has {len(pairs)}: take a larger one"
+        )
+    random = np.random.default_rng([check_seed(seed), 3])
+    linked = pairs[random.permutation(len(pairs))]
+    unlinked = non_links(graph, len(linked), random)
+    first = round(train * len(linked))
+    second = round((train + validation) * len(linked))
+    if not 0 < first < second < len(linked):
+        raise InputError(f"shares {train} and {validation} leave a part of {len(linked)} links empty")
+    parts = [
+        LinkPairs(np.ascontiguousarray(linked[part]), np.ascontiguousarray(unlinked[part]))
+        for part in (slice(first), slice(first, second), slice(second, None))
+    ]
+    public = graph.with_edges(parts[0].linked).without_labels()
+    known = replace(public, links=KnownLinks(parts[0], parts[1]))
+    return known, users.with_test_links(parts[2], (known.indptr, known.indices))
+
+
+def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
+    """So many different pairs of users that are not linked, each equally likely, in a random order.
+
+    >>> from graphveil.graphs import from_arrays
+    >>> path = from_arrays(np.array([[0, 1], [1, 2], [2, 3]]), None, None)[0]
+    >>> sorted(map(tuple, non_links(path, 3, np.random.default_rng(0)).tolist()))
+    [(0, 2), (0, 3), (1, 3)]
+    """
+    nodes = graph.node_count
+    there = nodes * (nodes - 1) // 2 - graph.edge_count
+    if count > there:
+        raise InputError(
+            f"{count} pairs that are no links were asked for, this graph has {there}: it is too dense for that"
+        )
+    links = pair_codes(graph.pairs(), nodes)
+    if there < PLENTY * count:
+        first, second = np.triu_indices(nodes, 1)
+        codes = np.setdiff1d(first * nodes + second, links, assume_unique=True)
+        return _pairs(random.permutation(codes)[:count], nodes)
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < count:
+        drawn = np.sort(random.integers(0, nodes, (2 * (count - len(found)) + 16, 2)), axis=1)
+        codes = pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], nodes)
+        found = np.concatenate([found, codes[~np.isin(codes, links)]])
+        # Each pair counts where it was drawn first.
+        found = found[np.sort(np.unique(found, return_index=True)[1])]
+    return _pairs(found[:count], nodes)
+
+
+def pair_codes(pairs: Pairs, nodes: int) -> NDArray[np.int64]:
+    """One number a pair."""
+    codes: NDArray[np.int64] = pairs[:, 0] * nodes + pairs[:, 1]
+    return codes
+
+
+def shared_links(graph: Graph, pairs: Pairs) -> int:
+    """How many of these pairs are linked in the graph."""
+    nodes = graph.node_count
+    return int(np.isin(pair_codes(pairs, nodes), pair_codes(graph.pairs(), nodes)).sum())
+
+
+def _pairs(codes: NDArray[np.int64], nodes: int) -> Pairs:
+    return np.stack(np.divmod(codes, nodes), axis=1)
