@@ -83,6 +83,10 @@ class SparseMatrix:
         """The product plus ``weight`` times another matrix, without a gradient."""
         return torch.addmm(added, self._forward, dense, beta=weight, out=out)
 
+    def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
+        """out ← scale·out + weight·(matrix @ dense), in place and without a gradient."""
+        return torch.addmm(out, self._forward, dense, beta=scale, alpha=weight, out=out)
+
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
