@@ -45,7 +45,12 @@ def propagated_once(
 
 
 def propagated_blocks(
-    estimate: Estimate, hops: Series, device: torch.device | str, widest: int = BLOCK_COLUMNS
+    estimate: Estimate,
+    hops: Series,
+    device: torch.device | str,
+    *,
+    widest: int = BLOCK_COLUMNS,
+    dtype: torch.dtype = torch.float32,
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
     """Blocks of columns: where each starts, what is reported there, and the hops on it. The next overwrites both.
 
@@ -57,7 +62,9 @@ def propagated_blocks(
     for start in range(0, features, width):
         columns = min(width, features - start)
         if start == 0 or columns < width:
-            entries, total, spare = (torch.zeros((users, columns), device=device) for _ in range(3))
+            entries, total, spare = (
+                torch.zeros((users, columns), device=device, dtype=dtype) for _ in range(3)
+            )
         entries.zero_()
         fill(entries, start)
         yield start, entries, hops.into(entries, total, spare)
