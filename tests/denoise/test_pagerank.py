@@ -13,6 +13,15 @@ from tests.denoise.pagerank_graphs import allowed, exact, graphs, sparse_estimat
 EVERY = ["push", "power", "chebyshev", "auto"]
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Hundreds of products this small are slow on several threads of a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def joined(blocks, shape):
     """Blocks overwrite each other, so they are copied as they come."""
     whole = np.full(shape, np.nan)
