@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
+from graphveil import denoise
 from graphveil.channels import SeededWords
 from graphveil.denoise import HOA, NFR, GroupLasso, KProp, Residual
 from graphveil.errors import InputError
 from graphveil.learn.inputs import report_input
+from graphveil.linear.propagation import pagerank_edge_matrix
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
 
-__all__ = ["HOA", "NFR", "GroupLasso", "KProp", "Privatize", "Residual"]
+__all__ = ["HOA", "NFR", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
 
 
 class Privatize(BaseTransform):  # type: ignore[misc]
@@ -65,3 +68,25 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"Privatize({self.name}, epsilon={self.epsilon:g})"
+
+
+class PageRank(nn.Module):
+    """Σ_l α(1-α)^l P^l x with P = D^(r-1) A D^-r (LDP-GE): `graphveil.denoise.PageRank` as a module, with a gradient.
+
+    An edge counts in both directions. A node without neighbours keeps its row. Each column is within r_max of its norm, as
+    `graphveil.denoise.PageRank.operator` says.
+    """
+
+    def __init__(self, alpha: float, r: float = 0.5, r_max: float = 1e-4) -> None:
+        super().__init__()
+        self.settings = denoise.PageRank(alpha, r, r_max)
+
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+        """Propagate features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
+        matrix = pagerank_edge_matrix(edge_index, x.shape[0], self.settings.r)
+        dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1], device=x.device)
+        return (self.settings.operator(matrix) @ dense.float()).to(dense.dtype)
+
+    def extra_repr(self) -> str:
+        """What the module's repr shows."""
+        return f"{self.settings.alpha:g}, r={self.settings.r:g}, r_max={self.settings.r_max:g}"

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import draws, kernels, reports, tables, whole
+from benchmarks import draws, kernels, propagation, reports, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
 from graphveil.denoise import HOA
@@ -88,6 +88,27 @@ def test_numba_s_product_is_the_product() -> None:
     np.testing.assert_allclose(out, matrix @ dense)
 
 
+def test_propagation_is_compared_in_time_error_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(propagation, "SETTINGS", propagation.SETTINGS[:2])
+    results = propagation.run(TINY)
+    assert [result.unit for result in results] == ["s", "of the max", "of the max", "s", "s", "MB", "MB"]
+    assert all(result.met for result in results if result.unit == "of the max")
+
+
+def test_the_fewest_steps_are_the_fewest() -> None:
+    _, graph, users = whole._data(40, 30)
+    matrix = propagation.propagation(graph)
+    rows = propagation.reported(users, 5).to_scipy().toarray()
+    exact = propagation.solution(matrix, rows)
+    steps = propagation.fewest_steps(matrix, rows, exact, 1e-3)
+    single, rows = matrix.astype(np.float32), rows.astype(np.float32)
+    errors = [
+        propagation.largest_error(propagation.power_blocks(single, rows, count), exact)
+        for count in (steps - 1, steps)
+    ]
+    assert errors[1] <= 1e-3 < errors[0]
+
+
 def test_a_whole_run_is_compared_in_time_memory_and_accuracy() -> None:
     results = whole.run(TINY)
     assert [result.unit for result in results] == ["s", "MB", "% wrong"]
@@ -125,6 +146,6 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         command.main(["drawz"])
     assert stopped.value.code == 2
     assert (
-        "no benchmark is named 'drawz': choose some of draws, kernels, reports, tables"
+        "no benchmark is named 'drawz': choose some of draws, kernels, propagation, reports, tables"
         in capsys.readouterr().err
     )

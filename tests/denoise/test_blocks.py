@@ -50,6 +50,7 @@ def test_a_sparse_result_has_the_gradient_of_a_dense_one():
 
 def test_a_block_is_a_small_part_of_the_whole(monkeypatch):
     matrix, estimate = setting(features=48)
-    widths = [block.shape[1] for _, block in blocks._blocks(estimate, HOA(2).operator(matrix), NFR(0), "cpu")]
+    found = blocks.propagated_blocks(estimate, HOA(2).operator(matrix), "cpu")
+    widths = [block.shape[1] for _, _, block in found]
     assert widths == [4] * 12
     assert np.prod(estimate.shape) >= 4 * 3 * widths[0] * estimate.shape[0]

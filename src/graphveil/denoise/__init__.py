@@ -4,6 +4,7 @@ from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, R
 from graphveil.denoise.blocks import propagated_once
 from graphveil.denoise.drop import spread_labels
 from graphveil.denoise.energy import dirichlet_energy, energy_over_hops
+from graphveil.denoise.pagerank import PageRank, PageRankPlan
 from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
 
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "Aggregator",
     "GroupLasso",
     "KProp",
+    "PageRank",
+    "PageRankPlan",
     "Residual",
     "Shrinkage",
     "dirichlet_energy",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.chebyshev import Series
+from graphveil.linear.columns import Columns, entries_of, write
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate
 
@@ -23,7 +25,7 @@ SPARSE_DENSITY = 0.1
 
 def propagated_once(
     estimate: Estimate,
-    hops: Polynomial,
+    hops: Series,
     after: Callable[[Tensor], Tensor],
     device: torch.device | str = "cpu",
 ) -> SparseMatrix | Tensor:
@@ -32,77 +34,108 @@ def propagated_once(
     Sparse where few entries are left, else dense: users x features numbers, and at most half as many on the way. Which it
     will be is decided on the first block; reports of all features look alike, since each user draws which to answer.
     """
-    blocks = _blocks(estimate, hops, after, device)
+
+    def blocks() -> Iterator[tuple[int, Tensor]]:
+        for start, _, block in propagated_blocks(estimate, hops, device):
+            for rows in block.split(ROWS_AT_ONCE):
+                rows.copy_(after(rows))
+            yield start, block
+
+    return gathered(estimate.shape, blocks(), device)
+
+
+def propagated_blocks(
+    estimate: Estimate,
+    hops: Series,
+    device: torch.device | str,
+    *,
+    widest: int = BLOCK_COLUMNS,
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Blocks of columns: where each starts, what is reported there, and the hops on it. The next overwrites both.
+
+    All blocks share their room: taken and given back for each, it would be scattered and not be found again.
+    """
+    users, features = estimate.shape
+    width = block_width(features, widest)
+    fill = _filler(estimate)
+    for start in range(0, features, width):
+        columns = min(width, features - start)
+        if start == 0 or columns < width:
+            entries, total, spare = (
+                torch.zeros((users, columns), device=device, dtype=dtype) for _ in range(3)
+            )
+        entries.zero_()
+        fill(entries, start)
+        yield start, entries, hops.into(entries, total, spare)
+
+
+def block_width(features: int, widest: int = BLOCK_COLUMNS) -> int:
+    """How many columns a block has."""
+    return max(1, min(widest, int(features * BLOCK_SHARE)))
+
+
+def column_reader(estimate: Estimate) -> Callable[[int, int], Columns]:
+    """How to get the columns from one to before another of an estimate (offset aside), sparse."""
+    indices = estimate.indices
+    if indices is None:
+        rows = estimate.values.reshape(estimate.shape)
+        return lambda start, end: entries_of(rows[:, start:end])
+    order = np.argsort(indices, kind="stable")
+    owners = np.repeat(np.arange(estimate.shape[0], dtype=np.int32), np.diff(estimate.indptr))[order]
+    values = estimate.values[order]
+    pointers = np.concatenate(
+        [np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(indices, minlength=estimate.shape[1]))]
+    )
+
+    def read(start: int, end: int) -> Columns:
+        first, last = pointers[start], pointers[end]
+        return Columns(pointers[start : end + 1] - first, owners[first:last], values[first:last])
+
+    return read
+
+
+def gathered(
+    shape: tuple[int, int], blocks: Iterator[tuple[int, Tensor]], device: torch.device | str
+) -> SparseMatrix | Tensor:
+    """All blocks as one matrix: sparse where few entries of the first block are left, else dense."""
     start, block = next(blocks)
     if float(np.count_nonzero(block.cpu().numpy())) / block.numel() < SPARSE_DENSITY:
-        return _sparse(estimate.shape, block, blocks)
-    whole = torch.empty(estimate.shape, device=device)
+        pieces = (entries_of(each.cpu().numpy()) for _, each in chain([(start, block)], blocks))
+        return by_columns(shape, pieces, device)
+    whole = torch.empty(shape, device=device)
     whole[:, start : start + block.shape[1]] = block
     for start, block in blocks:
         whole[:, start : start + block.shape[1]] = block
     return whole
 
 
-def _blocks(
-    estimate: Estimate, hops: Polynomial, after: Callable[[Tensor], Tensor], device: torch.device | str
-) -> Iterator[tuple[int, Tensor]]:
-    """Blocks of columns of the result, and where each starts. A block is overwritten by the next but one.
-
-    All blocks share their room: taken and given back for each, it would be scattered and not be found again.
-    """
-    users, features = estimate.shape
-    width = max(1, min(BLOCK_COLUMNS, int(features * BLOCK_SHARE)))
-    fill = _filler(estimate)
-    for start in range(0, features, width):
-        columns = min(width, features - start)
-        if start == 0 or columns < width:
-            entries, total, spare = (torch.zeros((users, columns), device=device) for _ in range(3))
-        entries.zero_()
-        fill(entries, start)
-        block = hops.into(entries, total, spare)
-        for rows in block.split(ROWS_AT_ONCE):
-            rows.copy_(after(rows))
-        yield start, block
+def by_columns(shape: tuple[int, int], pieces: Iterable[Columns], device: torch.device | str) -> SparseMatrix:
+    """Sparse columns, piece after piece, as one matrix."""
+    counts, owners, values = [], [], []
+    for piece in pieces:
+        counts.append(np.diff(piece.pointers))
+        owners.append(piece.owners)
+        values.append(piece.values.astype(np.float32, copy=False))
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
+    by_column = SparseMatrix.from_csr(
+        pointers, np.concatenate(owners), np.concatenate(values), (shape[1], shape[0]), device=device
+    )
+    return by_column.transposed
 
 
 def _filler(estimate: Estimate) -> Callable[[Tensor, int], None]:
     """How to write columns of the estimate into a block of zeros."""
-    indices = estimate.indices
-    if indices is None:
+    if estimate.indices is None:
         rows = estimate.values.reshape(estimate.shape)
 
         def fill_dense(block: Tensor, start: int) -> None:
             block.copy_(torch.from_numpy(rows[:, start : start + block.shape[1]]))
 
         return fill_dense
-    owners = np.repeat(np.arange(estimate.shape[0]), np.diff(estimate.indptr))
-    order = np.argsort(indices, kind="stable")
-    columns = indices[order]
+    read = column_reader(estimate)
 
     def fill_sparse(block: Tensor, start: int) -> None:
-        here = order[slice(*np.searchsorted(columns, [start, start + block.shape[1]]))]
-        values = torch.from_numpy(estimate.values[here]).to(block)
-        block[torch.from_numpy(owners[here]), torch.from_numpy(indices[here] - start).long()] = values
+        write(read(start, start + block.shape[1]), block)
 
     return fill_sparse
-
-
-def _sparse(shape: tuple[int, int], block: Tensor, blocks: Iterator[tuple[int, Tensor]]) -> SparseMatrix:
-    """All blocks, from the first one on, as one sparse matrix, put together by columns."""
-    counts, owners, values = [], [], []
-
-    def add(block: Tensor) -> None:
-        rows = block.cpu().numpy()
-        columns, users = np.nonzero(rows.T)
-        counts.append(np.bincount(columns, minlength=rows.shape[1]))
-        owners.append(users.astype(np.int32))
-        values.append(rows[users, columns])
-
-    add(block)
-    for _, later in blocks:
-        add(later)
-    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
-    by_column = SparseMatrix.from_csr(
-        pointers, np.concatenate(owners), np.concatenate(values), (shape[1], shape[0]), device=block.device
-    )
-    return by_column.transposed

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.chebyshev import Series
 from graphveil.linear.sparse import SparseMatrix
 
 
 class Composition:
     """``(outer ∘ inner) @ W = outer @ (inner @ W)``: project before you propagate."""
 
-    def __init__(self, outer: Polynomial | SparseMatrix, inner: Input) -> None:
+    def __init__(self, outer: Series | SparseMatrix, inner: Input) -> None:
         self.outer, self.inner = outer, inner
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphveil.graphs.graph import Graph
+from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.linear.sparse import SparseMatrix
 
 
@@ -44,6 +44,38 @@ def scaled_matrix(
     shape = (graph.node_count,) * 2
     return SparseMatrix.from_csr(
         graph.indptr, graph.indices, values, shape, symmetric=left == right, device=device
+    )
+
+
+def pagerank_matrix(
+    graph: Graph, r: float, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> SparseMatrix:
+    """D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024); a user without neighbours has a loop of weight 1.
+
+    It is D^(r-1/2) S D^(1/2-r) with S = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and within -1 and 1.
+    D^-r P D^r is the mean over the neighbours: its rows sum to one.
+    """
+    return _pagerank(graph.indptr, graph.indices, r, device, dtype)
+
+
+def pagerank_edge_matrix(edge_index: Tensor, nodes: int, r: float) -> SparseMatrix:
+    """The same from PyG's ``edge_index``: an edge counts in both directions and once; self-loops are left out."""
+    indptr, indices = symmetric_csr(edge_index.cpu().numpy().T, nodes)
+    return _pagerank(indptr, indices, r, edge_index.device, torch.float32)
+
+
+def _pagerank(
+    indptr: np.ndarray, indices: np.ndarray, r: float, device: torch.device | str, dtype: torch.dtype
+) -> SparseMatrix:
+    nodes = len(indptr) - 1
+    alone = np.flatnonzero(np.diff(indptr) == 0)
+    indices = np.insert(indices, indptr[alone], alone.astype(np.int32))
+    indptr = indptr + np.searchsorted(alone, np.arange(nodes + 1))
+    counts = np.diff(indptr)
+    degree = counts.astype(np.float64)
+    values = np.repeat(degree ** (r - 1), counts) * (degree**-r)[indices]
+    return SparseMatrix.from_csr(
+        indptr, indices, values, (nodes, nodes), symmetric=r == 0.5, device=device, dtype=dtype
     )
 
 

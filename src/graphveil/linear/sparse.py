@@ -35,16 +35,17 @@ class SparseMatrix:
         *,
         symmetric: bool = False,
         device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
     ) -> SparseMatrix:
         """From the three arrays of a CSR matrix. ``symmetric`` saves building the transpose."""
-        forward = _csr_tensor(indptr, indices, values, shape, device)
+        forward = _csr_tensor(indptr, indices, values, shape, device, dtype)
         if symmetric:
             return cls(forward, forward)
         order = np.argsort(indices, kind="stable")
         rows = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))[order]
         counts = np.bincount(indices, minlength=shape[1])
         columns = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        backward = _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device)
+        backward = _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device, dtype)
         return cls(forward, backward, torch.from_numpy(order).to(device))
 
     @property
@@ -83,6 +84,10 @@ class SparseMatrix:
         """The product plus ``weight`` times another matrix, without a gradient."""
         return torch.addmm(added, self._forward, dense, beta=weight, out=out)
 
+    def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
+        """out ← scale·out + weight·(matrix @ dense), in place and without a gradient."""
+        return torch.addmm(out, self._forward, dense, beta=scale, alpha=weight, out=out)
+
     def thinned(self, dropped: float) -> SparseMatrix:
         """A random share of the entries at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
@@ -117,18 +122,23 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
 
 
 def _csr_tensor(
-    indptr: NDArray[Any], indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, int], device: Any
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    shape: tuple[int, int],
+    device: Any,
+    dtype: torch.dtype,
 ) -> Tensor:
     # Copies: torch wants arrays that it could write to.
     starts, places = np.array(indptr, dtype=np.int32), np.array(indices, dtype=np.int32)
-    entries = np.array(values, dtype=np.float32)
+    entries = torch.tensor(values, dtype=dtype)
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once a process; what is used of it here is tested.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
             torch.from_numpy(starts),
             torch.from_numpy(places),
-            torch.from_numpy(entries),
+            entries,
             size=shape,
             device=device,
             check_invariants=True,

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+
+from graphveil.linear.columns import Columns, entries_of
+from graphveil.linear.push import Push
+from tests.denoise.pagerank_graphs import allowed, exact, graphs, sparse_estimate
+
+
+def as_dense(columns: Columns, users):
+    dense = np.zeros((users, len(columns.pointers) - 1))
+    dense[columns.owners, np.repeat(np.arange(dense.shape[1]), np.diff(columns.pointers))] = columns.values
+    return dense
+
+
+@pytest.mark.parametrize("graph", graphs())
+@pytest.mark.parametrize("r", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("alpha", [0.05, 0.5])
+@pytest.mark.parametrize("r_max", [1e-1, 1e-3, 1e-9])
+def test_it_is_the_inverse_within_the_threshold(graph, r, alpha, r_max):
+    _, rows = sparse_estimate(60, 7)
+    got = as_dense(Push(graph, alpha, r, r_max)(entries_of(rows)), 60)
+    error = np.abs(got - exact(graph, alpha, r, rows))
+    assert (error <= allowed(graph, r, r_max, got)).all()
+
+
+def test_users_without_neighbours_keep_their_rows_exactly():
+    graph = graphs()[0]
+    _, rows = sparse_estimate(60, 7, share=1.0)
+    got = as_dense(Push(graph, 0.3, 0.7, 0.5)(entries_of(rows)), 60)
+    alone = graph.degrees == 0
+    assert alone.any() and np.array_equal(got[alone], rows[alone])
+
+
+def test_a_large_threshold_touches_few_entries():
+    graph = graphs()[0]
+    _, rows = sparse_estimate(60, 40, share=0.05)
+    few, many = (len(Push(graph, 0.3, 0.5, r_max)(entries_of(rows)).values) for r_max in (0.2, 1e-9))
+    assert few < 0.1 * rows.size < many
+
+
+def test_the_number_of_threads_changes_nothing():
+    _, rows = sparse_estimate(60, 23)
+    one, three, more = (
+        Push(graphs()[0], 0.1, 0.5, 1e-4, threads=threads)(entries_of(rows)) for threads in (1, 3, 40)
+    )
+    for other in (three, more):
+        assert all(np.array_equal(mine, its) for mine, its in zip(one, other, strict=True))
+
+
+def test_it_takes_as_many_threads_as_torch():
+    assert Push(graphs()[0], 0.1, 0.5, 1e-4).threads == torch.get_num_threads()
+
+
+def test_entries_come_out_in_rising_order():
+    _, rows = sparse_estimate(60, 5, share=0.02)
+    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(rows))
+    parts = np.split(columns.owners, columns.pointers[1:-1])
+    assert all((np.diff(part) > 0).all() for part in parts) and columns.pointers[-1] == len(columns.values)
+
+
+def test_no_entries_give_no_entries():
+    columns = Push(graphs()[0], 0.3, 0.5, 0.05)(entries_of(np.zeros((60, 3))))
+    assert columns.pointers.tolist() == [0, 0, 0, 0] and len(columns.values) == 0
