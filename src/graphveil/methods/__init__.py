@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, lpgnn, nonprivate, solitude, structure, upgnet
+from graphveil.methods import base, ldpge, lpgnn, nonprivate, solitude, structure, upgnet
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -22,6 +22,7 @@ __all__ = [
     "base",
     "check_method",
     "find_method",
+    "ldpge",
     "lpgnn",
     "method_names",
     "nonprivate",

@@ -1,0 +1,199 @@
+"""ldpge: reports spread by personalized PageRank; classes by a small network on them, links by Hadamard products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import (
+    SCALE_GRID,
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Stopwatch,
+    Task,
+    register_method,
+)
+
+if TYPE_CHECKING:
+    from graphveil.denoise.pagerank import PageRank
+    from graphveil.mechanisms import Estimate, Reports
+
+
+class LdpgeSettings(BaseSettings):
+    """Training, the scale of the input, and how far and to whom reports spread."""
+
+    alpha: float = Field(0.1, gt=0, lt=1, description="α, the chance that a walk stops; small ones reach far")
+    r: float = Field(0.5, ge=0, le=1, description="r of D^(r-1) A D^-r: how much degrees count")
+    r_max: float = Field(
+        1e-3,
+        gt=0,
+        description="the error of propagation that is allowed, as a share of the largest possible report",
+    )
+    k: int | None = Field(
+        None, ge=1, description="features that each user answers; none: what the mechanism takes at this ε"
+    )
+    algorithm: Literal["auto", "push", "power", "chebyshev"] = Field(
+        "auto", description="how to propagate where the whole result is needed"
+    )
+    link_epochs: int = Field(10, ge=0, description="epochs at most for the weights of Hadamard products")
+    link_lr: float = Field(0.01, gt=0, description="their learning rate, as a share of what they start with")
+
+
+# Chosen on validation users and validation pairs.
+NODE_DEFAULTS: dict[str, dict[str, Any]] = {}
+LINK_DEFAULTS: dict[str, dict[str, Any]] = {}
+
+
+class Ldpge(Method):
+    """Locally differentially private graph embedding (Li et al. 2024, LDP-GE).
+
+    Features by HDS (k sampled values, square wave, as it is) or any mechanism; Z = Σ_l α(1-α)^l (D^(r-1) A D^-r)^l X'. A user
+    without neighbours keeps the own report. Classes: a network on Z (the backbone mlp), whose first weights are applied
+    before the hops, so that Z is never written down. Links: logistic regression on Hadamard products of two rows of Z, by a
+    pairwise loss, with Z propagated over training links alone; this needs all of Z, users x features numbers.
+
+    Beside the reports' columns links are judged by the column that propagation makes of a constant, which is public and holds
+    what degrees tell. Leaving it out, as estimates leave out their constant offset elsewhere, would lose it: unlike a bias,
+    this column differs from user to user unless r = 0.
+    """
+
+    name = "ldpge"
+    summary = "reports spread by personalized PageRank; a network for classes, Hadamard products for links"
+    mechanism = "hds"
+    backbone = "mlp"
+    settings = LdpgeSettings
+    grid = (
+        TRAINING_GRID
+        | SCALE_GRID
+        | {"alpha": (0.01, 0.03, 0.05, 0.1, 0.2, 0.3), "r": (0.1, 0.3, 0.5, 0.7), "k": (1, 5, 10, 20, 50)}
+    )
+
+    def holds_dense(self, settings: Any, task: Task) -> bool:
+        """Hadamard products need all of Z."""
+        return task == "link"
+
+    def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
+        """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it."""
+        known = dict((NODE_DEFAULTS if task == "node" else LINK_DEFAULTS).get(data, {}))
+        if mechanism != self.mechanism:
+            known.pop("k", None)
+        return known
+
+    def prepare(self, job: Job) -> None:
+        """Refuse link prediction where Z would be too large."""
+        if job.task == "link":
+            self._refuse(job)
+
+    def learn(self, job: Job) -> Outcome:
+        watch = Stopwatch()
+        reports = self._asked(job, watch)
+        return self._links(job, reports, watch) if job.task == "link" else self._classes(job, reports, watch)
+
+    def embed(self, job: Job) -> NDArray[np.float32]:
+        """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
+        self._refuse(job)
+        reports = self._asked(job, Stopwatch())
+        job.say("propagating", 0.0)
+        return self._propagated(job, reports, _in_largest(reports))
+
+    def _asked(self, job: Job, watch: Stopwatch) -> Reports:
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            return job.users.report(job.feature_plan(sampled=job.settings.k))
+
+    def _classes(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
+        from graphveil.learn.inputs import report_input
+        from graphveil.linear.composition import Composition
+        from graphveil.linear.propagation import pagerank_matrix
+        from graphveil.methods.training import train_backbone
+
+        settings: LdpgeSettings = job.settings
+        with watch.stage("denoise"):
+            matrix = pagerank_matrix(job.graph, settings.r, device=job.device)
+            inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
+            spread = Composition(_pagerank(settings).operator(matrix), inputs)
+        return train_backbone(job, spread, watch)
+
+    def _links(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
+        from graphveil.learn.hadamard import LinkSchedule, fit_links
+        from graphveil.learn.link_targets import InnerProducts
+
+        settings: LdpgeSettings = job.settings
+        assert job.graph.links is not None
+        with watch.stage("denoise"):
+            job.say("propagating", 0.0)
+            rows = self._propagated(job, reports, _with_constant(_in_largest(reports)))
+        with watch.stage("train"):
+            fitted = fit_links(
+                rows,
+                1,
+                job.graph.links,
+                LinkSchedule(settings.link_epochs, settings.link_lr),
+                job.seed,
+                lambda done, most, _: job.say("training", done / most),
+            )
+        return Outcome(
+            None,
+            1 - fitted.auc,
+            fitted.auc,
+            watch.seconds,
+            pair_scores=InnerProducts(rows, fitted.weights),
+            embedding=rows,
+        )
+
+    def _propagated(self, job: Job, reports: Reports, estimate: Estimate) -> NDArray[np.float32]:
+        from torch import Tensor
+
+        whole = _pagerank(job.settings).whole(estimate, job.graph, job.device)
+        dense = whole if isinstance(whole, Tensor) else whole.to_dense()
+        rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
+        return rows
+
+    def _refuse(self, job: Job) -> None:
+        from graphveil.learn.inputs import refuse_above
+
+        shape = (job.graph.node_count, job.graph.feature_count)
+        refuse_above(
+            job.max_memory, shape, "the embedding has a column a feature, so it", "take fewer features"
+        )
+
+
+def _pagerank(settings: LdpgeSettings) -> PageRank:
+    from graphveil.denoise.pagerank import PageRank
+
+    return PageRank(settings.alpha, settings.r, settings.r_max, settings.algorithm)
+
+
+def _in_largest(reports: Reports) -> Estimate:
+    """The decoded reports, in units of the largest possible one."""
+    from dataclasses import replace
+
+    estimate = reports.estimate()
+    return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
+
+
+def _with_constant(estimate: Estimate) -> Estimate:
+    """One more column that is 1 for everybody."""
+    from scipy.sparse import hstack
+
+    from graphveil.mechanisms import Estimate
+
+    users = estimate.shape[0]
+    whole = hstack([estimate.to_scipy(), np.ones((users, 1))], format="csr")
+    return Estimate(
+        (users, estimate.shape[1] + 1),
+        whole.indptr.astype(np.int64),
+        whole.indices.astype(np.int32),
+        whole.data,
+        0.0,
+        False,
+    )
+
+
+register_method(Ldpge())
