@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,12 +148,13 @@ def _measured(way: str, sizes: Sizes) -> float:
 
 
 def measure_here(way: str, users_count: int, features: int) -> float:
-    """The peak of the resident set beyond what reports and graph take before; making them may be part of the peak."""
+    """The peak of the resident set beyond what reports and graph take before."""
     torch.set_num_threads(1)
     _, graph, users = _data(users_count, features)
     estimate = reported(users, SAMPLED)
     ours = PageRank(ALPHA, R, 1e-3)
-    before = _resident()
+    forget_peak()
+    before = _peak()
     if way == "whole":
         ours.whole(estimate, graph)
     else:
@@ -161,12 +163,10 @@ def measure_here(way: str, users_count: int, features: int) -> float:
     return _peak() - before
 
 
-def _resident() -> float:
-    """What this process holds now, in megabytes; where the system does not say, the most that it has held."""
-    status = Path("/proc/self/statm")
-    if not status.is_file():
-        return _peak()
-    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+def forget_peak() -> None:
+    """Let the peak of the resident set start again from what is resident; systems without this keep the old one."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def reported(users: Users, sampled: int) -> Estimate:
