@@ -1,0 +1,149 @@
+"""Links held out: parts that do not meet, pairs that are no links, and a graph that does not know the answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil import InputError
+from graphveil.errors import PrivacyError
+from graphveil.graphs import evaluation, from_arrays, hold_out_links
+from graphveil.graphs.links import non_links, pair_codes, shared_links
+
+
+def some_data(nodes=200, edges=1500, seed=0):
+    random = np.random.default_rng(seed)
+    return from_arrays(random.integers(0, nodes, (edges, 2)), None, random.integers(0, 3, nodes), name="some")
+
+
+def every_part(graph, users, seed=0):
+    known, holders = hold_out_links(graph, users, seed)
+    return known, holders, (known.links.train, known.links.validation, holders._test_links)
+
+
+def test_links_are_divided_as_the_document_divides_them():
+    graph, users = some_data()
+    _, _, parts = every_part(graph, users)
+    shares = [len(part.linked) / graph.edge_count for part in parts]
+    np.testing.assert_allclose(shares, [0.85, 0.05, 0.1], atol=1 / graph.edge_count)
+    whole = np.concatenate([part.linked for part in parts])
+    np.testing.assert_array_equal(
+        np.sort(pair_codes(whole, graph.node_count)), pair_codes(graph.pairs(), graph.node_count)
+    )
+
+
+@pytest.mark.parametrize("edges", [1500, 40_000], ids=["sparse", "dense"])
+def test_other_pairs_are_no_links_as_many_and_never_twice(edges):
+    graph, users = some_data(edges=edges) if edges == 1500 else some_data(nodes=100, edges=3000)
+    _, _, parts = every_part(graph, users)
+    for part in parts:
+        assert len(part.linked) == len(part.unlinked)
+    others = np.concatenate([part.unlinked for part in parts])
+    assert shared_links(graph, others) == 0
+    assert len(np.unique(pair_codes(others, graph.node_count))) == len(others)
+    assert (others[:, 0] < others[:, 1]).all()
+
+
+def test_all_non_links_are_equally_likely():
+    graph, _ = some_data(nodes=12, edges=30)
+    random = np.random.default_rng(0)
+    counts = np.zeros((12, 12))
+    for _ in range(2000):
+        counts[tuple(non_links(graph, 5, random).T)] += 1
+    there = counts[counts > 0]
+    free = 12 * 11 // 2 - graph.edge_count
+    assert len(there) == free
+    np.testing.assert_allclose(there, 2000 * 5 / free, rtol=0.2)
+
+
+def test_the_server_sees_training_links_and_nothing_of_the_others():
+    graph, users = some_data()
+    known, holders, (train, validation, test) = every_part(graph, users)
+    np.testing.assert_array_equal(np.sort(pair_codes(train.linked, 200)), pair_codes(known.pairs(), 200))
+    assert shared_links(known, validation.linked) == shared_links(known, test.linked) == 0
+    assert (known.labels == -1).all()
+    with evaluation():
+        indptr, indices = holders.neighbours
+    np.testing.assert_array_equal(indices, known.indices)
+    np.testing.assert_array_equal(indptr, known.indptr)
+
+
+def test_the_same_seed_divides_alike_and_another_does_not():
+    graph, users = some_data()
+    one, again, other = (every_part(graph, users, seed)[2] for seed in (0, 0, 1))
+    for first, second in zip(one, again, strict=True):
+        np.testing.assert_array_equal(first.linked, second.linked)
+        np.testing.assert_array_equal(first.unlinked, second.unlinked)
+    assert not np.array_equal(one[0].linked, other[0].linked)
+
+
+def test_a_planted_leak_is_seen():
+    graph, users = some_data()
+    known, holders = hold_out_links(graph, users, 0)
+    with pytest.raises(InputError, match="of the links that validate"):
+        replace(known, indptr=graph.indptr, indices=graph.indices)
+    everything = replace(known, links=None, indptr=graph.indptr, indices=graph.indices)
+    with pytest.raises(PrivacyError, match="of the 1.. test links"):
+        holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), everything)
+    one_leaks = known.with_edges(np.concatenate([known.pairs(), holders._test_links.linked[:1]]))
+    with pytest.raises(PrivacyError, match="hold 1 of the"):
+        holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), one_leaks)
+
+
+def test_what_knows_the_answer_scores_one_and_what_knows_nothing_one_half():
+    graph, users = some_data()
+    known, holders = hold_out_links(graph, users, 0)
+    truth = set(pair_codes(graph.pairs(), 200).tolist())
+
+    def knows(pairs):
+        return np.array([code in truth for code in pair_codes(pairs, 200).tolist()], dtype=float)
+
+    assert holders.evaluate_links(knows, known) == 1
+    assert holders.evaluate_links(lambda pairs: np.zeros(len(pairs)), known) == 0.5
+
+
+def test_the_order_of_test_pairs_tells_nothing():
+    graph, users = some_data()
+    known, holders = hold_out_links(graph, users, 0)
+    auc = holders.evaluate_links(lambda pairs: -np.arange(len(pairs)), known)
+    assert 0.35 < auc < 0.65
+
+
+def test_users_in_a_collection_do_not_evaluate():
+    graph, users = some_data()
+    known, holders = hold_out_links(graph, users, 0)
+    with pytest.raises(PrivacyError, match="answer reports only"):
+        holders.declare(1.0).evaluate_links(lambda pairs: np.zeros(len(pairs)), known)
+    with pytest.raises(PrivacyError, match="declared a budget"):
+        hold_out_links(graph, users.declare(1.0), 0)
+
+
+@pytest.mark.parametrize(
+    ("shares", "match"), [((0.9, 0.2), "leave some"), ((0, 0.5), "positive"), ((0.999, 0.0005), "empty")]
+)
+def test_wrong_shares_are_refused(shares, match):
+    with pytest.raises(InputError, match=match):
+        hold_out_links(*some_data(), 0, *shares)
+
+
+def test_what_cannot_be_divided_is_refused():
+    with pytest.raises(InputError, match="at least 20 links"):
+        hold_out_links(*some_data(nodes=30, edges=10), 0)
+    with pytest.raises(InputError, match="already"):
+        hold_out_links(*hold_out_links(*some_data(), 0), 0)
+    complete = np.stack(np.triu_indices(12, 1), axis=1)
+    with pytest.raises(InputError, match="too dense"):
+        hold_out_links(*from_arrays(complete, None, np.arange(12) % 2), 0)
+
+
+def test_users_without_test_links_say_so():
+    graph, users = some_data()
+    with pytest.raises(InputError, match="no test links"):
+        users.evaluate_links(lambda pairs: np.zeros(len(pairs)), graph)
+
+
+@pytest.mark.parametrize("scores", [np.zeros(3), np.full(254, np.nan)])
+def test_scores_that_are_none_are_refused(scores):
+    known, holders = hold_out_links(*some_data(), 0)
+    with pytest.raises(InputError, match="scores must be"):
+        holders.evaluate_links(lambda pairs: np.resize(scores, len(pairs) if len(scores) > 3 else 3), known)

@@ -1,0 +1,67 @@
+"""Logistic regression on Hadamard products: it finds the columns that tell links, and is chosen by validation pairs."""
+
+import numpy as np
+import pytest
+
+from graphveil.graphs import from_arrays, hold_out_links
+from graphveil.graphs.links import KnownLinks, LinkPairs
+from graphveil.learn.hadamard import LinkSchedule, fit_links
+
+USERS = 100
+
+
+def pairs_of(count, seed):
+    random = np.random.default_rng(seed)
+    drawn = np.sort(random.integers(0, USERS, (8 * count, 2)), axis=1)
+    drawn = drawn[drawn[:, 0] != drawn[:, 1]]
+    alike = drawn[:, 0] % 2 == drawn[:, 1] % 2
+    return LinkPairs(drawn[alike][:count], drawn[~alike][:count])
+
+
+def telling_and_noise(noise=5):
+    """One column that tells even from odd users, and others that tell nothing."""
+    random = np.random.default_rng(1)
+    side = np.where(np.arange(USERS) % 2, 1.0, -1.0)
+    return np.c_[side, 3 * random.standard_normal((USERS, noise))].astype(np.float32)
+
+
+def test_the_column_that_tells_gets_the_weight():
+    rows = telling_and_noise()
+    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
+    start = fit_links(rows, 0, links, LinkSchedule(0), seed=0)
+    fitted = fit_links(rows, 0, links, LinkSchedule(40, 0.1), seed=0)
+    assert fitted.auc > start.auc + 0.1
+    assert fitted.weights[0] > 2 * np.abs(fitted.weights[1:]).max()
+
+
+def test_without_epochs_all_columns_count_alike():
+    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
+    fitted = fit_links(telling_and_noise(), 0, links, LinkSchedule(0), seed=0)
+    np.testing.assert_array_equal(fitted.weights, np.ones(6))
+
+
+@pytest.mark.parametrize("telling", [True, False])
+def test_the_public_column_counts_as_much_as_validation_pairs_say(telling):
+    rows = telling_and_noise()
+    rows = rows[:, [1, 2, 3, 4, 5, 0]] if telling else rows
+    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
+    weights = fit_links(rows, 1, links, LinkSchedule(0), seed=0).weights
+    assert (weights[-1] > 10) if telling else (weights[-1] < 1)
+
+
+def test_the_same_seed_gives_the_same_weights():
+    links = KnownLinks(pairs_of(300, 0), pairs_of(200, 1))
+    one, again = (
+        fit_links(telling_and_noise(), 1, links, LinkSchedule(5, 0.1), seed=3).weights for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, again)
+
+
+def test_the_best_epoch_is_never_worse_than_the_start():
+    random = np.random.default_rng(0)
+    graph = hold_out_links(
+        *from_arrays(random.integers(0, USERS, (600, 2)), None, np.arange(USERS) % 2), seed=0
+    )[0]
+    rows = random.standard_normal((USERS, 30)).astype(np.float32)
+    start, fitted = (fit_links(rows, 0, graph.links, LinkSchedule(n, 1.0), seed=0).auc for n in (0, 5))
+    assert fitted >= start

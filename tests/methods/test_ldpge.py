@@ -1,0 +1,116 @@
+"""ldpge: the network sees Z, links are told by Z over training links, and parameters mean what they say."""
+
+import numpy as np
+import pytest
+
+from graphveil import InputError
+from graphveil.graphs import from_arrays, hold_out_links
+from graphveil.methods import check_method, find_method
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+
+LDPGE = find_method("ldpge")
+
+
+def dense_inverse(graph, alpha, r):
+    """α(I - (1-α)P)^-1, users without neighbours with a loop."""
+    matrix = np.zeros((graph.node_count,) * 2)
+    matrix[tuple(graph.edge_list())] = 1
+    matrix[graph.degrees == 0, graph.degrees == 0] = 1
+    degree = np.maximum(graph.degrees, 1).astype(float)
+    hops = degree[:, None] ** (r - 1) * matrix * degree[None, :] ** -r
+    return alpha * np.linalg.inv(np.eye(len(matrix)) - (1 - alpha) * hops)
+
+
+@pytest.mark.parametrize("algorithm", ["push", "power", "chebyshev"])
+@pytest.mark.parametrize("r", [0.0, 0.3, 1.0])
+def test_the_embedding_is_the_exact_one_within_r_max(algorithm, r):
+    graph, users = small_data()
+    settings = {"alpha": 0.2, "r": r, "r_max": 1e-3, "k": 20, "algorithm": algorithm}
+    trial = Trial(settings)
+    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial), trial)
+    embedding = LDPGE.embed(job)
+    again = declared(LDPGE, graph, users, trial).report(job.feature_plan(sampled=20))
+    reports = again.estimate().to_scipy().toarray() / again.mechanism.largest
+    error = np.abs(embedding - dense_inverse(graph, 0.2, r) @ reports)
+    allowed = np.maximum(graph.degrees, 1)[:, None] ** r * 1e-3
+    assert (error <= allowed).all()
+    assert np.abs(embedding).max() > 50 * error.max()
+
+
+def test_users_without_neighbours_keep_their_report():
+    random = np.random.default_rng(0)
+    features = (random.random((60, 40)) < 0.3).astype(np.uint8)
+    graph, users = from_arrays(
+        random.integers(0, 50, (120, 2)), features, np.arange(60) % 3, range=(0, 1), binary=True
+    )
+    alone = graph.degrees == 0
+    assert alone.sum() >= 10
+    trial = Trial({"k": 5})
+    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial), trial)
+    embedding = LDPGE.embed(job)
+    again = declared(LDPGE, graph, users, trial).report(job.feature_plan(sampled=5))
+    own = again.estimate().to_scipy().toarray() / again.mechanism.largest
+    np.testing.assert_allclose(embedding[alone], own[alone], rtol=1e-6)
+
+
+def test_it_embeds_a_graph_without_labels():
+    random = np.random.default_rng(0)
+    features = (random.random((50, 30)) < 0.3).astype(np.uint8)
+    graph, users = from_arrays(random.integers(0, 50, (100, 2)), features, None, range=(0, 1), binary=True)
+    trial = Trial({})
+    asked = declared(LDPGE, graph, users, trial)
+    assert LDPGE.embed(make_job(LDPGE, graph, asked, trial)).shape == (50, 30)
+    assert asked.ledger.total("features").epsilon == 1.0
+
+
+@pytest.mark.parametrize("mechanism", ["multibit", "piecewise", "square-wave"])
+def test_the_document_s_competitors_go_through_the_same_pipeline(mechanism):
+    graph, users = small_data()
+    outcome = learn(LDPGE, graph, users, Trial(options={"mechanism": mechanism}))
+    assert outcome.scores.shape == (graph.node_count, graph.class_count)
+
+
+def test_laplace_answers_every_value_and_still_goes_through():
+    graph, users = small_data(task="link")
+    assert learn(LDPGE, graph, users, Trial(task="link", options={"mechanism": "laplace"})).validation_score > 0
+
+
+def test_only_k_values_are_asked():
+    graph, users = small_data()
+    trial = Trial({"k": 7})
+    asked = declared(LDPGE, graph, users, trial)
+    job = make_job(LDPGE, graph, asked, trial)
+    assert job.feature_plan(sampled=job.settings.k).build().report_length == 7
+    assert LDPGE.claims(job)["features"].epsilon == 1.0
+
+
+def test_links_need_all_of_the_embedding_and_say_so():
+    graph, users = small_data(task="link")
+    with pytest.raises(InputError, match=r"a column a feature.*--max-memory"):
+        learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
+
+
+def test_other_settings_pass_the_suite():
+    check_method("ldpge", alpha=0.3, r=0.1, k=5)
+
+
+def test_links_between_alike_users_are_found():
+    random = np.random.default_rng(0)
+    users = 200
+    side = np.arange(users) % 2
+    pairs = random.integers(0, users, (3000, 2))
+    pairs = pairs[side[pairs[:, 0]] == side[pairs[:, 1]]]
+    features = (random.random((users, 40)) < 0.5).astype(np.uint8)
+    graph, holders = hold_out_links(
+        *from_arrays(pairs, features, side, range=(0, 1), binary=True, name="sides"), seed=0
+    )
+    outcome = learn(LDPGE, graph, holders, Trial({"k": 10}, task="link"))
+    assert holders.evaluate_links(outcome.pair_scores, graph) > 0.65
+
+
+def test_the_document_s_graphs_have_settings_of_their_own():
+    assert LDPGE.defaults("cora", "node", "hds") != {}
+    assert "k" not in LDPGE.defaults("cora", "node", "multibit")
+    assert LDPGE.defaults("nobody", "node", "hds") == {}
+    given = LDPGE.settings_for({"alpha": 0.77}, "cora", "node", "hds")
+    assert given.alpha == 0.77
