@@ -7,7 +7,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ def _write_npz(stream: IO[bytes], values: Values, text: str) -> None:
 
 
 def _read_npz(file: Path) -> tuple[Values, str]:
+    with ZipFile(file):  # which closes the file where it is no archive
+        pass
     with np.load(file, allow_pickle=False) as archive:
         return archive["values"], str(archive["about"])
 
@@ -110,7 +112,7 @@ def _read_parquet(file: Path) -> tuple[Values, str]:
     users = table[USER].to_numpy()
     values = np.empty((table.num_rows, len(names)), dtype=np.float32)
     # Whoever sorted the rows otherwise has not changed whose they are.
-    if not np.array_equal(np.sort(users), np.arange(len(users))):
+    if users.dtype.kind != "i" or not np.array_equal(np.sort(users), np.arange(len(users))):
         raise ValueError("users are missing or repeated")
     for place, name in enumerate(names):
         values[users, place] = table[name].to_numpy()
