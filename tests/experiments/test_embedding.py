@@ -176,7 +176,7 @@ def test_raw_features_claim_no_privacy():
     assert found.statement.endswith("raw features: this embedding claims no privacy.")
     assert (found.privacy["total"], found.epsilon, found.mechanism) == (None, None, None)
     labels = embed_spec(spec_of("nonprivate", label_epsilon=1.0)).statement
-    assert "claims no privacy" in labels and "Only labels at ε = 1 was reported" in labels
+    assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1." in labels
 
 
 def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):

@@ -41,7 +41,7 @@ def embedding_statement(
     }
     if raw:
         reported = ", ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
-        besides = f" Only {reported} was reported." if reported else ""
+        besides = f" Besides, users reported {reported}." if reported else ""
         return f"{method} read everybody's raw features: this embedding claims no privacy.{besides}"
     words = [privacy_sentence(privacy)]
     if public:
