@@ -36,16 +36,18 @@ from graphveil.privacy import Audit, Ledger, Plan, answer, audit, check_mechanis
 
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
-    from graphveil.experiments import Result, run
+    from graphveil.experiments import Embedding, Result, embed, read_embedding, run
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
 __version__ = "0.1.0"
 
 # What a client does not need is imported when it is first asked for.
 _LATER = {
+    "Embedding": "experiments",
     "Graph": "graphs",
     "Result": "experiments",
     "Users": "graphs",
+    "embed": "experiments",
     "experiments": "",
     "from_arrays": "graphs",
     "from_networkx": "graphs",
@@ -55,6 +57,7 @@ _LATER = {
     "load": "graphs",
     "methods": "",
     "pyg": "",
+    "read_embedding": "experiments",
     "run": "experiments",
     "to_pyg": "graphs",
 }
@@ -66,6 +69,7 @@ __all__ = [
     "Claim",
     "ClaimError",
     "ClippedWarning",
+    "Embedding",
     "Estimate",
     "FeatureMechanism",
     "Graph",
@@ -86,6 +90,7 @@ __all__ = [
     "audit",
     "channels",
     "check_mechanism",
+    "embed",
     "errors",
     "experiments",
     "feature_family",
@@ -100,6 +105,7 @@ __all__ = [
     "methods",
     "privacy",
     "pyg",
+    "read_embedding",
     "register",
     "run",
     "to_pyg",

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from graphveil.cli.run import privacy_sentence
+from graphveil.experiments.privacy_words import privacy_sentence
 from graphveil.experiments.smoothing import spec_of
 
 

@@ -15,6 +15,7 @@ from graphveil import __version__
 from graphveil.cli.audit import audit
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
+from graphveil.cli.embed import embed
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.report import report
@@ -38,6 +39,7 @@ app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)
 app.command()(tune)
+app.command()(embed)
 app.command()(demo)
 app.command()(report)
 

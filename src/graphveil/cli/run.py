@@ -29,6 +29,7 @@ from graphveil.cli.options import (
     TaskName,
 )
 from graphveil.errors import InputError
+from graphveil.experiments.privacy_words import privacy_sentence
 from graphveil.experiments.results import RESULTS, ResultStore
 from graphveil.experiments.spec import Spec
 
@@ -160,29 +161,6 @@ def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
     if summary["low"] is None:
         return mean, "one run"
     return mean, f"{100 * summary['low']:{sign}.1f} to {100 * summary['high']:{sign}.1f}"
-
-
-def privacy_sentence(privacy: dict[str, Any] | None) -> str:
-    """What every user has spent, in words."""
-    costs = {subject: cost for subject, cost in (privacy or {}).items() if isinstance(cost, dict)}
-    total, links = costs.pop("total", None), costs.pop("links", None)
-    if not costs and not links:
-        return "Nobody reported anything private to this method's server."
-    spent = " and ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
-    in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
-    each = f"{'; ' if spent else ''}every link costs {budget(links)}" if links else ""
-    who = "Users reported" if "labels" in costs else "Every user reported"
-    labels = " (labels of training and validation users)" if "labels" in costs else ""
-    return f"{who} {spent}{in_all}{labels}{each}; the server needs no trust."
-
-
-def budget(cost: dict[str, float]) -> str:
-    """ε and, where there is one, δ.
-
-    >>> budget({"epsilon": 1.0, "delta": 0.0})
-    'ε = 1'
-    """
-    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
 
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:

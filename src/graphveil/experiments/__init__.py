@@ -1,5 +1,6 @@
-"""Experiments: runs with their controls, what they say together, how it is shown, and the search for settings."""
+"""Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
+from graphveil.experiments.embedding import Embedding, embed, embed_spec, read_embedding
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
 from graphveil.experiments.results import Record, ResultStore, read_results
@@ -11,6 +12,7 @@ from graphveil.experiments.store import UnitStore
 from graphveil.experiments.tuner import Tuned, tune, tune_spec
 
 __all__ = [
+    "Embedding",
     "Record",
     "Result",
     "ResultStore",
@@ -19,7 +21,10 @@ __all__ = [
     "Tuned",
     "UnitStore",
     "bootstrap",
+    "embed",
+    "embed_spec",
     "paired_gain",
+    "read_embedding",
     "read_results",
     "read_settings",
     "run",

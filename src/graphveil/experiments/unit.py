@@ -50,11 +50,13 @@ def run_unit(
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
-    graph, users, asked, outcome = _learn(spec, part, run, progress, given)
-    score = _test_score(graph, users, outcome)
+    ready, outcome = _learn(spec, part, run, progress, given)
+    score = _test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
-    return UnitResult(part, run, score, outcome.detail, privacy_of(asked), seconds, peak_megabytes())
+    return UnitResult(
+        part, run, score, outcome.detail, privacy_of(ready.job.users), seconds, peak_megabytes()
+    )
 
 
 def validate_unit(
@@ -64,7 +66,8 @@ def validate_unit(
 
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
-    graph, _, _, outcome = _learn(spec, "method", run, progress, given)
+    ready, outcome = _learn(spec, "method", run, progress, given)
+    graph = ready.graph
     gc.collect()
     if outcome.scores is None:
         return Validation("roc_auc", outcome.validation_score, outcome.validation_loss)
@@ -74,10 +77,23 @@ def validate_unit(
     return Validation(graph.metric, score, outcome.validation_loss)
 
 
-def _learn(
+@dataclass(frozen=True)
+class Ready:
+    """A method before it asks anybody: the data with the split of this run, and a job whose users declared its cost.
+
+    ``users`` are those that were loaded; those of the job answer reports only, and their ledger says what was spent.
+    """
+
+    method: Method
+    graph: Graph
+    users: Users
+    job: Job
+
+
+def make_ready(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
-) -> tuple[Graph, Users, Users, Outcome]:
-    """Split, ask and learn: the graph, all its users, those who declared a budget, and what was learned."""
+) -> Ready:
+    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers."""
     import torch
 
     torch.set_num_threads(1)
@@ -87,7 +103,15 @@ def _learn(
     job = _job(spec, part, method, graph, users, seed, progress)
     cost = method.cost(job)
     asked = users.declare(cost.epsilon, cost.delta, seed=seed, blind=part == "control")
-    return graph, users, asked, method.run(replace(job, users=asked, graph=method.public_part(job)))
+    return Ready(method, graph, users, replace(job, users=asked, graph=method.public_part(job)))
+
+
+def _learn(
+    spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> tuple[Ready, Outcome]:
+    """Split, ask and learn."""
+    ready = make_ready(spec, part, run, progress, given)
+    return ready, ready.method.run(ready.job)
 
 
 def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:

@@ -254,6 +254,15 @@ class Method(ABC):
         with evaluation() if self.reads_features else nullcontext():
             return self.learn(job)
 
+    def embed(self, job: Job) -> NDArray[np.float32]:
+        """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
+        embedding = self.run(job).embedding
+        if embedding is None:
+            raise InputError(
+                f"{self.name} has no embedding for the task {job.task}: take another task or another method, like base"
+            )
+        return embedding
+
     def claims(self, job: Job) -> dict[Subject, Claim]:
         """What this method will charge a user, by subject; checked against the ledger."""
         claims: dict[Subject, Claim] = {}

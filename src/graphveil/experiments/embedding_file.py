@@ -1,0 +1,119 @@
+"""Files of embeddings: a table of users and what is known of it, as .npz or as .parquet."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+NPZ, PARQUET = ".npz", ".parquet"
+SUFFIXES = (NPZ, PARQUET)
+# Where a .parquet file keeps what is known of the table, and the numbers of users.
+KEY, USER = b"graphveil", "user"
+Values = NDArray[np.float32]
+
+
+def check_file(file: Path) -> Path:
+    """Refuse, before anything is computed, a file that could not be written."""
+    _check_suffix(file)
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name a file")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
+    return file
+
+
+def write_values(file: Path, values: Values, about: dict[str, Any]) -> None:
+    """Write beside the file and rename, so that it is there as a whole or not at all."""
+    check_file(file)
+    text = json.dumps(about, ensure_ascii=False, sort_keys=True)
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            (_write_npz if file.suffix == NPZ else _write_parquet)(stream, values, text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, file)
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({error.strerror or error}): name another file, or make room"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
+    """The table and what is known of it; a file that is no embedding is refused."""
+    _check_suffix(file)
+    if not file.is_file():
+        raise InputError(f"{file} is not there: name a file that `graphveil embed` has written")
+    try:
+        values, text = (_read_npz if file.suffix == NPZ else _read_parquet)(file)
+        about = json.loads(text)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        raise _no_embedding(file) from None
+    numbers = values.ndim == 2 and values.dtype == np.float32
+    if not numbers or not isinstance(about, dict):
+        raise _no_embedding(file)
+    return values, about
+
+
+def _no_embedding(file: Path) -> InputError:
+    return InputError(f"{file} holds no embedding: name a file that `graphveil embed` has written")
+
+
+def _check_suffix(file: Path) -> None:
+    if file.suffix not in SUFFIXES:
+        raise InputError(f"{file} is no file of embeddings: name one that ends in {' or '.join(SUFFIXES)}")
+    if file.suffix == PARQUET and find_spec("pyarrow") is None:
+        raise InputError(
+            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name an .npz file"
+        )
+
+
+def _write_npz(stream: IO[bytes], values: Values, text: str) -> None:
+    np.savez(stream, values=values, about=np.array(text))
+
+
+def _read_npz(file: Path) -> tuple[Values, str]:
+    with ZipFile(file):  # which closes the file where it is no archive
+        pass
+    with np.load(file, allow_pickle=False) as archive:
+        return archive["values"], str(archive["about"])
+
+
+def _write_parquet(stream: IO[bytes], values: Values, text: str) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {USER: np.arange(len(values))}
+    columns |= {f"e{place}": np.ascontiguousarray(column) for place, column in enumerate(values.T)}
+    table = pyarrow.table(columns).replace_schema_metadata({KEY: text.encode()})
+    parquet.write_table(table, stream)
+
+
+def _read_parquet(file: Path) -> tuple[Values, str]:
+    from pyarrow import parquet
+
+    # What arrow itself raises is a ValueError, an OSError or a KeyError too.
+    table = parquet.ParquetFile(file).read()
+    text = (table.schema.metadata or {})[KEY].decode()
+    names = [f"e{place}" for place in range(table.num_columns - 1)]
+    users = table[USER].to_numpy()
+    values = np.empty((table.num_rows, len(names)), dtype=np.float32)
+    # Whoever sorted the rows otherwise has not changed whose they are.
+    if users.dtype.kind != "i" or not np.array_equal(np.sort(users), np.arange(len(users))):
+        raise ValueError("users are missing or repeated")
+    for place, name in enumerate(names):
+        values[users, place] = table[name].to_numpy()
+    return values, text

@@ -1,0 +1,54 @@
+"""What was spent, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def privacy_sentence(privacy: dict[str, Any] | None) -> str:
+    """What every user has spent, in words."""
+    costs = {subject: cost for subject, cost in (privacy or {}).items() if isinstance(cost, dict)}
+    total, links = costs.pop("total", None), costs.pop("links", None)
+    if not costs and not links:
+        return "Nobody reported anything private to this method's server."
+    spent = " and ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
+    in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
+    each = f"{'; ' if spent else ''}every link costs {budget(links)}" if links else ""
+    who = "Users reported" if "labels" in costs else "Every user reported"
+    labels = " (labels of training and validation users)" if "labels" in costs else ""
+    return f"{who} {spent}{in_all}{labels}{each}; the server needs no trust."
+
+
+def budget(cost: dict[str, float]) -> str:
+    """ε and, where there is one, δ.
+
+    >>> budget({"epsilon": 1.0, "delta": 0.0})
+    'ε = 1'
+    """
+    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
+
+
+def embedding_statement(
+    privacy: dict[str, Any], method: str, seed: int, *, raw: bool, public: Sequence[str]
+) -> str:
+    """Who reported what for an embedding, what it may rest on besides, and what the seed means for it.
+
+    ``raw`` says that the method read raw features, ``public`` names what was taken as known to everybody.
+    """
+    costs = {
+        subject: cost for subject, cost in privacy.items() if isinstance(cost, dict) and subject != "total"
+    }
+    if raw:
+        reported = ", ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
+        besides = f" Besides, users reported {reported}." if reported else ""
+        return f"{method} read everybody's raw features: this embedding claims no privacy.{besides}"
+    words = [privacy_sentence(privacy)]
+    if public:
+        words.append(f"It may rest on {' and '.join(public)} besides, which were taken as public.")
+    if costs:
+        words.append(
+            f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
+            "publish no embedding of real people that was made so."
+        )
+    return " ".join(words)
