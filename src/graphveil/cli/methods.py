@@ -31,6 +31,7 @@ def methods(
                     key: {"default": info.default, "meaning": info.description}
                     for key, info in method.settings.model_fields.items()
                 },
+                "tuned": method.tuned,
             }
             for method in found
         ]
@@ -50,3 +51,7 @@ def methods(
         for key, info in method.settings.model_fields.items():
             table.add_row(key, str(info.default), info.description or "")
         console.print(table)
+        for task, known in method.tuned.items():
+            for data, chosen in known.items():
+                words = ", ".join(f"{key}={value}" for key, value in chosen.items())
+                console.print(f"defaults on {data}, task {task}: {words}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,6 @@ class LdpgeSettings(BaseSettings):
     link_lr: float = Field(0.01, gt=0, description="their learning rate, as a share of what they start with")
 
 
-# Chosen on validation users and validation pairs.
-NODE_DEFAULTS: dict[str, dict[str, Any]] = {}
-LINK_DEFAULTS: dict[str, dict[str, Any]] = {}
-
-
 class Ldpge(Method):
     """Locally differentially private graph embedding (Li et al. 2024, LDP-GE).
 
@@ -68,6 +63,7 @@ class Ldpge(Method):
     mechanism = "hds"
     backbone = "mlp"
     settings = LdpgeSettings
+    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
     grid = (
         TRAINING_GRID
         | SCALE_GRID
@@ -80,7 +76,7 @@ class Ldpge(Method):
 
     def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
         """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it."""
-        known = dict((NODE_DEFAULTS if task == "node" else LINK_DEFAULTS).get(data, {}))
+        known = dict(self.tuned[task].get(data, {}))
         if mechanism != self.mechanism:
             known.pop("k", None)
         return known

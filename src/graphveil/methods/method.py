@@ -217,6 +217,8 @@ class Method(ABC):
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # What it searches besides where links are private.
     link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    # Settings that are better than the general ones on some data, by task: chosen on what validates there.
+    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
     # Whether links can be reported, so that a budget for them has a meaning.
@@ -233,8 +235,8 @@ class Method(ABC):
         return False
 
     def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
-        """Settings for this data, task and mechanism that are better than the general ones, chosen on what validates."""
-        return dict(LINK_DEFAULTS) if task == "link" else {}
+        """Settings for this data, task and mechanism that are better than the general ones."""
+        return {**(LINK_DEFAULTS if task == "link" else {}), **self.tuned[task].get(data, {})}
 
     def settings_for(self, given: dict[str, Any], data: str, task: Task, mechanism: str) -> Settings:
         """The settings of a run: those that are given, and for the rest the defaults."""
