@@ -52,6 +52,10 @@ class Structure(Method):
     reports_features = False
 
     def learn(self, job: Job) -> Outcome:
+        if job.task == "link":
+            from graphveil.methods.structure_links import learn_links
+
+            return learn_links(job)
         from graphveil.learn.blend import choose_blend, mix
         from graphveil.methods.structure_candidates import candidates
 
