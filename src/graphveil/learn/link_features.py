@@ -105,7 +105,7 @@ def _one_step(matrix: Any, goals: Any, reached: Any, places: Any) -> Scores:
     rows = matrix[goals]
     which = np.repeat(np.arange(len(goals)), np.diff(rows.indptr))
     steps = rows.data * reached[rows.indices, places[which]]
-    scores: Scores = np.bincount(which, weights=steps, minlength=len(goals))
+    scores: Scores = np.bincount(which, weights=steps, minlength=len(goals)).astype(np.float64)
     return scores
 
 
