@@ -26,6 +26,12 @@ def degree_scores(graph: Graph, pairs: Pairs) -> Scores:
     return scores
 
 
+def smaller_degree(graph: Graph, pairs: Pairs) -> Scores:
+    """min(d_u, d_v): 0 says that nothing is known of one of them."""
+    smaller: Scores = graph.degrees[pairs].min(axis=1).astype(np.float64)
+    return smaller
+
+
 def adamic_adar(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE) -> Scores:
     """Σ over common neighbours a of 1 / log d_a (Adamic and Adar 2003)."""
     # A common neighbour of two users has at least two neighbours.

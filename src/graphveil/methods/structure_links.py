@@ -18,14 +18,17 @@ from graphveil.learn.link_features import (
     degree_scores,
     page_rank,
     resource_allocation,
+    smaller_degree,
     walk_scores,
 )
+from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
 from graphveil.learn.spectral import spectrum
 from graphveil.methods.method import Job, Outcome, Stopwatch
 
 # How many directions of the spectrum are read, and how many are handed out as an embedding.
 RANKS = (16, 32, 64, 128)
 EMBEDDING = 64
+TREES = "trees"
 # PageRank: the chance to walk on.
 ALPHAS = (0.7, 0.95)
 # How long walks may be; shorter where users x links are more than so many.
@@ -45,7 +48,14 @@ class LinkCandidates:
         ranks = [f"PageRank {alpha}" for alpha in ALPHAS]
         by_degree = [f"PageRank {alpha} by degree" for alpha in ALPHAS]
         self.walk_names = [*walks, *ranks, *by_degree]
-        self.names = ["degrees", "Adamic-Adar", "resource allocation", *self.walk_names, *spectral]
+        self.names = [
+            "degrees",
+            "smaller degree",
+            "Adamic-Adar",
+            "resource allocation",
+            *self.walk_names,
+            *spectral,
+        ]
 
     def scores(self, pairs: Pairs, wanted: Collection[str]) -> dict[str, Scores]:
         """The scores of these names."""
@@ -59,6 +69,8 @@ class LinkCandidates:
         kind, number = name.removesuffix(" by degree").rsplit(" ", 1) if " " in name else (name, "")
         if kind == "degrees":
             return degree_scores(graph, pairs)
+        if name == "smaller degree":
+            return smaller_degree(graph, pairs)
         if kind == "Adamic-Adar":
             return adamic_adar(graph, pairs)
         if kind == "resource":
@@ -87,7 +99,11 @@ class Ranks:
 
 
 class LinkBlend:
-    """The mean of the chosen candidates, each turned into ranks among the validation pairs; weights chosen on these."""
+    """The mean of the chosen candidates, each turned into ranks among the validation pairs; weights chosen on these.
+
+    Trees over all the others are one more candidate. They are fitted on the validation pairs, and so judged on each by
+    trees that have not seen it.
+    """
 
     def __init__(self, graph: Graph, rounds: int) -> None:
         assert graph.links is not None
@@ -96,6 +112,9 @@ class LinkBlend:
         linked = np.arange(len(pairs)) < len(known.linked)
         self.candidates = LinkCandidates(graph)
         scores = self.candidates.scores(pairs, self.candidates.names)
+        self.trees = PairTrees(scores, linked) if len(pairs) >= FEWEST_PAIRS else None
+        if self.trees is not None:
+            scores[TREES] = self.trees.unseen
         ranks = {name: Ranks(values) for name, values in scores.items()}
         shares = {name: ranks[name](values) for name, values in scores.items()}
         self.weights = choose_blend(shares, lambda mean: area_under_curve(mean, linked), rounds)
@@ -103,7 +122,11 @@ class LinkBlend:
         self.validation_score = area_under_curve(mix(shares, self.weights), linked)
 
     def __call__(self, pairs: Pairs) -> Scores:
-        scores = self.candidates.scores(pairs, self.ranks)
+        if len(pairs) == 0:
+            return np.zeros(0)
+        scores = self.candidates.scores(pairs, self.candidates.names if TREES in self.ranks else self.ranks)
+        if self.trees is not None and TREES in self.ranks:
+            scores[TREES] = self.trees(scores)
         return mix({name: rank(scores[name]) for name, rank in self.ranks.items()}, self.weights)
 
     @property
