@@ -44,6 +44,8 @@ class Structure(Method):
     The candidates are degrees, label propagation, a network on masked labels, the same with ids, and linear models on
     adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
     graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
+
+    Where links are predicted, the candidates are scores of pairs from the training links: see `structure_links`.
     """
 
     name = "structure"
@@ -52,6 +54,10 @@ class Structure(Method):
     reports_features = False
 
     def learn(self, job: Job) -> Outcome:
+        if job.task == "link":
+            from graphveil.methods.structure_links import learn_links
+
+            return learn_links(job)
         from graphveil.learn.blend import choose_blend, mix
         from graphveil.methods.structure_candidates import candidates
 

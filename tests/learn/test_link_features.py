@@ -1,0 +1,116 @@
+"""Scores of pairs against what a dense matrix of all users gives."""
+
+import numpy as np
+import pytest
+
+from graphveil.learn.link_features import (
+    adamic_adar,
+    degree_scores,
+    page_rank,
+    resource_allocation,
+    smaller_degree,
+    three_step_paths,
+    walk_scores,
+)
+from graphveil.learn.spectral import TAU, spectrum
+from tests.learn.graphs import small_graph
+
+GRAPH = small_graph()[0]
+USERS = GRAPH.node_count
+PAIRS = np.stack(np.triu_indices(USERS, 1), axis=1)
+SCORES = {
+    "degrees": degree_scores,
+    "smaller degree": smaller_degree,
+    "Adamic-Adar": adamic_adar,
+    "resource allocation": resource_allocation,
+    "three": three_step_paths,
+    "walks": lambda graph, pairs: walk_scores(graph, pairs, 5),
+    "spectral": lambda graph, pairs: spectrum(graph, 8).products(pairs, 8),
+    "cosine": lambda graph, pairs: spectrum(graph, 8).cosines(pairs, 4),
+}
+
+
+def dense(tau=0.0):
+    """A, degrees, and the normalised A."""
+    links = np.zeros((USERS, USERS))
+    links[tuple(GRAPH.edge_list())] = 1
+    degrees = links.sum(1)
+    roots = np.sqrt(np.maximum(degrees + tau, 1e-300))
+    return links, degrees, links / roots[:, None] / roots[None, :]
+
+
+def of_pairs(matrix):
+    return matrix[PAIRS[:, 0], PAIRS[:, 1]]
+
+
+def test_degrees():
+    degrees = dense()[1]
+    assert np.allclose(degree_scores(GRAPH, PAIRS), of_pairs(np.log1p(degrees)[:, None] + np.log1p(degrees)))
+    assert np.array_equal(smaller_degree(GRAPH, PAIRS), of_pairs(np.minimum(degrees[:, None], degrees)))
+
+
+def test_common_neighbours():
+    links, degrees, _ = dense()
+    logs = np.where(degrees > 1, 1 / np.log(np.maximum(degrees, 2)), 0)
+    assert np.allclose(adamic_adar(GRAPH, PAIRS), of_pairs(links * logs @ links))
+    assert np.allclose(
+        resource_allocation(GRAPH, PAIRS), of_pairs(links * (1 / np.maximum(degrees, 1)) @ links)
+    )
+
+
+def test_paths_of_three():
+    links, degrees, _ = dense()
+    inverse = 1 / np.maximum(degrees, 1)
+    expected = (links * inverse) @ (links * inverse) @ links
+    assert np.allclose(three_step_paths(GRAPH, PAIRS), of_pairs(expected), rtol=1e-4, atol=1e-6)
+
+
+def test_walks_and_page_rank():
+    step = dense()[2]
+    powers = [np.linalg.matrix_power(step, hop) for hop in range(1, 6)]
+    walks = walk_scores(GRAPH, PAIRS, 5)
+    assert np.allclose(walks, np.stack([of_pairs(power) for power in powers], axis=1), atol=1e-6)
+    expected = sum(0.5**hop * power for hop, power in enumerate(powers, 1))
+    assert np.allclose(page_rank(walks, 0.5), of_pairs(expected), atol=1e-6)
+
+
+def test_the_spectrum_is_that_of_the_normalised_links():
+    matrix = dense(TAU * GRAPH.degrees.mean())[2]
+    found = spectrum(GRAPH, 6)
+    values = np.linalg.eigvalsh(matrix)
+    order = np.argsort(-np.abs(values))[:6]
+    assert np.allclose(np.abs(found.values), np.abs(values[order]), atol=0.01)
+    # With all directions nothing is lost.
+    assert np.allclose(spectrum(GRAPH, USERS).products(PAIRS, USERS), of_pairs(matrix), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_order_of_a_pair_does_not_matter_and_results_repeat(name):
+    first = SCORES[name](GRAPH, PAIRS)
+    assert np.array_equal(first, SCORES[name](GRAPH, PAIRS[:, ::-1]))
+    assert np.array_equal(first, SCORES[name](GRAPH, PAIRS))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_isolated_users_and_no_pairs(name):
+    alone = np.array([[USERS - 1, USERS - 2], [USERS - 1, 0], [0, 0]])
+    scores = SCORES[name](GRAPH, alone)
+    assert np.isfinite(scores).all()
+    assert np.allclose(scores[0], 0)
+    assert len(SCORES[name](GRAPH, PAIRS[:0])) == 0
+
+
+def test_graphs_without_links_score_nothing():
+    empty = GRAPH.without_edges()
+    assert all(np.allclose(score(empty, PAIRS), 0) for score in SCORES.values())
+
+
+def test_blocks_change_nothing():
+    assert np.array_equal(walk_scores(GRAPH, PAIRS, 4), walk_scores(GRAPH, PAIRS, 4, at_once=7))
+    assert np.array_equal(adamic_adar(GRAPH, PAIRS), adamic_adar(GRAPH, PAIRS, at_once=11))
+    found = spectrum(GRAPH, 8)
+    assert np.array_equal(found.products(PAIRS, 8), found.products(PAIRS, 8, at_once=13))
+    # The score of a pair is the same in any company.
+    some = np.random.default_rng(0).permutation(len(PAIRS))[:100]
+    for score in SCORES.values():
+        assert np.array_equal(score(GRAPH, PAIRS[some]), score(GRAPH, PAIRS)[some])

@@ -1,0 +1,128 @@
+"""structure where links are predicted."""
+
+import numpy as np
+import pytest
+
+from graphveil.graphs.convert import from_arrays
+from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
+from graphveil.graphs.metrics import area_under_curve
+from graphveil.methods import Job, find_method
+from graphveil.methods.structure_links import EMBEDDING, TREES, LinkBlend, LinkCandidates, Ranks
+
+METHOD = find_method("structure")
+
+
+class Nobody:
+    """Users who must not be asked anything."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"structure must not touch users, it asked for {name}")
+
+
+def run(graph, **settings):
+    return METHOD.run(Job(graph, Nobody(), METHOD.settings.of(settings), seed=0))
+
+
+def blocks(users=240, links=3000, groups=8, inside=0.9, seed=0):
+    """Groups; nine in ten links are inside one."""
+    random = np.random.default_rng(seed)
+    group = random.integers(0, groups, users)
+    pairs = random.integers(0, users, (links * groups, 2))
+    same = group[pairs[:, 0]] == group[pairs[:, 1]]
+    pairs = pairs[same | (random.random(len(pairs)) < (1 - inside) / groups)][:links]
+    return hold_out_links(*from_arrays(pairs, users=users, name="blocks"), seed=seed)
+
+
+def test_it_finds_planted_blocks():
+    graph, users = blocks()
+    outcome = run(graph)
+    reached = users.evaluate_links(outcome.pair_scores, graph)
+    assert reached > 0.85
+    assert outcome.validation_score == pytest.approx(reached, abs=0.08)
+    assert outcome.validation_loss == pytest.approx(1 - outcome.validation_score)
+    assert outcome.scores is None
+
+
+def test_links_at_random_are_not_predicted():
+    graph, users = hold_out_links(
+        *from_arrays(np.random.default_rng(0).integers(0, 400, (4000, 2)), users=400), seed=0
+    )
+    assert abs(users.evaluate_links(run(graph).pair_scores, graph) - 0.5) < 0.1
+
+
+def test_the_detail_names_what_was_blended():
+    graph, _ = blocks()
+    names = {*LinkCandidates(graph).names, TREES}
+    assert set(run(graph).detail.split(" + ")) <= names
+    assert run(graph, blend=1).detail in names
+
+
+def test_one_alone_is_the_best_candidate_on_validation_pairs():
+    graph, _ = blocks(links=600)
+    known = graph.links.validation
+    pairs = np.concatenate([known.linked, known.unlinked])
+    wanted = np.arange(len(pairs)) < len(known.linked)
+    candidates = LinkCandidates(graph)
+    scores = candidates.scores(pairs, candidates.names)
+    best = max(area_under_curve(values, wanted) for values in scores.values())
+    # So few pairs are no ground for trees.
+    assert run(graph, blend=1).validation_score == pytest.approx(best)
+    assert run(graph).validation_score >= best
+
+
+def test_every_candidate_scores_every_pair_alike_whatever_else_is_asked():
+    graph, _ = blocks(links=600)
+    candidates = LinkCandidates(graph)
+    pairs = graph.links.train.unlinked[:50]
+    every = candidates.scores(pairs, candidates.names)
+    assert list(every) == candidates.names
+    for name in candidates.names:
+        assert np.array_equal(candidates.scores(pairs, [name])[name], every[name])
+
+
+def test_trees_are_judged_on_pairs_they_have_not_seen():
+    graph, _ = blocks()
+    known = graph.links
+    pairs = np.concatenate([known.validation.linked, known.validation.unlinked])
+    shuffled = pairs[np.random.default_rng(0).permutation(len(pairs))]
+    half = len(known.validation.linked)
+    # Half of the validation links are called unlinked: nothing is left to learn.
+    noise = LinkPairs(np.ascontiguousarray(shuffled[:half]), np.ascontiguousarray(shuffled[half:]))
+    object.__setattr__(graph, "links", KnownLinks(known.train, noise))
+    blend = LinkBlend(graph, 1)
+    assert blend.trees is not None
+    linked = np.arange(len(pairs)) < half
+    assert area_under_curve(blend.trees.unseen, linked) < 0.62
+
+
+def test_the_order_and_the_company_of_pairs_do_not_matter():
+    graph, _ = blocks()
+    score = run(graph).pair_scores
+    pairs = np.random.default_rng(0).integers(0, graph.node_count, (300, 2))
+    first = score(pairs)
+    assert np.array_equal(first, score(pairs[:, ::-1].copy()))
+    assert np.array_equal(first[40:60], score(pairs[40:60]))
+    assert score(pairs[:0]).shape == (0,)
+
+
+def test_the_embedding_has_a_row_a_user():
+    graph, _ = blocks()
+    embedding = run(graph).embedding
+    assert embedding.shape == (graph.node_count, EMBEDDING)
+    assert embedding.dtype == np.float32
+    assert np.isfinite(embedding).all()
+
+
+@pytest.mark.parametrize("users", [12, 30, 500])
+def test_a_handful_of_links_is_enough(users):
+    random = np.random.default_rng(1)
+    pairs = np.stack(np.triu_indices(12, 1), axis=1)[random.permutation(66)[:24]]
+    graph, holders = hold_out_links(*from_arrays(pairs, users=users), seed=0)
+    outcome = run(graph)
+    assert np.isfinite([outcome.validation_score, holders.evaluate_links(outcome.pair_scores, graph)]).all()
+    assert np.isfinite(outcome.embedding).all()
+
+
+def test_ranks_count_ties_half_and_take_any_score():
+    ranks = Ranks(np.array([1.0, 1.0, 2.0, 5.0]))
+    assert ranks(np.array([0.0, 1.0, 3.0, 9.0])).tolist() == [0.0, 0.25, 0.75, 1.0]
