@@ -44,7 +44,9 @@ def test_wide_products_and_their_gradient_are_the_plain_ones(columns):
     weights = random.standard_normal(columns).astype(np.float32)
     pairs = random.integers(0, 20, (50, 2))
     features = rows[pairs[:, 0]] * rows[pairs[:, 1]]
-    np.testing.assert_allclose(weighted_products(rows, pairs, weights), features @ weights, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        weighted_products(rows, pairs, weights), features @ weights, rtol=1e-4, atol=1e-4
+    )
     slopes = random.standard_normal(50).astype(np.float32)
     np.testing.assert_allclose(weights_gradient(rows, pairs, slopes), slopes @ features, rtol=1e-4, atol=1e-4)
 

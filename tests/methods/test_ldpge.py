@@ -72,7 +72,9 @@ def test_the_document_s_competitors_go_through_the_same_pipeline(mechanism):
 
 def test_laplace_answers_every_value_and_still_goes_through():
     graph, users = small_data(task="link")
-    assert learn(LDPGE, graph, users, Trial(task="link", options={"mechanism": "laplace"})).validation_score > 0
+    assert (
+        learn(LDPGE, graph, users, Trial(task="link", options={"mechanism": "laplace"})).validation_score > 0
+    )
 
 
 def test_only_k_values_are_asked():

@@ -28,12 +28,27 @@ if TYPE_CHECKING:
 class LdpgeSettings(BaseSettings):
     """Training, the scale of the input, and how far and to whom reports spread."""
 
-    alpha: float = Field(0.1, gt=0, lt=1, description="α, the chance that a walk stops; small ones reach far")
-    r: float = Field(0.5, ge=0, le=1, description="r of D^(r-1) A D^-r: how much degrees count")
-    r_max: float = Field(
-        1e-3,
+    hidden: int = Field(64, ge=1, description="columns of the hidden layer")
+    patience: int | None = Field(
+        60, ge=1, description="stop after so many epochs without a lower validation loss"
+    )
+    input_share: float = Field(
+        1 / 4,
         gt=0,
-        description="the error of propagation that is allowed, as a share of the largest possible report",
+        description="expected norm of a report, as a share of the root of the number of features",
+    )
+    alpha: float = Field(
+        0.03, gt=0, lt=1, description="α, the chance that a walk stops; small ones reach far"
+    )
+    r: float = Field(0.1, ge=0, le=1, description="r of D^(r-1) A D^-r: how much degrees count")
+    r_max: float = Field(
+        1e-4,
+        gt=0,
+        description="where Z is written down: the error of an entry that is allowed, times deg^r, as a share of the "
+        "largest possible report",
+    )
+    series_error: float = Field(
+        0.01, gt=0, description="where weights come before the hops: the error that is allowed, relatively"
     )
     k: int | None = Field(
         None, ge=1, description="features that each user answers; none: what the mechanism takes at this ε"
@@ -41,7 +56,7 @@ class LdpgeSettings(BaseSettings):
     algorithm: Literal["auto", "push", "power", "chebyshev"] = Field(
         "auto", description="how to propagate where the whole result is needed"
     )
-    link_epochs: int = Field(10, ge=0, description="epochs at most for the weights of Hadamard products")
+    link_epochs: int = Field(5, ge=0, description="epochs at most for the weights of Hadamard products")
     link_lr: float = Field(0.01, gt=0, description="their learning rate, as a share of what they start with")
 
 
@@ -63,7 +78,21 @@ class Ldpge(Method):
     mechanism = "hds"
     backbone = "mlp"
     settings = LdpgeSettings
-    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
+    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {
+        "node": {
+            "cora": {"k": 1},
+            "citeseer": {"k": 10, "alpha": 0.1, "input_share": 1 / 8, "weight_decay": 0.01},
+            "pubmed": {"k": 5, "alpha": 0.01, "input_share": 1.0},
+            "facebook": {"k": 10, "alpha": 0.02},
+        },
+        "link": {
+            "cora": {"k": 1, "alpha": 0.1},
+            "citeseer": {"k": 1, "alpha": 0.1},
+            "pubmed": {"k": 1, "alpha": 0.1},
+            "facebook": {"k": 1, "alpha": 0.2},
+            "wikipedia": {"k": 1, "alpha": 0.2, "r": 0.3},
+        },
+    }
     grid = (
         TRAINING_GRID
         | SCALE_GRID
@@ -75,8 +104,11 @@ class Ldpge(Method):
         return task == "link"
 
     def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
-        """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it."""
-        known = dict(self.tuned[task].get(data, {}))
+        """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it.
+
+        For links users answer one value each, and walks are short, where nothing better is known.
+        """
+        known = {**({"k": 1, "alpha": 0.1} if task == "link" else {}), **self.tuned[task].get(data, {})}
         if mechanism != self.mechanism:
             known.pop("k", None)
         return known
@@ -113,7 +145,8 @@ class Ldpge(Method):
         with watch.stage("denoise"):
             matrix = pagerank_matrix(job.graph, settings.r, device=job.device)
             inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
-            spread = Composition(_pagerank(settings).operator(matrix), inputs)
+            hops = _pagerank(settings, settings.series_error).operator(matrix)
+            spread = Composition(hops, inputs)
         return train_backbone(job, spread, watch)
 
     def _links(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
@@ -146,7 +179,7 @@ class Ldpge(Method):
     def _propagated(self, job: Job, reports: Reports, estimate: Estimate) -> NDArray[np.float32]:
         from torch import Tensor
 
-        whole = _pagerank(job.settings).whole(estimate, job.graph, job.device)
+        whole = _pagerank(job.settings, job.settings.r_max).whole(estimate, job.graph, job.device)
         dense = whole if isinstance(whole, Tensor) else whole.to_dense()
         rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
         return rows
@@ -160,10 +193,10 @@ class Ldpge(Method):
         )
 
 
-def _pagerank(settings: LdpgeSettings) -> PageRank:
+def _pagerank(settings: LdpgeSettings, error: float) -> PageRank:
     from graphveil.denoise.pagerank import PageRank
 
-    return PageRank(settings.alpha, settings.r, settings.r_max, settings.algorithm)
+    return PageRank(settings.alpha, settings.r, error, settings.algorithm)
 
 
 def _in_largest(reports: Reports) -> Estimate:
