@@ -92,8 +92,9 @@ def test_links_need_all_of_the_embedding_and_say_so():
         learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
 
 
-def test_other_settings_pass_the_suite():
-    check_method("ldpge", alpha=0.3, r=0.1, k=5)
+@pytest.mark.parametrize("settings", [{"alpha": 0.3, "r": 0.5, "k": 5}, {"decoder": "dot"}])
+def test_other_settings_pass_the_suite(settings):
+    check_method("ldpge", **settings)
 
 
 def test_links_between_alike_users_are_found():

@@ -34,6 +34,15 @@ def test_a_town_of_a_million_trains_within_8_gigabytes():
     assert peak("base", "--data", "town", "--epsilon", "1", *sizes) <= 8000
 
 
+def test_a_town_of_a_million_is_embedded_within_10_gigabytes(tmp_path):
+    sizes = ("--set", "data.users=1000000", "--set", "data.degree=20")
+    asked = ("ldpge", "--data", "town", "--epsilon", "1", *sizes, "--out", str(tmp_path / "town.npz"))
+    command = [sys.executable, "-c", RUN, "embed", *asked, "--json"]
+    done = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert done["shape"] == [1_000_000, 64]
+    assert done["peak_mb"] <= 10_000
+
+
 @needs_data("facebook")
 def test_order_h_n_holds_one_and_a_half_dense_matrices_at_most():
     asked = ("upgnet", "--data", "facebook", "--epsilon", "1", "--set", "epochs=2", "--set")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from graphveil.graphs.graph import Mask
 from graphveil.learn.link_features import Scores
@@ -17,7 +18,7 @@ FOLDS = 5
 
 
 class PairTrees:
-    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow."""
+    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow, on one thread."""
 
     def __init__(self, scores: Mapping[str, Scores], linked: Mask) -> None:
         self.names = list(scores)
@@ -27,12 +28,11 @@ class PairTrees:
         fold = np.arange(len(linked)) % FOLDS
         for each in range(FOLDS):
             fitted = _fit(columns[fold != each], linked[fold != each])
-            self.unseen[fold == each] = fitted.decision_function(columns[fold == each])
+            self.unseen[fold == each] = _odds(fitted, columns[fold == each])
 
     def __call__(self, scores: Mapping[str, Scores]) -> Scores:
         """Log odds of a link. Those of the known pairs, each from trees that have not seen it, are ``unseen``."""
-        odds: Scores = self.model.decision_function(self._columns(scores))
-        return odds
+        return _odds(self.model, self._columns(scores))
 
     def _columns(self, scores: Mapping[str, Scores]) -> NDArray[np.float64]:
         return np.stack([scores[name] for name in self.names], axis=1)
@@ -44,4 +44,11 @@ def _fit(columns: NDArray[np.float64], linked: Mask) -> Any:
     model = HistGradientBoostingClassifier(
         max_iter=100, learning_rate=0.05, max_leaf_nodes=8, early_stopping=False, random_state=0
     )
-    return model.fit(columns, linked)
+    with threadpool_limits(1):
+        return model.fit(columns, linked)
+
+
+def _odds(model: Any, columns: NDArray[np.float64]) -> Scores:
+    with threadpool_limits(1):
+        odds: Scores = model.decision_function(columns)
+    return odds

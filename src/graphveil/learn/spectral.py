@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from graphveil.graphs.graph import Graph
 from graphveil.learn.link_features import PAIRS_AT_ONCE, Pairs, Scores, normalised_links
@@ -51,8 +52,13 @@ def spectrum(graph: Graph, rank: int) -> Spectrum:
     By subspace iteration from a fixed start, so that the result is the same each time (Halko et al. 2011). It takes graphs
     with many equal eigenvalues or few links, where Lanczos iterations are slow or fail.
     """
+    # On one thread: more of them add up in another order.
+    with threadpool_limits(1):
+        return _spectrum(graph, min(rank, graph.node_count))
+
+
+def _spectrum(graph: Graph, rank: int) -> Spectrum:
     users = graph.node_count
-    rank = min(rank, users)
     matrix = normalised_links(graph, TAU * float(graph.degrees.mean()))
     width = min(rank + rank // 4 + 4, users)
     basis = np.random.default_rng(0).standard_normal((users, width)).astype(np.float32)

@@ -56,6 +56,10 @@ class LdpgeSettings(BaseSettings):
     algorithm: Literal["auto", "push", "power", "chebyshev"] = Field(
         "auto", description="how to propagate where the whole result is needed"
     )
+    decoder: Literal["hadamard", "dot"] = Field(
+        "hadamard",
+        description="links: hadamard (logistic regression on products of Z) or dot (the backbone as encoder, inner products)",
+    )
     link_epochs: int = Field(5, ge=0, description="epochs at most for the weights of Hadamard products")
     link_lr: float = Field(0.01, gt=0, description="their learning rate, as a share of what they start with")
 
@@ -101,7 +105,7 @@ class Ldpge(Method):
 
     def holds_dense(self, settings: Any, task: Task) -> bool:
         """Hadamard products need all of Z."""
-        return task == "link"
+        return bool(task == "link" and settings.decoder == "hadamard")
 
     def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
         """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it.
@@ -115,13 +119,15 @@ class Ldpge(Method):
 
     def prepare(self, job: Job) -> None:
         """Refuse link prediction where Z would be too large."""
-        if job.task == "link":
+        if self.holds_dense(job.settings, job.task):
             self._refuse(job)
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         reports = self._asked(job, watch)
-        return self._links(job, reports, watch) if job.task == "link" else self._classes(job, reports, watch)
+        if self.holds_dense(job.settings, job.task):
+            return self._links(job, reports, watch)
+        return self._trained(job, reports, watch)
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
@@ -135,7 +141,7 @@ class Ldpge(Method):
             job.say("reporting", 0.0)
             return job.users.report(job.feature_plan(sampled=job.settings.k))
 
-    def _classes(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
+    def _trained(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
         from graphveil.learn.inputs import report_input
         from graphveil.linear.composition import Composition
         from graphveil.linear.propagation import pagerank_matrix

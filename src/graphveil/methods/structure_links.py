@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,50 +41,42 @@ class LinkCandidates:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.spectrum = spectrum(graph, max(RANKS))
         work = graph.node_count * len(graph.indices)
         self.hops = LONG_WALK if work <= LONG_WALK_WORK else SHORT_WALK
-        spectral = [f"{kind} {rank}" for rank in RANKS for kind in ("spectral", "cosine")]
-        walks = ["paths of three", *(f"walks of {hop}" for hop in range(4, self.hops + 1))]
-        ranks = [f"PageRank {alpha}" for alpha in ALPHAS]
-        by_degree = [f"PageRank {alpha} by degree" for alpha in ALPHAS]
-        self.walk_names = [*walks, *ranks, *by_degree]
-        self.names = [
-            "degrees",
-            "smaller degree",
-            "Adamic-Adar",
-            "resource allocation",
-            *self.walk_names,
-            *spectral,
-        ]
+        self.spectrum = spectrum(graph, max(RANKS))
+        self.near: dict[str, Callable[[Pairs], Scores]] = {
+            "degrees": partial(degree_scores, graph),
+            "smaller degree": partial(smaller_degree, graph),
+            "Adamic-Adar": partial(adamic_adar, graph),
+            "resource allocation": partial(resource_allocation, graph),
+        }
+        # What is made of the walks between two users: a matrix with a column a length.
+        self.walks: dict[str, Callable[[Pairs, Scores], Scores]] = {
+            "paths of three": partial(self._walks_of, 3),
+            **{f"walks of {hop}": partial(self._walks_of, hop) for hop in range(4, self.hops + 1)},
+            **{f"PageRank {alpha}": partial(self._page_rank, alpha, False) for alpha in ALPHAS},
+            **{f"PageRank {alpha} by degree": partial(self._page_rank, alpha, True) for alpha in ALPHAS},
+        }
+        self.spectral: dict[str, Callable[[Pairs], Scores]] = {}
+        for rank in RANKS:
+            self.spectral[f"spectral {rank}"] = partial(self.spectrum.products, rank=rank)
+            self.spectral[f"cosine {rank}"] = partial(self.spectrum.cosines, rank=rank)
+        self.names = [*self.near, *self.walks, *self.spectral]
 
     def scores(self, pairs: Pairs, wanted: Collection[str]) -> dict[str, Scores]:
         """The scores of these names."""
-        walks = np.empty((len(pairs), 0))
-        if any(name in self.walk_names for name in wanted):
+        found = {name: score(pairs) for name, score in self.near.items() if name in wanted}
+        if any(name in wanted for name in self.walks):
             walks = walk_scores(self.graph, pairs, self.hops)
-        return {name: self._one(name, pairs, walks) for name in self.names if name in wanted}
+            found |= {name: score(pairs, walks) for name, score in self.walks.items() if name in wanted}
+        return found | {name: score(pairs) for name, score in self.spectral.items() if name in wanted}
 
-    def _one(self, name: str, pairs: Pairs, walks: Scores) -> Scores:
-        graph = self.graph
-        kind, number = name.removesuffix(" by degree").rsplit(" ", 1) if " " in name else (name, "")
-        if kind == "degrees":
-            return degree_scores(graph, pairs)
-        if name == "smaller degree":
-            return smaller_degree(graph, pairs)
-        if kind == "Adamic-Adar":
-            return adamic_adar(graph, pairs)
-        if kind == "resource":
-            return resource_allocation(graph, pairs)
-        if kind == "spectral":
-            return self.spectrum.products(pairs, int(number))
-        if kind == "cosine":
-            return self.spectrum.cosines(pairs, int(number))
-        if kind == "PageRank":
-            scores = page_rank(walks, float(number))
-            return by_degrees(graph, pairs, scores) if name.endswith("by degree") else scores
-        hop = 3 if kind == "paths of" else int(number)
-        return by_degrees(graph, pairs, walks[:, hop - 1])
+    def _walks_of(self, hop: int, pairs: Pairs, walks: Scores) -> Scores:
+        return by_degrees(self.graph, pairs, walks[:, hop - 1])
+
+    def _page_rank(self, alpha: float, by_degree: bool, pairs: Pairs, walks: Scores) -> Scores:
+        scores = page_rank(walks, alpha)
+        return by_degrees(self.graph, pairs, scores) if by_degree else scores
 
 
 class Ranks:
