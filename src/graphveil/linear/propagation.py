@@ -79,6 +79,17 @@ def _pagerank(
     )
 
 
+def weighted_mean_matrix(
+    graph: Graph, weights: np.ndarray, *, device: torch.device | str = "cpu"
+) -> SparseMatrix:
+    """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp)."""
+    indptr, indices = _with_loops(graph)
+    values = np.asarray(weights, dtype=np.float64)[indices]
+    totals = np.add.reduceat(values, indptr[:-1]) if len(values) else values
+    values = values / np.repeat(totals, np.diff(indptr))
+    return SparseMatrix.from_csr(indptr, indices, values, (graph.node_count,) * 2, device=device)
+
+
 def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
     """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
     indptr, indices = _with_loops(graph) if loops else (graph.indptr, graph.indices)
