@@ -1,0 +1,65 @@
+"""Privacy levels: which one each user has chosen, drawn for a simulation or read from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.splits import check_seed
+
+Levels = NDArray[np.int64]
+DISTRIBUTIONS = ("uniform", "strict", "relaxed", "bimodal")
+SUFFIXES = (".npy", ".csv", ".txt")
+
+
+def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: int = 0) -> Levels:
+    """A level 1..f for each user: uniform, strict (all 1), relaxed (all f), or bimodal (half 1, half f), as PPGNN has them.
+
+    >>> draw_levels(4, 3, "relaxed").tolist()
+    [3, 3, 3, 3]
+    """
+    if distribution not in DISTRIBUTIONS:
+        raise InputError(
+            f"no distribution of levels is named {distribution!r}: choose one of {', '.join(DISTRIBUTIONS)}, "
+            f"or give a file of levels ({', '.join(SUFFIXES)})"
+        )
+    random = np.random.default_rng([check_seed(seed), 5])
+    if distribution == "uniform":
+        return random.integers(1, levels + 1, users)
+    if distribution == "bimodal":
+        return np.where(random.permutation(users) < users // 2, 1, levels)
+    return np.full(users, 1 if distribution == "strict" else levels, dtype=np.int64)
+
+
+def read_levels(file: str | Path, users: int) -> Levels:
+    """Levels from a file: an .npy array, or text with one integer a line (or between commas), in the order of users."""
+    path = Path(file)
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
+    try:
+        found: Any = np.load(path) if path.suffix == ".npy" else _numbers(path)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): name a file of levels"
+        ) from None
+    except ValueError:
+        raise InputError(f"{path} holds no list of integers: give one level a user") from None
+    array = np.asarray(found)
+    if array.shape != (users,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(np.int64)
+
+
+def level_source(name: str) -> str | Path:
+    """A distribution by name, or the path of a file of levels."""
+    return Path(name) if Path(name).suffix in SUFFIXES else name
+
+
+def _numbers(path: Path) -> Levels:
+    return np.array([int(word) for word in path.read_text().replace(",", " ").split()], dtype=np.int64)
