@@ -105,6 +105,10 @@ class Job:
     label_epsilon: float | None = None
     link_epsilon: float | None = None
     link_mechanism: str = "link-rr"
+    # Where every user chooses a privacy level: how many there are, their budgets, the share that hides the level.
+    levels: int | None = None
+    budgets: tuple[float, ...] | None = None
+    gamma: float | None = None
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
     device: str = "cpu"
@@ -135,10 +139,14 @@ class Job:
             "range": public,
             "binary": graph.binary or None,
             "delta": self.delta,
+            "levels": self.levels,
         }
         asked = {key: value for key, value in known.items() if key in accepted and value is not None}
+        personal = {"budgets": self.budgets, "gamma": self.gamma}
+        chosen = {key: value for key, value in personal.items() if key in accepted and value is not None}
+        options = {**chosen, **self.mechanism_options}
         budget = self.epsilon if epsilon is None else epsilon
-        return Plan(mechanism=self.mechanism, epsilon=budget, options=self.mechanism_options, **asked, **more)
+        return Plan(mechanism=self.mechanism, epsilon=budget, options=options, **asked, **more)
 
     def label_plan(self) -> Plan:
         """The question for the labels of training and validation users, by k-ary response."""
@@ -223,6 +231,8 @@ class Method(ABC):
     reports_features: ClassVar[bool] = True
     # Whether links can be reported, so that a budget for them has a meaning.
     reports_links: ClassVar[bool] = False
+    # Whether users may choose a privacy level each, where the mechanism has levels.
+    reports_levels: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
 
