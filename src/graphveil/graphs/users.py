@@ -15,7 +15,7 @@ from graphveil.errors import InputError, PrivacyError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.links import LinkPairs, Pairs, shared_links
 from graphveil.graphs.metrics import area_under_curve, measure
-from graphveil.mechanisms import NeighbourLists, Reports
+from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports
 from graphveil.privacy import Ledger, Plan
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -113,10 +113,10 @@ class Users:
         )
 
     def report(self, plan: Plan) -> Reports:
-        """Answer a plan: charge it, then randomize."""
-        private = self._asked(plan)
-        self.ledger.charge(plan)
+        """Answer a plan: charge it, then randomize. Where users choose a level, each is charged that level's budget."""
         mechanism = plan.build()
+        private = self._asked_with_levels(plan) if mechanism.personal else self._asked(plan)
+        self.ledger.charge(plan, mechanism.costs(private))
         if self._blind and plan.subject == "features":
             mechanism = mechanism.blind()
         return mechanism.randomize(private, self._words)
@@ -205,6 +205,13 @@ class Users:
                 f"{int((private == UNKNOWN).sum())} of the users asked have no label to report: ask the others"
             )
         return private
+
+    def _asked_with_levels(self, plan: Plan) -> PersonalRows:
+        """The rows of those that a plan asks, each with the level that its user chose."""
+        rows = self._asked(plan)
+        if self._levels is None:
+            raise InputError(_MISSING["level"])
+        return PersonalRows(self._levels if plan.users == "all" else self._levels[self._chosen(plan)], rows)
 
     def _asked_lists(self, plan: Plan) -> NeighbourLists:
         """The lists of those that a plan asks, each with the number of its user."""

@@ -5,7 +5,10 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
+from graphveil.mechanisms.level_shares import estimate_level_shares
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
+from graphveil.mechanisms.personal import PersonalRows
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
 from graphveil.mechanisms.reports import Reports
@@ -22,12 +25,15 @@ __all__ = [
     "LinkMechanism",
     "Mechanism",
     "NeighbourLists",
+    "PersonalMechanism",
+    "PersonalRows",
     "PrivUnitMechanism",
     "PublicBall",
     "PublicRange",
     "Reports",
     "budget_shares",
     "entry",
+    "estimate_level_shares",
     "feature_family",
     "mechanism",
     "names",

@@ -49,6 +49,8 @@ class Mechanism(ABC):
     finite: ClassVar[bool] = True
     # Whether a report may hold fewer codes than `report_length`: how many is then part of its answer.
     uneven: ClassVar[bool] = False
+    # Whether users hold a privacy level besides their row, so that the claim depends on the two inputs (`pair_epsilon`).
+    personal: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -59,6 +61,11 @@ class Mechanism(ABC):
     @abstractmethod
     def dimensions(self) -> int:
         """How many values an estimate has for each user."""
+
+    @property
+    def places(self) -> int:
+        """How many different places a report may name: the dimensions, unless it says more than values."""
+        return self.dimensions
 
     @property
     @abstractmethod
@@ -101,6 +108,35 @@ class Mechanism(ABC):
     def compares(self, one: Any, other: Any) -> bool:
         """Whether the claim is about these two inputs of one user: any two, unless less than a whole input is protected."""
         return True
+
+    @property
+    def strictest(self) -> float:
+        """The ε that it was asked for: the claim, unless users choose budgets; then the smallest of these."""
+        return self.claim.epsilon
+
+    def pair_epsilon(self, one: Any, other: Any) -> float:
+        """The ε that is claimed for two inputs: the same for any two, unless users choose budgets."""
+        return self.claim.epsilon
+
+    def costs(self, private: Any) -> NDArray[np.float64] | None:
+        """The ε that each of these users spends; None: everybody the claim."""
+        return None
+
+    def values_of(self, private: Any) -> Any:
+        """The values among what some users hold: all of it, unless they hold a level besides."""
+        return private
+
+    def with_values(self, private: Any, values: Any) -> Any:
+        """The same users with other values: whatever else they hold stays."""
+        return values
+
+    def settled(self) -> Mechanism:
+        """The same mechanism where it decodes each report by itself: itself, unless it learns that from all reports."""
+        return self
+
+    def check_reports(self, reports: Reports) -> None:
+        """Refuse, with a MessageError, what no client can have sent, as far as its format does not tell."""
+        return
 
     def possible_reports(self) -> Reports:
         """Every possible whole report, each as if a user of its own had sent it, in the order of `joint_counts`.

@@ -78,3 +78,18 @@ def choose_dimensions(users: int, dimensions: int, count: int, words: Words) -> 
         chosen[start : start + size] = picks.T
     chosen.sort(axis=1)
     return chosen
+
+
+def choose_some(counts: NDArray[np.int64], size: int, words: Words) -> NDArray[np.bool_]:
+    """For every user so many of ``size`` places as ``counts`` says, all choices equally likely (users x size).
+
+    The places are shuffled (Fisher and Yates) and the first taken; the words used do not depend on the counts.
+    """
+    users = np.arange(len(counts))
+    order = np.tile(np.arange(size), (len(counts), 1))
+    for step in range(size - 1):
+        other = step + words.below(size - step, len(counts))
+        order[users, step], order[users, other] = order[users, other], order[users, step]
+    chosen = np.zeros((len(counts), size), dtype=bool)
+    chosen[users[:, None], order] = np.arange(size) < counts[:, None]
+    return chosen

@@ -9,6 +9,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,19 +33,21 @@ from graphveil.channels import (
     square_wave,
     three_output,
 )
-from graphveil.channels.channel import FiniteChannel
-from graphveil.channels.exact import MAX_EPSILON, Claim, check_epsilon
+from graphveil.channels.channel import Channel, FiniteChannel
+from graphveil.channels.exact import MAX_EPSILON, Claim, Counts, check_epsilon
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.mechanisms.base import Mechanism, Subject, verified
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
 from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.ppm import PersonalMechanism, Way
 from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
 from graphveil.mechanisms.rows import PublicBall, PublicRange
 
 # How many dimensions are asked for at a budget ε: max(1, min(d, ⌊ε·rate⌋)).
 MULTIBIT_RATE = 1 / 2.18  # LPGNN
+PERSONAL_RATE = 1 / 2.2  # PPGNN
 SAMPLED_RATE = 2 / 5  # Wang et al. 2019 for PM and HM; TOGL for PM and SW
 DEFAULT_DELTA = 1e-5
 
@@ -53,18 +56,25 @@ Builder = Callable[..., Mechanism]
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered mechanism: how to build it and what it is for."""
+    """A registered mechanism: how to build it and what it is for.
+
+    One that is not ``sound`` is there to be compared with: it is known not to keep its claim, and tests see to it that
+    an audit says so.
+    """
 
     name: str
     subject: Subject
     summary: str
     build: Builder
+    sound: bool = True
 
 
 _entries: dict[str, Entry] = {}
 
 
-def register(name: str, *, subject: Subject = "features", summary: str = "") -> Callable[[Builder], Builder]:
+def register(
+    name: str, *, subject: Subject = "features", summary: str = "", sound: bool = True
+) -> Callable[[Builder], Builder]:
     """Register a function that builds a mechanism: feature mechanisms take at least epsilon, dims and range,
     labels epsilon and classes, levels epsilon and levels, links epsilon and dims, the number of users.
 
@@ -74,7 +84,8 @@ def register(name: str, *, subject: Subject = "features", summary: str = "") -> 
     def add(build: Builder) -> Builder:
         if name in _entries:
             raise InputError(f"a mechanism named {name!r} is registered already: take another name")
-        _entries[name] = Entry(name, subject, summary or (inspect.getdoc(build) or "").split("\n")[0], build)
+        told = summary or (inspect.getdoc(build) or "").split("\n")[0]
+        _entries[name] = Entry(name, subject, told, build, sound)
         return build
 
     return add
@@ -348,6 +359,158 @@ def build_privunit(
             "(LOW, HIGH) of their values"
         )
     return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
+
+
+# What can answer a value inside a personal mechanism, and whether it takes a number of input points.
+INSIDE: dict[str, tuple[Callable[..., FiniteChannel], bool]] = {
+    "onebit": (onebit, False),
+    "duchi": (duchi, False),
+    "three-output": (three_output, False),
+    "laplace": (laplace, True),
+    "piecewise": (piecewise, True),
+    "square-wave": (square_wave, True),
+    "hybrid": (hybrid, True),
+    "pm-sub": (pm_sub, True),
+    "condensed": (condensed, True),
+}
+# Input points inside a personal mechanism: the same for all budgets.
+INSIDE_POINTS = 65
+
+
+def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
+    """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
+    if budgets is None:
+        count = 4 if levels is None else levels
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= 64:
+            raise InputError(f"levels must be an integer from 2 to 64, got {levels!r}")
+        return tuple(epsilon * 2.0**level for level in range(count))
+    try:
+        given = tuple(float(budget) for budget in budgets)
+    except (TypeError, ValueError):
+        raise InputError(f"budgets must be a list of numbers, one a level, got {budgets!r}") from None
+    rising = all(one < other for one, other in pairwise(given))
+    if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
+        raise InputError(f"budgets must be at least two positive finite numbers that rise, got {budgets!r}")
+    if given[0] != epsilon:
+        raise InputError(
+            f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
+        )
+    if levels is not None and levels != len(given):
+        raise InputError(f"levels must be the number of budgets, {len(given)}, or left out, got {levels!r}")
+    return given
+
+
+def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], FiniteChannel]:
+    """The family that answers one value inside a personal mechanism, with the same input points for all budgets."""
+    if inner not in INSIDE:
+        raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {inner!r}")
+    family, grid = INSIDE[inner]
+    if not grid:
+        if points is not None:
+            raise InputError(f"{inner} has no setting 'points': leave it out")
+        return family
+    return lambda epsilon: family(epsilon, points=2 if binary else points or INSIDE_POINTS)
+
+
+def _check_personal(dims: Any, gamma: Any) -> None:
+    check_dims(dims)
+    number = isinstance(gamma, (int, float, np.integer, np.floating)) and not isinstance(gamma, bool)
+    if not number or not 0 < gamma < 1:
+        raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
+
+
+@register(
+    "ppm", summary="a private privacy level and some sampled values at its budget (PPGNN's PPM, sealed)"
+)
+def build_ppm(
+    epsilon: float,
+    dims: int,
+    range: Any,
+    levels: int | None = None,
+    budgets: Any = None,
+    gamma: float = 0.1,
+    inner: str = "onebit",
+    binary: bool = False,
+    points: int | None = None,
+    shares: Any = None,
+) -> PersonalMechanism:
+    """PPM where nothing of a report depends on the level but probabilities.
+
+    ε is the strictest level's budget. The level is answered at γε by everybody, values with what each level has left, by
+    signs of the family ``inner``. ``shares`` are public shares of the levels, where these are known.
+    """
+    _check_personal(dims, gamma)
+    all_budgets = level_budgets(epsilon, levels, budgets)
+    count, family = len(all_budgets), inside(inner, binary, points)
+    level_budget = gamma * epsilon
+    level_channel = esw(level_budget, count)
+    assert isinstance(level_channel, Channel)
+    named = np.clip(level_channel.outputs, 1, count).astype(int)
+    asked = [sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
+    # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
+    left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
+    ways = tuple(
+        tuple(Way(size, family(min(MAX_EPSILON, budget / size))) for size in asked) for budget in left
+    )
+    public, claim = PublicRange.of(range), Claim(all_budgets[-1])
+    kept = binary and ways[0][0].channel.input_count == 2
+    return verified(
+        PersonalMechanism(
+            "ppm", claim, public, int(dims), all_budgets, level_channel, ways, binary=kept, shares=shares
+        )
+    )
+
+
+@register(
+    "ppm-printed",
+    summary="PPGNN's PPM as printed, to compare with: it does not protect the level",
+    sound=False,
+)
+def build_ppm_printed(
+    epsilon: float,
+    dims: int,
+    range: Any,
+    levels: int | None = None,
+    budgets: Any = None,
+    gamma: float = 0.1,
+    inner: str = "onebit",
+    binary: bool = False,
+    points: int | None = None,
+) -> PersonalMechanism:
+    """PPM as printed: level, number of values and magnitudes all at the user's own budget, so a report reveals the level.
+
+    The level is answered by ESW at γε_τ, m = max(1, min(d, ⌊(1-γ)ε_τ/2.2⌋)) values by the family ``inner`` at
+    (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
+    """
+    _check_personal(dims, gamma)
+    all_budgets = level_budgets(epsilon, levels, budgets)
+    count, family = len(all_budgets), inside(inner, binary, points)
+    waves = [esw(gamma * budget, count) for budget in all_budgets]
+    widest = waves[0].outputs
+    table: Counts = np.zeros((count, len(widest)), dtype=np.int64)
+    ways, first = [], 0
+    for level, (wave, budget) in enumerate(zip(waves, all_budgets, strict=True)):
+        start = int(wave.outputs[0] - widest[0])
+        table[level, start : start + wave.output_count] = wave.row(level)
+        left = math.nextafter(budget - gamma * budget, 0.0)
+        size = sampled_count(left, int(dims), PERSONAL_RATE)
+        channel = family(left / size)
+        ways.append((Way(size, channel, first),) * len(widest))
+        first += channel.output_count
+    own = Channel(
+        "esw at each own budget", table, np.arange(1.0, count + 1), widest, Claim(gamma * all_budgets[-1])
+    )
+    return PersonalMechanism(
+        "ppm-printed",
+        Claim(all_budgets[-1]),
+        PublicRange.of(range),
+        int(dims),
+        all_budgets,
+        own,
+        tuple(ways),
+        unbiased=True,
+        binary=binary and ways[0][0].channel.input_count == 2,
+    )
 
 
 @register("krr", subject="label", summary="a label by k-ary randomized response")

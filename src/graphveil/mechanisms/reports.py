@@ -10,7 +10,7 @@ The wire format, version 1, little-endian:
     7       1     bytes a dimension: 0 (not named), 1, 2 or 4
     8       8     number of users
     16      8     number of codes
-    24      4     number of dimensions
+    24      4     number of places that can be named: dimensions, and one more for a level
     28      4     length of every report (0 where lengths differ)
     32      16    fingerprint of the mechanism
     48      ...   lengths (4 bytes a user; only where they may differ), dimensions, codes
@@ -100,8 +100,8 @@ class Reports:
         lengths = self.lengths
         even = not self.mechanism.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
         named = self.dims is not None
-        dimensions = self.mechanism.dimensions
-        kind = code_type(dimensions)
+        places = self.mechanism.places
+        kind = code_type(places)
         flags = (NAMED if named else 0) | (EVEN if even else 0)
         header = HEADER.pack(
             MAGIC,
@@ -111,7 +111,7 @@ class Reports:
             kind.itemsize if named else 0,
             self.users,
             self.codes.size,
-            dimensions,
+            places,
             int(lengths[0]) if even else 0,
             bytes.fromhex(self.mechanism.fingerprint),
         )
@@ -164,7 +164,7 @@ class Reports:
                 "decode it with the plan that it answers"
             )
         # A header may promise any number of users: nothing is made for them before its numbers fit each other.
-        if size != mechanism.dimensions or (flags & EVEN and users * length != count):
+        if size != mechanism.places or (flags & EVEN and users * length != count):
             raise MessageError(
                 f"the message is damaged: {users} users, {count} codes and {size} dimensions do not fit together"
             )
@@ -258,10 +258,12 @@ class Reports:
         if self.dims is not None and self.dims.shape != self.codes.shape:
             raise MessageError(f"{self.dims.size} dimensions do not fit {self.codes.size} codes")
         if self.dims is not None and self.dims.size:
-            if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.dimensions:
-                raise MessageError(f"dimensions must lie in 0..{mechanism.dimensions - 1}")
+            if not 0 <= int(self.dims.min()) <= int(self.dims.max()) < mechanism.places:
+                raise MessageError(f"dimensions must lie in 0..{mechanism.places - 1}")
             if not _rising(self.dims, self.indptr).all():
                 raise MessageError("the dimensions of a report must be ascending and different")
+        if self.codes.size:
+            mechanism.check_reports(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reports) or self.mechanism.fingerprint != other.mechanism.fingerprint:

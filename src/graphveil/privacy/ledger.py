@@ -78,12 +78,26 @@ class Ledger:
         """All answered plans, in order."""
         return tuple(self._charges)
 
-    def charge(self, plan: Plan) -> None:
-        """Book a plan for everybody that it asks, or raise BudgetError and book nothing."""
+    def charge(self, plan: Plan, costs: Any = None) -> None:
+        """Book a plan for everybody that it asks, or raise BudgetError and book nothing.
+
+        ``costs`` are the ε of each of them, in the plan's order, where users choose how much they spend; nobody spends more
+        than the plan claims, and only that is written down.
+        """
         claim = plan.claim
         who = self._asked(plan)
-        spent, spent_delta = self._spent[who] + claim.epsilon, self._spent_delta[who] + claim.delta
+        each = np.full(len(self._spent[who]), claim.epsilon) if costs is None else np.asarray(costs)
+        if each.shape != self._spent[who].shape or not ((each >= 0) & (each <= claim.epsilon)).all():
+            raise InputError(
+                f"costs must be {len(self._spent[who])} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
+            )
+        spent, spent_delta = self._spent[who] + each, self._spent_delta[who] + claim.delta
         over = (spent > self._epsilon[who] * (1 + DUST)) | (spent_delta > self._delta[who] * (1 + DUST))
+        if over.any() and costs is not None:
+            raise BudgetError(
+                f"{plan.mechanism} (round {plan.round}) costs every user the budget of the level that they chose, epsilon "
+                f"{claim.epsilon:g} at most, and not all have that left: declare at least each level's budget"
+            )
         if over.any():
             first = int(np.flatnonzero(over)[0])
             left = self._epsilon[who][first] - self._spent[who][first]
@@ -120,8 +134,9 @@ def add_up(claims: Iterable[Claim]) -> Claim:
 
 def answer(plan: Plan, private: Any, ledger: Ledger, words: Words | None = None) -> Reports:
     """What users do with a plan: charge it, then report. Nothing is drawn if anybody would overdraw."""
-    ledger.charge(plan)
-    return plan.build().randomize(private, words)
+    mechanism = plan.build()
+    ledger.charge(plan, mechanism.costs(private))
+    return mechanism.randomize(private, words)
 
 
 def _budget(value: Any, users: int, name: str, limit: float) -> NDArray[np.float64]:

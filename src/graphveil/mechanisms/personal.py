@@ -1,0 +1,60 @@
+"""What a user with a privacy level of their own holds: the level and a row of values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+
+class PersonalRows(NamedTuple):
+    """The levels and the rows of some users; rows are an array or a sparse matrix.
+
+    Where there is only an array, it holds a user's values and then the level, as the last column.
+    """
+
+    levels: Any
+    rows: Any
+
+    @classmethod
+    def of(cls, private: Any, dimensions: int) -> PersonalRows:
+        """Levels and rows from a pair of them, or from an array whose last column is the level."""
+        if isinstance(private, tuple):
+            if len(private) != 2:
+                raise InputError(f"users hold a pair (levels, rows), got {len(private)} things")
+            return cls(*private)
+        try:
+            array = np.asarray(private)
+        except ValueError:
+            raise InputError(
+                "rows must form a rectangle: every row needs the same number of values"
+            ) from None
+        if array.ndim != 2 or array.shape[1] != dimensions + 1 or array.dtype.kind not in "iuf":
+            raise InputError(
+                f"users hold a pair (levels, rows), or an array of users x ({dimensions} values and the level), got "
+                f"{array.dtype} of shape {array.shape}"
+            )
+        return cls(array[:, -1], array[:, :-1])
+
+    def checked_levels(self, highest: int) -> NDArray[np.int64]:
+        """The levels as integers of 1..highest, one a row."""
+        levels = np.asarray(self.levels)
+        users = int(self.rows.shape[0]) if hasattr(self.rows, "shape") else len(self.rows)
+        if levels.shape != (users,) or levels.dtype.kind not in "iuf":
+            raise InputError(f"levels must be {users} integers, one a row, got shape {levels.shape}")
+        if levels.size and not (
+            (levels >= 1).all() and (levels <= highest).all() and (levels % 1 == 0).all()
+        ):
+            raise InputError(
+                f"levels must be integers of 1..{highest}, got {levels.min():g}..{levels.max():g}: "
+                "the mechanism's budgets say how many levels there are"
+            )
+        return levels.astype(np.int64)
+
+
+def level_of(private: Any) -> int:
+    """The level of one user: the first of a pair (level, row), or the last number of an array."""
+    return int(private[0]) if isinstance(private, tuple) else int(np.asarray(private)[-1])

@@ -1,0 +1,586 @@
+"""PPGNN's personalized perturbation: every user chooses a privacy level, and the level stays private.
+
+Public are the budgets ε_1 < … < ε_f of the levels. A user holds a level τ and a row of d values. A report names a
+randomized level τ' and answers some sampled dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import code_type
+from graphveil.channels.channel import Channel, FiniteChannel, Values
+from graphveil.channels.exact import Claim, Loss
+from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
+from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, choose_some, round_at_random
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.level_shares import checked_shares, estimate_level_shares
+from graphveil.mechanisms.personal import PersonalRows, level_of
+from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.rows import PublicRange, Rows
+
+Floats = NDArray[np.float64]
+# One dimension's outputs of two channels decode to the same signs if they agree to this, scaled to their largest.
+SAME_SIGNS = 1e-9
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a user of some level answers beside some randomized level: so many values through a channel.
+
+    The codes of the answers are counted from ``first``.
+    """
+
+    count: int
+    channel: FiniteChannel
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Whole reports that differ in the codes of their answers alone."""
+
+    chosen: tuple[int, ...]
+    level_code: int
+    way: Way
+    answered: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.way.channel.output_count**self.way.count)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonalMechanism(Mechanism):
+    """A level and m' of d values, both randomized: τ' by ``level_channel``, each value by the channel of ``ways[τ-1][τ']``.
+
+    Everybody names as many dimensions as anybody answers, chosen without looking; m' of them are answered, the others get
+    a blank code. The level's code is one more entry, at place d. So every report has the same length, and the number of
+    answers says no more than ``ways`` make it depend on.
+
+    `ppm` (sealed): ESW at ε_L = γ·ε_1 for everybody; m' = max(1, min(d, ⌊ε_{τ'}/2.2⌋)) with τ' clamped to 1..f; each answer
+    at a_τ = min(20, (ε_τ-ε_L)/m'), as a sign that has the same code for all levels. `ppm-printed`: all of that from the
+    user's own level, as printed, and codes that stand for magnitudes: the level is not protected.
+
+    The server decodes a sign s beside τ' as s·(d/m')/E[r(a_τ) | τ'] half widths, with the response r(a) = tanh(a/2) of one
+    bit and the levels' shares as they are estimated from all τ' (`level_shares`), or as given. The mean of an estimate
+    over users is the mean of their rows if level and row are independent and the shares are right; for a user of a known
+    level it is not (``unbiased`` is False), it is then r(a_τ)/E[r | τ'] times the row.
+
+    Source: PPM of PPGNN (Algorithms 1 to 3); sealed, where its printed form reveals the level. Claim: two users of one
+    level are told apart by at most that level's budget, two of different levels by at most the larger budget; ``claim`` is
+    the largest budget, which holds for any two.
+    """
+
+    name: str
+    claim: Claim
+    public: PublicRange
+    size: int
+    budgets: tuple[float, ...]
+    level_channel: Channel
+    ways: tuple[tuple[Way, ...], ...]
+    unbiased: bool = False
+    binary: bool = False
+    shares: tuple[float, ...] | None = None
+    blinded: bool = False
+    subject: Subject = "features"
+    personal: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.shares is not None:
+            fixed = checked_shares(self.shares, len(self.budgets))
+            object.__setattr__(self, "shares", tuple(fixed.tolist()))
+        inputs = self.ways[0][0].channel.inputs
+        if not all(np.array_equal(way.channel.inputs, inputs) for ways in self.ways for way in ways):
+            raise InputError(
+                "the channels of all levels must have the same inputs: take another family inside"
+            )
+        for ways in zip(*self.ways, strict=True):
+            for group in _groups(ways).values():
+                first = ways[group[0]].channel
+                for level in group[1:]:
+                    _check_alike(first, ways[level].channel)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Every channel that some report answers through, with how many answers."""
+        distinct = dict.fromkeys((way.channel, way.count) for ways in self.ways for way in ways)
+        return (Answer(self.level_channel, 1), *(Answer(*pair) for pair in distinct))
+
+    @property
+    def dimensions(self) -> int:
+        return self.size
+
+    @property
+    def places(self) -> int:
+        return self.size + 1
+
+    @cached_property
+    def most(self) -> int:
+        """The largest number of values that anybody answers."""
+        return max(way.count for ways in self.ways for way in ways)
+
+    @property
+    def report_length(self) -> int:
+        return self.most + 1
+
+    @property
+    def names_dimensions(self) -> bool:
+        return self.most < self.size
+
+    @cached_property
+    def blank(self) -> int:
+        """The code of a dimension that is named and not answered."""
+        return max(way.first + way.channel.output_count for ways in self.ways for way in ways)
+
+    @property
+    def alphabet(self) -> int:
+        return max(self.blank + 1, self.level_channel.output_count)
+
+    @property
+    def strictest(self) -> float:
+        return self.budgets[0] if not self.blinded else 0.0
+
+    # What the client does.
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        source = SystemWords() if words is None else words
+        held = PersonalRows.of(private, self.size)
+        rows = Rows(held.rows, self.size)
+        levels = held.checked_levels(len(self.budgets)) - 1
+        rows.check(self.public)
+        # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
+        dims = choose_dimensions(rows.users, self.size, self.most, source)
+        named = self.level_channel.respond(levels, source)
+        answered = choose_some(self._counts[levels, named], self.most, source)
+        values = self.public.to_unit(rows.take(dims))
+        starts = self._starts[levels, named][:, None]
+        drawn = self._all_rows.respond((starts + self._encode(values, source)).ravel(), source)
+        codes = np.empty((rows.users, self.report_length), dtype=code_type(self.alphabet))
+        codes[:, :-1] = np.where(answered, drawn.reshape(answered.shape), self.blank)
+        codes[:, -1] = named
+        return self._reports(dims, codes)
+
+    def _encode(self, values: Values, words: Words) -> NDArray[np.int64]:
+        if self.binary:
+            return binary_symbols(values)
+        return round_at_random(values, self.ways[0][0].channel.inputs, words)
+
+    def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
+        pointers = even_pointers(len(codes), self.report_length)
+        if not self.names_dimensions:
+            return Reports(self, pointers, None, codes.ravel())
+        places = np.full(codes.shape, self.size, dtype=np.int32)
+        places[:, :-1] = dims
+        return Reports(self, pointers, places.ravel(), codes.ravel())
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """How many values are answered, by level and randomized level."""
+        return np.array([[way.count for way in ways] for ways in self.ways])
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[FiniteChannel, int], int]:
+        """Where the rows of each channel start in the table of all of them."""
+        kinds = dict.fromkeys((way.channel, way.first) for ways in self.ways for way in ways)
+        return {kind: place * self.ways[0][0].channel.input_count for place, kind in enumerate(kinds)}
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.array([[self._blocks[way.channel, way.first] for way in ways] for ways in self.ways])
+
+    @cached_property
+    def _all_rows(self) -> Channel:
+        """The rows of all channels in one table, so that a user's words do not depend on the levels of others."""
+        size = self.ways[0][0].channel.input_count
+        table = np.zeros((len(self._blocks) * size, self.blank), dtype=np.int64)
+        for (channel, first), start in self._blocks.items():
+            for symbol in range(size):
+                table[start + symbol, first : first + channel.output_count] = channel.row(symbol)
+        rows, codes = np.arange(float(len(table))), np.arange(float(self.blank))
+        return Channel("all answers", table, rows, codes, self.claim)
+
+    def costs(self, private: Any) -> Floats:
+        levels = PersonalRows.of(private, self.size).checked_levels(len(self.budgets))
+        return np.array(self.budgets)[levels - 1]
+
+    def values_of(self, private: Any) -> Any:
+        return PersonalRows.of(private, self.size).rows
+
+    def with_values(self, private: Any, values: Any) -> Any:
+        levels = PersonalRows.of(private, self.size).levels
+        return np.concatenate([values, np.asarray(levels, dtype=np.float64)[:, None]], axis=1)
+
+    # What the server does.
+
+    def check_reports(self, reports: Reports) -> None:
+        codes = reports.codes.reshape(-1, self.report_length)
+        if reports.dims is not None and (reports.dims.reshape(codes.shape)[:, -1] != self.size).any():
+            raise MessageError(f"a report of {self.name} must end with its level, at place {self.size}")
+        if (codes[:, -1] >= self.level_channel.output_count).any():
+            raise MessageError(f"codes of levels must be below {self.level_channel.output_count}")
+        if (codes[:, :-1] > self.blank).any():
+            raise MessageError(f"codes of values must be at most {self.blank}, which is a blank")
+        given = (codes[:, :-1] != self.blank).sum(axis=1)
+        if not (self._counts.T[codes[:, -1]] == given[:, None]).any(axis=1).all():
+            raise MessageError(f"a report of {self.name} must answer as many values as its level says")
+
+    def level_codes(self, reports: Reports) -> NDArray[np.int64]:
+        """τ' of every user as codes of ``level_channel``."""
+        return reports.codes.reshape(-1, self.report_length)[:, -1].astype(np.int64)
+
+    def levels(self, reports: Reports) -> NDArray[np.int64]:
+        """τ' of every user, clamped to 1..f: a randomized level, which says as little as the claim."""
+        return self._clamped[self.level_codes(reports)]
+
+    @cached_property
+    def _clamped(self) -> NDArray[np.int64]:
+        return np.clip(self.level_channel.outputs, 1, len(self.budgets)).astype(np.int64)
+
+    @cached_property
+    def transition(self) -> Floats:
+        """The probability of each τ' (column) for each level (row)."""
+        return np.array([[count / self.level_channel.total for count in row] for row in self._level_rows])
+
+    @cached_property
+    def _level_rows(self) -> list[list[int]]:
+        return [self.level_channel.row(level) for level in range(len(self.budgets))]
+
+    def level_shares(self, reports: Reports) -> Floats:
+        """Which share of users chose each level: as given, or estimated from all τ' by EM."""
+        if self.shares is not None:
+            return np.array(self.shares)
+        counts = np.bincount(self.level_codes(reports), minlength=self.level_channel.output_count)
+        return estimate_level_shares(counts, self.transition)
+
+    def posterior(self, shares: Any) -> Floats:
+        """P[τ | τ'] at these shares: a row a τ', a column a level."""
+        prior = checked_shares(shares, len(self.budgets))
+        joint = prior[:, None] * self.transition
+        return np.asarray((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
+
+    def decoding(self, shares: Any) -> Floats:
+        """What each code (column) beside each τ' (row) adds to an estimate, in half widths; a blank adds 0."""
+        decoded = np.zeros((self.level_channel.output_count, self.blank + 1))
+        for place, weights in enumerate(self.posterior(shares)):
+            ways = [ways[place] for ways in self.ways]
+            for group in _groups(tuple(ways)).values():
+                way, weight = ways[group[0]], weights[group]
+                tops = np.array([_top(ways[level].channel) for level in group])
+                # r(a_τ) of a level is 1 over its magnitude; the signs are the same for all levels of the group.
+                response = weight @ (1 / tops) / weight.sum() if weight.sum() > 0 else (1 / tops).mean()
+                signs = way.channel.outputs / tops[0]
+                codes = slice(way.first, way.first + way.channel.output_count)
+                decoded[place, codes] = self.size / way.count * signs / response
+        return decoded
+
+    def estimate(self, reports: Reports, shares: Any = None) -> Estimate:
+        """Estimates of all rows; ``shares`` of the levels replace those that are estimated from the reports."""
+        shares = self.level_shares(reports) if shares is None else shares
+        codes = reports.codes.reshape(-1, self.report_length)
+        decoded = self.public.half_width * self.decoding(shares)
+        if reports.dims is None:
+            dims = np.broadcast_to(np.arange(self.size, dtype=np.int32), (len(codes), self.size))
+        else:
+            dims = reports.dims.reshape(codes.shape)[:, :-1]
+        answered = codes[:, :-1] != self.blank
+        values = decoded[codes[:, -1:].astype(np.int64), codes[:, :-1]][answered]
+        pointers = np.concatenate([[0], np.cumsum(answered.sum(axis=1))]).astype(np.int64)
+        shape = (reports.users, self.size)
+        return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
+
+    def settled(self) -> PersonalMechanism:
+        if self.shares is not None:
+            return self
+        return replace(self, shares=(1 / len(self.budgets),) * len(self.budgets))
+
+    def variances(self, shares: Any) -> Floats:
+        """The largest variance, over the values that an entry can have, of an estimated entry given τ'c = 1..f.
+
+        With one bit: h²·Σ P[τ' | τ'c]·(d/m')/E[r(a_τ) | τ']², h the half width (at the middle of the range; a value x
+        half widths away has h²x² less). A τ'c that is never seen gets the variance at equal shares.
+        """
+        prior = checked_shares(shares, len(self.budgets))
+        if not ((prior @ self.transition) > 0).all():
+            prior = np.full(len(prior), 1 / len(prior))
+        squares = self._mean_squares(prior)
+        seen = prior @ self.transition
+        inputs = self.ways[0][0].channel.inputs
+        found = []
+        for level in range(1, len(self.budgets) + 1):
+            weight = np.where(self._clamped == level, seen, 0.0)
+            found.append(_largest_variance(inputs, weight @ squares / weight.sum()))
+        return self.public.half_width**2 * np.array(found)
+
+    def _mean_squares(self, shares: Floats) -> Floats:
+        """The mean square of an estimated entry, in half widths, beside each τ' (row) for each input symbol (column)."""
+        squares = self.decoding(shares) ** 2
+        found = np.zeros((len(squares), self.ways[0][0].channel.input_count))
+        for place, weights in enumerate(self.posterior(shares)):
+            for level, weight in enumerate(weights):
+                way = self.ways[level][place]
+                codes = squares[place, way.first : way.first + way.channel.output_count]
+                found[place] += weight * way.count / self.size * (_probabilities(way.channel) @ codes)
+        return found
+
+    @property
+    def largest(self) -> float:
+        """B, the largest magnitude of an entry (offset aside) whatever the shares of the levels are; public."""
+        tops = [self.size / way.count * _top(way.channel) for ways in self.ways for way in ways]
+        return self.public.half_width * max(tops)
+
+    @cached_property
+    def spread(self) -> float:
+        """The root mean square of an answered entry (offset aside), all inputs and levels equally likely; public."""
+        shares = np.array(self.settled().shares)
+        seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
+        answers = np.einsum("l,lt,lt->t", shares, self.transition, self._counts) / np.maximum(seen, 1e-300)
+        return self.public.half_width * math.sqrt(seen @ squares / (seen @ answers / self.size))
+
+    # What is protected.
+
+    def pair_epsilon(self, one: Any, other: Any) -> float:
+        """The claim for two inputs: the budget of their level, or the larger one where they have two."""
+        return 0.0 if self.blinded else self.budgets[max(level_of(one), level_of(other)) - 1]
+
+    def compares(self, one: Any, other: Any) -> bool:
+        """The control still randomizes levels: it hides rows of one level from each other."""
+        return not self.blinded or level_of(one) == level_of(other)
+
+    def pair_loss(self, one: int, other: int, equal_rows: bool = False) -> Loss:
+        """The exact loss of whole reports between a user of level one and a user of another (or the same) level.
+
+        The largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer, over all pairs of
+        values or, with ``equal_rows``, over all values that both have in common.
+        """
+        return self._losses[one - 1, other - 1, equal_rows]
+
+    @cached_property
+    def _losses(self) -> dict[tuple[int, int, bool], Loss]:
+        levels = range(len(self.budgets))
+        return {
+            (one, other, equal): self._loss_between(one, other, equal)
+            for one in levels
+            for other in levels
+            for equal in (False, True)
+        }
+
+    def _loss_between(self, one: int, other: int, equal_rows: bool) -> Loss:
+        if one == other and equal_rows:
+            return Loss(())
+        found = []
+        for place, (often, rarely) in enumerate(
+            zip(self._level_rows[one], self._level_rows[other], strict=True)
+        ):
+            if often == 0:
+                continue
+            way, against = self.ways[one][place], self.ways[other][place]
+            if rarely == 0 or (way.count, way.first) != (against.count, against.first):
+                return Loss(None)
+            answer = Loss.of(_largest_ratio(way.channel, against.channel, equal_rows))
+            found.append(Loss.total([Loss.of(Fraction(often, rarely)), answer.times(way.count)]))
+        return _worst(found)
+
+    @property
+    def loss(self) -> Loss:
+        """The exact loss of whole reports, over any two inputs that the claim is about."""
+        return _worst([self.pair_loss(one, other) for one, other in self._pairs()])
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        levels = range(1, len(self.budgets) + 1)
+        return [(one, other) for one in levels for other in levels if one == other or not self.blinded]
+
+    @cached_property
+    def level_loss(self) -> Loss:
+        """What the level itself leaks: the exact loss over pairs of levels with equal rows."""
+        levels = range(1, len(self.budgets) + 1)
+        return _worst(
+            [self.pair_loss(one, other, True) for one in levels for other in levels if one != other]
+        )
+
+    def feature_loss(self, level: int) -> Loss:
+        """The exact loss between two rows of users of one level."""
+        return self.pair_loss(level, level)
+
+    @property
+    def holds(self) -> bool:
+        return all(
+            not self.pair_loss(one, other).exceeds(0.0 if self.blinded else self.budgets[max(one, other) - 1])
+            for one, other in self._pairs()
+        )
+
+    # What an audit enumerates.
+
+    def extremes(self) -> list[Values]:
+        """The two rows at the ends of the range, for each level: the level is the last number of an input."""
+        ends = self.public.low, self.public.high
+        levels = [1, len(self.budgets), *range(2, len(self.budgets))]
+        return [np.array([end] * self.size + [float(level)]) for level in levels for end in ends]
+
+    def between(self) -> list[Values]:
+        """Both ends in turn, for the lowest and the highest level."""
+        row = np.where(np.arange(self.size) % 2, self.public.high, self.public.low)
+        return [np.append(row, float(level)) for level in (1, len(self.budgets))]
+
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        row = np.asarray(private, dtype=np.float64)
+        level, unit = level_of(row) - 1, self.public.to_unit(row[:-1])
+        inputs = self.ways[0][0].channel.inputs
+        symbols = [int(np.abs(inputs - value).argmin()) for value in unit]
+        if any(abs(inputs[symbol] - value) > 1e-9 for symbol, value in zip(symbols, unit, strict=True)):
+            raise InputError("reports are enumerated for values on the grid, got one between two symbols")
+        counts, orders, total = [], self._orders, self.level_channel.total
+        for part in self._outcomes():
+            way = self.ways[level][part.level_code]
+            if (way.count, way.first) != (part.way.count, part.way.first):
+                counts.append(np.zeros(part.size, dtype=object))
+                continue
+            rows = [np.array(way.channel.row(symbols[place]), dtype=object) for place in part.answered]
+            left = total ** (self.most - way.count) * (orders // math.comb(self.most, way.count))
+            start = self._level_rows[level][part.level_code] * left
+            counts.append(start * reduce(np.multiply.outer, rows).ravel())
+        whole = math.comb(self.size, self.most) * orders * total ** (self.most + 1)
+        return np.concatenate(counts), whole
+
+    @property
+    def _orders(self) -> int:
+        return math.lcm(*(math.comb(self.most, int(count)) for count in np.unique(self._counts)))
+
+    def _outcomes(self) -> Iterator[Outcomes]:
+        """All whole reports, in parts: by dimensions named, τ', how values are answered, and which."""
+        levels = range(self.level_channel.output_count)
+        ways = {code: [group[0] for group in self._ways_at(code)] for code in levels}
+        size = math.comb(self.size, self.most) * sum(
+            math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
+            for code in levels
+            for way in ways[code]
+        )
+        if size > MAX_OUTCOMES:
+            raise InputError(
+                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
+            )
+        for chosen in combinations(range(self.size), self.most):
+            for code in levels:
+                for way in ways[code]:
+                    for answered in combinations(chosen, way.count):
+                        yield Outcomes(chosen, code, way, answered)
+
+    def _ways_at(self, code: int) -> list[list[Way]]:
+        ways = tuple(ways[code] for ways in self.ways)
+        return [[ways[level] for level in group] for group in _groups(ways).values()]
+
+    def possible_reports(self) -> Reports:
+        """Every possible whole report, in the order of `joint_counts`."""
+        dims, codes = [], []
+        for part in self._outcomes():
+            block = np.full((part.size, self.report_length), self.blank, dtype=code_type(self.alphabet))
+            answered = [part.chosen.index(place) for place in part.answered]
+            shape = (part.way.channel.output_count,) * part.way.count
+            block[:, answered] = part.way.first + np.indices(shape).reshape(part.way.count, -1).T
+            block[:, -1] = part.level_code
+            codes.append(block)
+            dims.append(np.tile(np.array(part.chosen, dtype=np.int32), (part.size, 1)))
+        return self._reports(np.concatenate(dims), np.concatenate(codes))
+
+    def describe_outcome(self, index: int) -> str:
+        for part in self._outcomes():
+            if index < part.size:
+                shape = (part.way.channel.output_count,) * part.way.count
+                codes = part.way.first + np.array(np.unravel_index(index, shape))
+                told = [f"level {self.level_channel.outputs[part.level_code]:g}"]
+                told += [
+                    f"dimension {place} = code {code}"
+                    for place, code in zip(part.answered, codes, strict=True)
+                ]
+                return ", ".join(told)
+            index -= part.size
+        raise InputError("there is no such report")
+
+    def blind(self) -> PersonalMechanism:
+        """The control: channels for values are blinded, levels are randomized as before."""
+        blinded = {way.channel: way.channel.blind() for ways in self.ways for way in ways}
+        ways = tuple(tuple(replace(way, channel=blinded[way.channel]) for way in ways) for ways in self.ways)
+        return replace(self, name=f"blind {self.name}", claim=Claim(0.0), ways=ways, blinded=True)
+
+    def _settings(self) -> list[str]:
+        order = [f"{way.count},{way.first},{way.channel.fingerprint}" for ways in self.ways for way in ways]
+        return [*map(str, (self.public, self.size, self.budgets, self.binary)), *order]
+
+    def __repr__(self) -> str:
+        budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
+        return f"{type(self).__name__}({self.name}, budgets {budgets}, at most {self.most} of {self.size} values)"
+
+
+def _groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
+    """Levels whose answers have the same number and the same codes beside one τ'."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for level, way in enumerate(ways):
+        groups.setdefault((way.count, way.first), []).append(level)
+    return groups
+
+
+def _check_alike(one: FiniteChannel, other: FiniteChannel) -> None:
+    """Refuse channels whose codes do not stand for the same signs: a code would tell the levels apart."""
+    alike = (
+        one.output_count == other.output_count
+        and np.array_equal(one.inputs, other.inputs)
+        and np.abs(one.outputs / _top(one) - other.outputs / _top(other)).max() < SAME_SIGNS
+    )
+    if not alike:
+        raise InputError(
+            f"{one.name} answers with other codes at epsilon {one.claim.epsilon:g} than at {other.claim.epsilon:g}, which "
+            "would betray the level: take onebit inside, or ppm-printed where levels need no protection"
+        )
+
+
+def _top(channel: FiniteChannel) -> float:
+    """The largest magnitude that an answer decodes to."""
+    return float(np.abs(channel.outputs).max())
+
+
+def _probabilities(channel: FiniteChannel) -> Floats:
+    rows = (channel.row(symbol) for symbol in range(channel.input_count))
+    return np.array([[count / channel.total for count in row] for row in rows])
+
+
+def _largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
+    """The largest ratio of an output's probabilities under two channels, over all inputs or over equal ones."""
+    size, best = one.input_count, Fraction(1)
+    first, second = ([channel.row(symbol) for symbol in range(size)] for channel in (one, other))
+    for output in range(one.output_count):
+        if equal:
+            pairs = [(first[symbol][output], second[symbol][output]) for symbol in range(size)]
+        else:
+            pairs = [(max(row[output] for row in first), min(row[output] for row in second))]
+        for often, rarely in pairs:
+            if often and not rarely:
+                return None
+            if often:
+                best = max(best, Fraction(often, rarely))
+    return best
+
+
+def _worst(losses: list[Loss]) -> Loss:
+    """The largest of some losses."""
+    if any(loss.terms is None for loss in losses):
+        return Loss(None)
+    return max(losses, key=lambda loss: loss.bounds()[1])
+
+
+def _largest_variance(inputs: Values, squares: Floats) -> float:
+    """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
+    slopes = np.diff(squares) / np.diff(inputs)
+    at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
+    return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))
