@@ -18,7 +18,11 @@ from graphveil.cli.options import (
     Delta,
     Device,
     Epsilon,
+    Gamma,
     LabelEpsilon,
+    LevelBudgets,
+    LevelCount,
+    LevelDistribution,
     LinkEpsilon,
     LinkMechanismName,
     MaxMemory,
@@ -29,7 +33,7 @@ from graphveil.cli.options import (
     SettingsFile,
     TaskName,
 )
-from graphveil.cli.run import all_settings, parse_range
+from graphveil.cli.run import all_settings, parse_budgets, parse_range
 from graphveil.experiments.spec import Spec
 
 if TYPE_CHECKING:
@@ -51,6 +55,10 @@ def embed(
     label_epsilon: LabelEpsilon = None,
     link_epsilon: LinkEpsilon = None,
     link_mechanism: LinkMechanismName = "link-rr",
+    levels: LevelCount = None,
+    budgets: LevelBudgets = None,
+    gamma: Gamma = None,
+    level_distribution: LevelDistribution = "uniform",
     public_range: RangePair = None,
     max_memory: MaxMemory = None,
     device: Device = "auto",
@@ -80,6 +88,10 @@ def embed(
         label_epsilon=label_epsilon,
         link_epsilon=link_epsilon,
         link_mechanism=link_mechanism,
+        levels=levels,
+        budgets=parse_budgets(budgets),
+        gamma=gamma,
+        level_distribution=level_distribution,
         max_memory=max_memory,
         device=device,
     )

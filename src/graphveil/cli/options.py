@@ -50,6 +50,24 @@ LinkEpsilon = Annotated[
     typer.Option(help="Make links private too, where a method asks for them: the budget a link."),
 ]
 LinkMechanismName = Annotated[str, typer.Option(help="How users report their links.")]
+LevelCount = Annotated[
+    int | None,
+    typer.Option(
+        "--levels", help="How many privacy levels users choose from; the strictest one's budget is --epsilon."
+    ),
+]
+LevelBudgets = Annotated[
+    str | None,
+    typer.Option("--budgets", help="E1,E2,…: the budgets of the levels; ε, 2ε, 4ε, … by default."),
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(help="The share of the strictest budget that hides the level; 0.1 by default."),
+]
+LevelDistribution = Annotated[
+    str,
+    typer.Option(help="Which levels users choose: uniform, strict, relaxed, bimodal, or a file of levels."),
+]
 RangePair = Annotated[
     str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
 ]

@@ -17,7 +17,11 @@ from graphveil.cli.options import (
     Delta,
     Device,
     Epsilon,
+    Gamma,
     LabelEpsilon,
+    LevelBudgets,
+    LevelCount,
+    LevelDistribution,
     LinkEpsilon,
     LinkMechanismName,
     MaxMemory,
@@ -55,6 +59,10 @@ def run(
     label_epsilon: LabelEpsilon = None,
     link_epsilon: LinkEpsilon = None,
     link_mechanism: LinkMechanismName = "link-rr",
+    levels: LevelCount = None,
+    budgets: LevelBudgets = None,
+    gamma: Gamma = None,
+    level_distribution: LevelDistribution = "uniform",
     public_range: RangePair = None,
     max_memory: MaxMemory = None,
     device: Device = "auto",
@@ -84,6 +92,10 @@ def run(
         label_epsilon=label_epsilon,
         link_epsilon=link_epsilon,
         link_mechanism=link_mechanism,
+        levels=levels,
+        budgets=parse_budgets(budgets),
+        gamma=gamma,
+        level_distribution=level_distribution,
         max_memory=max_memory,
         device=device,
         control=not no_control,
@@ -196,6 +208,22 @@ def parse_value(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def parse_budgets(text: str | None) -> tuple[float, ...] | None:
+    """E1,E2,… as numbers.
+
+    >>> parse_budgets("0.5,1,2")
+    (0.5, 1.0, 2.0)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--budgets takes numbers with commas between them, got {text!r}: for example --budgets 1,2,4"
+        ) from None
 
 
 def parse_range(text: str) -> tuple[float, float]:

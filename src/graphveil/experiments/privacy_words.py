@@ -9,23 +9,35 @@ from typing import Any
 def privacy_sentence(privacy: dict[str, Any] | None) -> str:
     """What every user has spent, in words."""
     costs = {subject: cost for subject, cost in (privacy or {}).items() if isinstance(cost, dict)}
-    total, links = costs.pop("total", None), costs.pop("links", None)
+    total, links, level = (costs.pop(subject, None) for subject in ("total", "links", "level"))
     if not costs and not links:
         return "Nobody reported anything private to this method's server."
     spent = " and ".join(f"{subject} at {budget(cost)}" for subject, cost in costs.items())
     in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
+    hidden = "" if level is None else f"; {_level_words(level)}"
     each = f"{'; ' if spent else ''}every link costs {budget(links)}" if links else ""
     who = "Users reported" if "labels" in costs else "Every user reported"
     labels = " (labels of training and validation users)" if "labels" in costs else ""
-    return f"{who} {spent}{in_all}{labels}{each}; the server needs no trust."
+    return f"{who} {spent}{in_all}{labels}{hidden}{each}; the server needs no trust."
 
 
-def budget(cost: dict[str, float]) -> str:
-    """ε and, where there is one, δ.
+def _level_words(level: dict[str, Any]) -> str:
+    if level["epsilon"] is None:
+        return "the level that each chose is not protected at all"
+    return f"the level that each chose is hidden up to {budget(level)}"
+
+
+def budget(cost: dict[str, Any]) -> str:
+    """ε and, where there is one, δ; the range of budgets where users chose a level.
 
     >>> budget({"epsilon": 1.0, "delta": 0.0})
     'ε = 1'
+    >>> budget({"epsilon": 8.0, "delta": 0.0, "per_level": [2.0, 4.0, 8.0]})
+    'ε = 2, 4 or 8 by level'
     """
+    if cost.get("per_level"):
+        *lower, last = (f"{each:g}" for each in cost["per_level"])
+        return f"ε = {', '.join(lower)} or {last} by level"
     return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
 
 

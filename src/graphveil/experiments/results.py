@@ -36,10 +36,11 @@ class Scores(_Part):
 
 
 class Cost(_Part):
-    """What a user has spent."""
+    """What a user has spent; an ε of None is no protection at all."""
 
-    epsilon: float
+    epsilon: float | None
     delta: float = 0.0
+    per_level: list[float] | None = None
 
 
 class Spent(_Part):

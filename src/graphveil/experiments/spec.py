@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 from graphveil.errors import InputError
+from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.mechanisms import entry, names
-from graphveil.mechanisms.registry import check_budget
+from graphveil.mechanisms.registry import check_budget, level_budgets, takes_levels
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.method import TASKS, Task
 
@@ -27,7 +28,9 @@ class Spec:
 
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
-    Mechanism and backbone are the method's own unless they are given.
+    Mechanism and backbone are the method's own unless they are given. ``levels``, ``budgets`` and ``gamma`` are for methods
+    whose users choose a privacy level; ``level_distribution`` says how that is simulated, names a file of levels, or is
+    None where the users that are given have levels already.
     """
 
     method: str
@@ -44,6 +47,10 @@ class Spec:
     label_epsilon: float | None = None
     link_epsilon: float | None = None
     link_mechanism: str = "link-rr"
+    levels: int | None = None
+    budgets: tuple[float, ...] | None = None
+    gamma: float | None = None
+    level_distribution: str | None = "uniform"
     max_memory: float | None = None
     device: str = "auto"
     control: bool = True
@@ -64,6 +71,19 @@ class Spec:
         """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
         task = cast(Task, self.task)
         return find_method(self.method).settings_for(self.method_settings, self.data, task, self.mechanism)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether users choose a privacy level: where method and mechanism have levels."""
+        return find_method(self.method).reports_levels and takes_levels(self.mechanism)
+
+    def level_budgets(self) -> tuple[float, ...]:
+        """The public budgets of the levels."""
+        assert self.epsilon is not None
+        levels = self.levels
+        if levels is None and self.budgets is None:
+            levels = find_method(self.method).level_count
+        return level_budgets(self.epsilon, levels, self.budgets)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
@@ -100,6 +120,7 @@ class Spec:
             raise InputError(
                 f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
             )
+        self._check_levels()
         if self.task == "link" and (self.label_epsilon is not None or self.link_epsilon is not None):
             raise InputError(
                 "where links are predicted, labels are not used and known links are public: "
@@ -129,6 +150,25 @@ class Spec:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None and not self.max_memory > 0:
             raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+
+    def _check_levels(self) -> None:
+        if self.has_levels:
+            self.level_budgets()
+            source = level_source(self.level_distribution or "uniform")
+            if isinstance(source, str) and source not in DISTRIBUTIONS:
+                draw_levels(1, 2, source)
+            return
+        if takes_levels(self.mechanism):
+            raise InputError(
+                f"{self.mechanism} is for users who choose a privacy level, which {self.method} has not: "
+                "take ppgnn, or another mechanism"
+            )
+        for name in ("levels", "budgets", "gamma"):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    f"{name} is for users who choose a privacy level, which {self.method} with {self.mechanism} does not "
+                    "ask for: leave it out, or take ppgnn with ppm"
+                )
 
     def key(self, part: Part, run: int) -> str:
         """A digest of all that decides the numbers of one part of one run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import resource
 import sys
 import time
@@ -13,7 +14,9 @@ from typing import Any, cast
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, Users, hold_out_links, load, resplit
+from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.metrics import measure
+from graphveil.mechanisms import Mechanism, PersonalMechanism
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress, Task
 from graphveil.privacy.ledger import add_up
@@ -55,7 +58,13 @@ def run_unit(
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
-        part, run, score, outcome.detail, privacy_of(ready.job.users), seconds, peak_megabytes()
+        part,
+        run,
+        score,
+        outcome.detail,
+        privacy_of(ready.job.users, ready.mechanism),
+        seconds,
+        peak_megabytes(),
     )
 
 
@@ -89,6 +98,11 @@ class Ready:
     users: Users
     job: Job
 
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What features are reported by, where they are."""
+        return self.job.feature_plan().build() if self.method.reports_features else None
+
 
 def make_ready(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
@@ -101,8 +115,7 @@ def make_ready(
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, users, seed, progress)
-    cost = method.cost(job)
-    asked = users.declare(cost.epsilon, cost.delta, seed=seed, blind=part == "control")
+    asked = job.declared(method, seed=seed, blind=part == "control")
     return Ready(method, graph, users, replace(job, users=asked, graph=method.public_part(job)))
 
 
@@ -116,7 +129,19 @@ def _learn(
 
 def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The data with the split of that seed: of users, or of links."""
+    if spec.has_levels:
+        users = _with_levels(spec, users, seed)
     return resplit(graph, users, seed) if spec.task == "node" else hold_out_links(graph, users, seed)
+
+
+def _with_levels(spec: Spec, users: Users, seed: int) -> Users:
+    """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
+    if spec.level_distribution is None:
+        return users
+    source = level_source(spec.level_distribution)
+    if isinstance(source, str):
+        return users.with_levels(draw_levels(len(users), len(spec.level_budgets()), source, seed))
+    return users.with_levels(read_levels(source, len(users)))
 
 
 def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
@@ -127,8 +152,21 @@ def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
     return users.evaluate_links(outcome.pair_scores, graph)
 
 
-def privacy_of(users: Users) -> dict[str, Any]:
-    """What the users' ledger says was spent, by subject."""
+def privacy_of(users: Users, mechanism: Mechanism | None = None) -> dict[str, Any]:
+    """What the users' ledger says was spent, by subject.
+
+    Where users chose a level, the budgets of the levels, and what a report reveals of the level itself: the exact maximum over
+    pairs of levels with equal features (None where that is everything). It is part of the features' budget.
+    """
+    spent = _spent(users)
+    if isinstance(mechanism, PersonalMechanism) and spent["features"] is not None:
+        loss = mechanism.level_loss.epsilon
+        spent["features"]["per_level"] = list(mechanism.budgets)
+        spent["level"] = {"epsilon": loss if math.isfinite(loss) else None, "delta": 0.0}
+    return spent
+
+
+def _spent(users: Users) -> dict[str, Any]:
 
     def spent(subject: Any) -> dict[str, float] | None:
         if not any(subject == charge.subject for charge in users.ledger.charges):
@@ -178,6 +216,8 @@ def _job(
         label_epsilon=spec.label_epsilon,
         link_epsilon=spec.link_epsilon,
         link_mechanism=spec.link_mechanism,
+        budgets=spec.level_budgets() if spec.has_levels else None,
+        gamma=spec.gamma,
         max_memory=spec.max_memory,
         progress=progress,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -73,12 +73,21 @@ class Users:
         return len(self._labels)
 
     def declare(
-        self, epsilon: Any = 0.0, delta: Any = 0.0, *, seed: int | None = None, blind: bool = False
+        self,
+        epsilon: Any = 0.0,
+        delta: Any = 0.0,
+        *,
+        by_level: Sequence[float] | None = None,
+        seed: int | None = None,
+        blind: bool = False,
     ) -> Users:
         """The same users with fresh books and this budget (one for all, or one a user).
 
-        A seed makes their answers repeatable, as a simulation needs them.
+        ``by_level`` are the public budgets of the levels: each user has that of the own level besides. A seed makes their
+        answers repeatable, as a simulation needs them.
         """
+        if by_level is not None:
+            epsilon = np.asarray(epsilon, dtype=np.float64) + self._level_budgets(by_level)
         return Users(
             self._features,
             self._labels,
@@ -89,6 +98,16 @@ class Users:
             blind=blind,
             test_links=self._test_links,
         )
+
+    def _level_budgets(self, budgets: Sequence[float]) -> NDArray[np.float64]:
+        if self._levels is None:
+            raise InputError(_MISSING["level"])
+        highest = int(self._levels.max(initial=1))
+        if highest > len(budgets):
+            raise InputError(
+                f"there are budgets for {len(budgets)} levels and a user of level {highest}: give more budgets"
+            )
+        return np.asarray(budgets, dtype=np.float64)[self._levels - 1]
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …); before a budget is declared."""

@@ -377,6 +377,12 @@ INSIDE: dict[str, tuple[Callable[..., FiniteChannel], bool]] = {
 INSIDE_POINTS = 65
 
 
+def takes_levels(name: str) -> bool:
+    """Whether users of this feature mechanism choose a privacy level."""
+    found = entry(name)
+    return found.subject == "features" and "budgets" in inspect.signature(found.build).parameters
+
+
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:

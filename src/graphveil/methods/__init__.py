@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, ldpge, lpgnn, nonprivate, solitude, structure, upgnet
+from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, upgnet
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -26,6 +26,7 @@ __all__ = [
     "lpgnn",
     "method_names",
     "nonprivate",
+    "ppgnn",
     "register_method",
     "solitude",
     "structure",

@@ -21,6 +21,8 @@ from graphveil.privacy import Plan
 EPSILON, LABEL_EPSILON, LINK_EPSILON = 1.0, 2.0, 4.0
 # A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
 USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
+# How many privacy levels users choose from, where they do.
+LEVELS = 4
 # How many pairs a method that predicts links is asked for.
 PAIRS = 200
 
@@ -102,8 +104,10 @@ def check_ledger(method: Method, graph: Graph, users: Users, trial: Trial) -> No
         assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
             spent.delta, claimed.delta, rtol=1e-12
         ), f"{method.name} claims {claimed} for {subject} and charged {spent}"
+    # Where users choose a level, the budget that is given is the strictest one's.
+    allowed = max(method.personal_budgets(make_job(method, graph, asked, trial)) or (EPSILON,))
     spent = asked.ledger.total("features")
-    assert spent.epsilon <= EPSILON * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
+    assert spent.epsilon <= allowed * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
 
 
 def check_control(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
@@ -212,6 +216,7 @@ def small_data(features: int = 0, task: Task = "node") -> tuple[Graph, Users]:
     graph, users = from_arrays(
         pairs, csr_array(rows.astype(np.uint8)), labels, range=(0, 1), binary=True, name="small", seed=0
     )
+    users = users.with_levels(random.integers(1, LEVELS + 1, USERS))
     return (graph, users) if task == "node" else hold_out_links(graph, users, seed=0)
 
 
@@ -222,8 +227,7 @@ def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
 
 def declared(method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False) -> Users:
     """Users with the budget that the method claims."""
-    cost = method.cost(make_job(method, graph, users, trial))
-    return users.declare(cost.epsilon, cost.delta, seed=3, blind=blind)
+    return make_job(method, graph, users, trial).declared(method, seed=3, blind=blind)
 
 
 def run(method: Method, graph: Graph, users: Any, trial: Trial) -> Outcome:
@@ -243,5 +247,6 @@ def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
         epsilon=EPSILON if method.reports_features else None,
         link_epsilon=trial.link_epsilon,
         label_epsilon=trial.label_epsilon,
+        levels=LEVELS,
         **{"mechanism": method.mechanism, "backbone": method.backbone, **trial.options},
     )

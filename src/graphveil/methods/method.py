@@ -22,7 +22,7 @@ from graphveil.channels.exact import Claim
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.users import Users, evaluation
-from graphveil.mechanisms import entry
+from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.privacy import Plan
@@ -172,6 +172,15 @@ class Job:
         assert isinstance(built, LabelMechanism)
         return replace(self, graph=self.graph.with_labels(labels), label_mechanism=built)
 
+    def declared(self, method: Method, *, seed: int, blind: bool = False) -> Users:
+        """The users with just the budget that a method claims; where they choose a level, each with that level's."""
+        cost = method.cost(self)
+        personal = method.personal_budgets(self)
+        if personal is None:
+            return self.users.declare(cost.epsilon, cost.delta, seed=seed, blind=blind)
+        others = add_up(claim for subject, claim in method.claims(self).items() if subject != "features")
+        return self.users.declare(others.epsilon, others.delta, by_level=personal, seed=seed, blind=blind)
+
     def say(self, what: str, share: float) -> None:
         """Report progress, if anybody listens."""
         if self.progress is not None:
@@ -231,8 +240,9 @@ class Method(ABC):
     reports_features: ClassVar[bool] = True
     # Whether links can be reported, so that a budget for them has a meaning.
     reports_links: ClassVar[bool] = False
-    # Whether users may choose a privacy level each, where the mechanism has levels.
+    # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
     reports_levels: ClassVar[bool] = False
+    level_count: ClassVar[int] = 6
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
 
@@ -285,6 +295,13 @@ class Method(ABC):
         if self.reports_links and job.link_epsilon is not None:
             claims["links"] = job.link_plan().claim
         return claims
+
+    def personal_budgets(self, job: Job) -> tuple[float, ...] | None:
+        """The public budgets of the levels, where users choose one."""
+        if not self.reports_features:
+            return None
+        mechanism = job.feature_plan().build()
+        return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
 
     def cost(self, job: Job) -> Claim:
         """The most that a user will spend: all subjects added up."""

@@ -1,0 +1,81 @@
+"""ppgnn: every user chooses a privacy level, which stays private; neighbours count by how much noise their reports have."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import (
+    HOPS_GRID,
+    SCALE_GRID,
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Stopwatch,
+    register_method,
+)
+
+
+class PpgnnSettings(BaseSettings):
+    """Training, the scale of the input, how far FlexProp reaches and how it weighs."""
+
+    hops: int = Field(4, ge=0, description="K, how many hops reports are averaged over")
+    aggregator: Literal["flexprop", "kprop"] = Field(
+        "flexprop", description="flexprop: users count by their weights; kprop: all alike"
+    )
+    weights: Literal["inverse-variance", "printed"] = Field(
+        "inverse-variance",
+        description="how users count: by the inverse variance of their report, or by their level as printed",
+    )
+
+
+class Ppgnn(Method):
+    """Personalized privacy-preserving graph neural networks (PPGNN).
+
+    Every user chooses one of f levels with public budgets (by default ε, 2ε, …, 2^(f-1)ε) and reports by `ppm`: a randomized
+    level, and signs of as many values as that level says. FlexProp averages over K hops, neighbours and oneself weighted by
+    1/σ² given the reported level, or by the level as printed. ``ppm-printed`` is the document's own mechanism, which
+    reveals the level; with a mechanism without levels everybody has the strictest budget and counts alike.
+    """
+
+    name = "ppgnn"
+    summary = "every user chooses a privacy level; FlexProp weighs reports by it, then a GNN"
+    mechanism = "ppm"
+    settings = PpgnnSettings
+    reports_levels = True
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
+        TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
+    )
+
+    def learn(self, job: Job) -> Outcome:
+        from graphveil.denoise.aggregators import KProp
+        from graphveil.denoise.flexprop import FlexProp, user_weights
+        from graphveil.learn.inputs import report_input
+        from graphveil.learn.topology import Topology
+        from graphveil.linear.composition import Composition
+        from graphveil.mechanisms import PersonalMechanism
+        from graphveil.methods.training import train_backbone
+
+        settings: PpgnnSettings = job.settings
+        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            reports = job.users.report(job.feature_plan())
+        with watch.stage("denoise"):
+            inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
+            if settings.aggregator == "kprop":
+                hops = KProp(settings.hops).operator(topology.unlooped)
+            else:
+                weights = np.ones(job.graph.node_count)
+                if isinstance(reports.mechanism, PersonalMechanism):
+                    variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
+                    weights = user_weights(reports.mechanism.levels(reports), variances, settings.weights)
+                hops = FlexProp(settings.hops).operator(job.graph, weights, job.device)
+        return train_backbone(job, Composition(hops, inputs), watch, topology)
+
+
+register_method(Ppgnn())

@@ -1,0 +1,110 @@
+"""ppgnn: levels are simulated, booked by user and never told; weights and mechanisms are as asked for."""
+
+import numpy as np
+import pytest
+
+from graphveil import InputError
+from graphveil.experiments import Spec, run_spec
+from graphveil.experiments.unit import make_ready
+from graphveil.graphs import load
+from graphveil.methods import check_method, find_method
+from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+
+PPGNN = find_method("ppgnn")
+SMALL = {"users": 300}
+
+
+def spec_of(**options):
+    return Spec("ppgnn", "town", data_options=SMALL, **{"epsilon": 0.5, **options})
+
+
+@pytest.mark.parametrize(
+    "settings", [{"weights": "printed"}, {"aggregator": "kprop"}, {"hops": 0}], ids=lambda each: str(each)
+)
+def test_other_settings_pass_the_suite(settings):
+    check_method("ppgnn", **settings)
+
+
+def test_every_user_is_booked_the_own_level_s_budget():
+    graph, users = small_data()
+    trial = Trial()
+    asked = declared(PPGNN, graph, users, trial)
+    PPGNN.run(make_job(PPGNN, graph, asked, trial))
+    np.testing.assert_allclose(asked.ledger.spent, 2.0 ** (users._levels - 1))
+    np.testing.assert_allclose(asked.ledger.remaining, 0)
+    assert asked.ledger.total("features").epsilon == 8.0
+
+
+def test_labels_cost_besides():
+    ready = make_ready(spec_of(label_epsilon=1.5), "method", 0, None, None)
+    ready.method.run(ready.job)
+    spent, levels = ready.job.users.ledger.spent, ready.users._levels
+    asked = ready.graph.train | ready.graph.validation
+    np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "found"),
+    [("strict", {1}), ("relaxed", {4}), ("bimodal", {1, 4}), ("uniform", {1, 2, 3, 4})],
+)
+def test_levels_are_distributed_as_asked(distribution, found):
+    ready = make_ready(spec_of(levels=4, level_distribution=distribution), "method", 0, None, None)
+    assert set(ready.users._levels.tolist()) == found
+
+
+def test_levels_come_from_a_file_or_with_the_users(tmp_path):
+    given = np.arange(300) % 3 + 1
+    np.save(tmp_path / "levels.npy", given)
+    ready = make_ready(
+        spec_of(levels=3, level_distribution=str(tmp_path / "levels.npy")), "method", 0, None, None
+    )
+    np.testing.assert_array_equal(ready.users._levels, given)
+    graph, users = load("town", **SMALL)
+    data = (graph, users.with_levels(given))
+    ready = make_ready(spec_of(levels=3, level_distribution=None), "method", 0, None, data)
+    np.testing.assert_array_equal(ready.users._levels, given)
+
+
+def test_what_is_said_of_privacy_names_every_level_and_what_the_level_reveals():
+    result = run_spec(spec_of(budgets=(0.5, 1.0, 3.0), settings={"epochs": 2}, control=False))
+    privacy = result.to_dict()["privacy"]
+    assert privacy["features"] == {"epsilon": 3.0, "delta": 0.0, "per_level": [0.5, 1.0, 3.0]}
+    assert 0.05 < privacy["level"]["epsilon"] < 3.0
+    printed = run_spec(spec_of(mechanism="ppm-printed", settings={"epochs": 2}, control=False))
+    assert printed.to_dict()["privacy"]["level"]["epsilon"] is None
+
+
+def test_a_mechanism_without_levels_is_run_with_all_users_alike():
+    graph, users = small_data()
+    one, other = (
+        learn(PPGNN, graph, users, Trial({"weights": weights}, options={"mechanism": "multibit"})).scores
+        for weights in ("printed", "inverse-variance")
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_weights_matter_where_levels_differ():
+    graph, users = small_data()
+    one, other = (
+        learn(PPGNN, graph, users, Trial({"weights": weights})).scores
+        for weights in ("printed", "inverse-variance")
+    )
+    assert not np.allclose(one, other)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"method": "base", "mechanism": "ppm"}, "take ppgnn"),
+        ({"method": "base", "levels": 3}, "levels is for users who choose"),
+        ({"mechanism": "multibit", "gamma": 0.2}, "gamma is for users who choose"),
+        ({"budgets": (1.0, 2.0)}, "start with epsilon"),
+        ({"budgets": (0.5, 0.4)}, "that rise"),
+        ({"levels": 1}, "levels must be"),
+        ({"level_distribution": "normal"}, "no distribution of levels"),
+    ],
+)
+def test_levels_that_make_no_sense_are_refused(options, match):
+    given = {"method": "ppgnn", "data": "town", "epsilon": 0.5, **options}
+    with pytest.raises(InputError, match=match):
+        Spec(**given).check()
