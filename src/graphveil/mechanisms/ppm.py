@@ -411,6 +411,12 @@ class PersonalMechanism(Mechanism):
         )
 
     @property
+    def mixed_loss(self) -> Loss:
+        """The exact loss between any two users of different levels."""
+        levels = range(1, len(self.budgets) + 1)
+        return _worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
+
+    @property
     def counts_follow_named(self) -> bool:
         """Whether the number of answers depends on the randomized level alone."""
         return bool((self._counts == self._counts[0]).all())
@@ -501,7 +507,7 @@ class PersonalMechanism(Mechanism):
             if index < part.size:
                 shape = (part.way.channel.output_count,) * part.way.count
                 codes = part.way.first + np.array(np.unravel_index(index, shape))
-                told = [f"level {self.level_channel.outputs[part.level_code]:g}"]
+                told = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
                 told += [
                     f"dimension {place} = code {code}"
                     for place, code in zip(part.answered, codes, strict=True)

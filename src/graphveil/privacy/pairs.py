@@ -37,7 +37,10 @@ def pairs_step(joint: Joint, size: str) -> Step:
         if worst.loss.exceeds(joint.mechanism.pair_epsilon(first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=_bound)
         understated = understated or _understated(joint, worst, first, second)
-    told = ", ".join(f"{kind} {power(worst.loss.epsilon)}" for kind, worst in kinds.items())
+    told = ", ".join(
+        f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
+        for kind, worst in kinds.items()
+    )
     claimed = ", ".join(f"{budget:g}" for budget in getattr(joint.mechanism, "budgets", ()))
     seen = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: the largest ratio between "
@@ -130,8 +133,8 @@ def personal_sentences(mechanism: PersonalMechanism) -> list[str]:
             sentences.append(f"A whole row of a user of level {level}: {_at_most(loss)}, budget {budget:g}).")
     if mechanism.holds:
         sentences.append(
-            "Row and level together, of two users of different levels: at most the larger budget "
-            f"(exact epsilon {rounded_up(mechanism.loss.epsilon)} at most)."
+            "Row and level together, of two users of different levels: at most the larger budget of the two "
+            f"(exact epsilon {rounded_up(mechanism.mixed_loss.epsilon)} over all pairs)."
         )
     if mechanism.level_loss.terms is not None:
         sentences.append(
