@@ -1,6 +1,6 @@
 """The level is answered at the user's own budget, while the declared table is the one of the smallest budget for everybody."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -26,4 +26,4 @@ class OwnWave(PersonalMechanism):
 
 def build(epsilon, dims, range):
     sealed = mechanism("ppm", epsilon=epsilon, dims=dims, range=range, gamma=0.5)
-    return OwnWave(**{**vars(sealed), "name": "own waves"})
+    return OwnWave(**{field.name: getattr(sealed, field.name) for field in fields(sealed)})
