@@ -12,7 +12,10 @@ import pytest
 
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms import mechanism
-from tests.mechanisms.support import EVERYTHING
+from tests.mechanisms.support import EVERYTHING as UNIFORM
+from tests.mechanisms.support import PERSONAL
+
+EVERYTHING = [*UNIFORM, *PERSONAL]
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
@@ -45,6 +48,7 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
     }.get(name, {"dims": 1433, "range": (0, 1)})
     found = mechanism(name, epsilon=1.0, **settings)
     held = np.zeros((1, 1433)) if found.subject in ("features", "links") else [1]
+    held = (np.array([1]), held) if found.personal else held
     message = found.randomize(held, SeededWords(0)).to_bytes()
     _, claim, size, unbiased, _ = LINES[name]
     assert size == "varies" if found.uneven else int(size) == len(message) - 52

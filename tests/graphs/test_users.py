@@ -214,3 +214,45 @@ def test_links_are_refused_where_there_are_none_or_users_are_miscounted():
     with pytest.raises(InputError, match=r"users must lie in 0..3, the plan asks user 4"):
         users.report(Plan(mechanism="link-rr", epsilon=0.5, dims=4, users=(4,)))
     assert not users.ledger.charges
+
+
+PERSONAL = Plan(mechanism="ppm", epsilon=1.0, dims=3, range=(0, 1), levels=3)
+
+
+def test_every_user_is_charged_the_budget_of_the_own_level():
+    users = people().with_levels([1, 3, 2, 1]).declare([1.0, 4.0, 2.5, 1.0], seed=2)
+    reports = users.report(PERSONAL)
+    assert users.ledger.spent.tolist() == [1.0, 4.0, 2.0, 1.0]
+    assert users.ledger.total("features").epsilon == 4.0
+    assert users.ledger.charges[0].claim.epsilon == 4.0
+    assert reports == PERSONAL.build().randomize(([1, 3, 2, 1], FEATURES), SeededWords(2))
+
+
+def test_one_user_s_overdraft_of_an_own_budget_stops_all_before_anything_is_drawn():
+    words = CountedWords(0)
+    users = people().with_levels([1, 3, 2, 1]).declare([1.0, 3.9, 2.0, 1.0])
+    users._words = words
+    with pytest.raises(BudgetError, match="the budget of the level that they chose") as told:
+        users.report(PERSONAL)
+    assert "3.9" not in str(told.value)
+    assert words.drawn == 0
+    assert users.ledger.spent.tolist() == [0.0] * 4
+    assert users.ledger.charges == ()
+
+
+def test_levels_are_needed_and_must_be_among_those_of_the_plan():
+    with pytest.raises(InputError, match="chosen no privacy levels"):
+        people().declare(9.0).report(PERSONAL)
+    users = people().with_levels([1, 4, 2, 1]).declare(9.0)
+    with pytest.raises(InputError, match=r"integers of 1\.\.3, got 1\.\.4"):
+        users.report(PERSONAL)
+    assert users.ledger.spent.tolist() == [0.0] * 4
+
+
+def test_some_users_with_levels_can_be_asked_and_blind_ones_answer_blindly():
+    plan = PERSONAL.model_copy(update={"users": (2, 0)})
+    users = people(csr_array(FEATURES)).with_levels([1, 3, 2, 1]).declare(4.0, seed=3)
+    assert users.report(plan).users == 2
+    assert users.ledger.spent.tolist() == [1.0, 0.0, 2.0, 0.0]
+    blind = people().with_levels([1, 3, 2, 1]).declare(4.0, seed=3, blind=True)
+    assert blind.report(PERSONAL).mechanism.name == "blind ppm"

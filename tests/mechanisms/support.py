@@ -26,6 +26,8 @@ SAMPLED = [
 ]
 BIASED = ["hds", "featurerr", "esw"]
 FEATURES = [*ALL_VALUES, *SAMPLED]
+# Where users hold a level besides their row; test_ppm.py is about these.
+PERSONAL = ["ppm", "ppm-printed"]
 EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr"]
 
 

@@ -130,3 +130,14 @@ def test_bad_budgets_are_refused(arguments, words):
 def test_a_plan_for_an_unknown_user_is_refused():
     with pytest.raises(InputError, match=r"users must lie in 0\.\.1"):
         Ledger(2, 1.0).charge(label_plan(0.1, users=(2,)))
+
+
+def test_costs_of_ones_own_are_charged_and_no_more_than_the_plan_claims():
+    ledger = Ledger(3, epsilon=[1.0, 2.0, 4.0])
+    plan = Plan(mechanism="krr", epsilon=4.0, classes=3)
+    ledger.charge(plan, [1.0, 2.0, 4.0])
+    assert ledger.spent.tolist() == [1.0, 2.0, 4.0]
+    assert ledger.total().epsilon == 4.0
+    for wrong in ([1.0, 2.0], [1.0, 2.0, 5.0], [-1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]):
+        with pytest.raises(InputError, match="costs must be 3 numbers from 0 to 4"):
+            ledger.charge(plan, wrong)

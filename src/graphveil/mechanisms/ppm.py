@@ -410,6 +410,17 @@ class PersonalMechanism(Mechanism):
             [self.pair_loss(one, other, True) for one in levels for other in levels if one != other]
         )
 
+    @property
+    def mixed_loss(self) -> Loss:
+        """The exact loss between any two users of different levels."""
+        levels = range(1, len(self.budgets) + 1)
+        return _worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
+
+    @property
+    def counts_follow_named(self) -> bool:
+        """Whether the number of answers depends on the randomized level alone."""
+        return bool((self._counts == self._counts[0]).all())
+
     def feature_loss(self, level: int) -> Loss:
         """The exact loss between two rows of users of one level."""
         return self.pair_loss(level, level)
@@ -424,15 +435,12 @@ class PersonalMechanism(Mechanism):
     # What an audit enumerates.
 
     def extremes(self) -> list[Values]:
-        """The two rows at the ends of the range, for each level: the level is the last number of an input."""
-        ends = self.public.low, self.public.high
-        levels = [1, len(self.budgets), *range(2, len(self.budgets))]
-        return [np.array([end] * self.size + [float(level)]) for level in levels for end in ends]
-
-    def between(self) -> list[Values]:
-        """Both ends in turn, for the lowest and the highest level."""
-        row = np.where(np.arange(self.size) % 2, self.public.high, self.public.low)
-        return [np.append(row, float(level)) for level in (1, len(self.budgets))]
+        """The rows at both ends of the range and one that has them in turn, for each level, which is the last number."""
+        low, high, count = self.public.low, self.public.high, len(self.budgets)
+        turns = np.where(np.arange(self.size) % 2, low, high)
+        rows = [np.full(self.size, low), np.full(self.size, high), turns]
+        held = [np.append(row, float(level)) for level in range(1, count + 1) for row in rows]
+        return [np.append(rows[0], 1.0), np.append(rows[1], float(count)), *held]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         row = np.asarray(private, dtype=np.float64)
@@ -499,7 +507,7 @@ class PersonalMechanism(Mechanism):
             if index < part.size:
                 shape = (part.way.channel.output_count,) * part.way.count
                 codes = part.way.first + np.array(np.unravel_index(index, shape))
-                told = [f"level {self.level_channel.outputs[part.level_code]:g}"]
+                told = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
                 told += [
                     f"dimension {place} = code {code}"
                     for place, code in zip(part.answered, codes, strict=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 from graphveil.channels.words import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.privacy.behaviour import behaviour_step
 from graphveil.privacy.bound import FEWER, bound_step
 from graphveil.privacy.candidate import Candidate
@@ -33,6 +34,7 @@ from graphveil.privacy.findings import (
     rounded_up,
 )
 from graphveil.privacy.joint import Joint, enumerate_smaller
+from graphveil.privacy.pairs import personal_sentences
 from graphveil.privacy.sampler import sampler_step
 from graphveil.privacy.tables import tables_step
 from graphveil.privacy.whole import describe_size, joint_step
@@ -154,6 +156,13 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     sentences = []
     if all(sound[title] for title in sound if title not in (TABLES, JOINT)) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact))
+    if (
+        sound[BEHAVIOUR]
+        and sound[BOUND]
+        and sound.get(SAMPLER, True)
+        and isinstance(mechanism, PersonalMechanism)
+    ):
+        sentences += personal_sentences(mechanism)
     if sound[BEHAVIOUR] and not mechanism.uneven:
         sentences.append(
             f"Length, type and size of a report: {counted(mechanism.report_length, 'code')} of an alphabet of "
@@ -162,7 +171,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     if sound[BEHAVIOUR]:
         if mechanism.names_dimensions:
             sentences.append(
-                f"Which values: {mechanism.report_length} of {mechanism.dimensions} are chosen without looking at them."
+                f"Which values: {mechanism.report_length - mechanism.personal} of {mechanism.dimensions} are chosen without looking at them."
             )
         if mechanism.subject == "features":
             sentences.append(
@@ -176,7 +185,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
 
 def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
     what = {
-        "features": f"A user's whole row ({describe_size(mechanism)} reported)",
+        "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
         "links": "Each link of a user",

@@ -172,11 +172,13 @@ def outliers_like_ends(probe: Probe) -> list[str]:
     if public is None:
         return _not_like(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
     width, chance = public.high - public.low, np.random.default_rng(SEED)
+    shape = mechanism.values_of(rows).shape
     for far in (1e-6 * width, 0.5 * width, 100 * width):
-        outside = np.where(chance.random(rows.shape) < 0.5, public.low - far, public.high + far)
+        outside = np.where(chance.random(shape) < 0.5, public.low - far, public.high + far)
         ends = np.clip(outside, public.low, public.high)
         title = f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]"
-        leaks = _not_like(mechanism, outside, ends, title)
+        far_rows, end_rows = mechanism.with_values(rows, outside), mechanism.with_values(rows, ends)
+        leaks = _not_like(mechanism, far_rows, end_rows, title)
         if leaks:
             return leaks
     return []
@@ -219,8 +221,8 @@ def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
     first = next(iter(probe.batches.values()))
     if probe.public is None:
         return first
-    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, first.shape)
-    inner = probe.public.centre + spread * probe.public.half_width
+    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, mechanism.values_of(first).shape)
+    inner = mechanism.with_values(first, probe.public.centre + spread * probe.public.half_width)
     return inner if accepts(mechanism, inner) else first
 
 

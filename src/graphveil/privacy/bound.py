@@ -83,7 +83,7 @@ def bound_step(build: Callable[[], Mechanism], draws: int, words: Words) -> Step
 
     Where the exact ε is known to be above the claim, a step before has said so, and only more than that is news.
     """
-    mechanism = build()
+    mechanism = build().settled()
     claimed = mechanism.claim.epsilon
     known = max(claimed, mechanism.epsilon)
     draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.dimensions))
@@ -151,7 +151,7 @@ class Tally:
     ) -> None:
         self.mechanism, self.direction = mechanism, direction
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
-        values = mechanism.dimensions if mechanism.names_dimensions else mechanism.report_length
+        values = mechanism.places if mechanism.names_dimensions else mechanism.report_length
         # Where reports are uneven, a code says no more than that it is there.
         self.alphabet = 1 if mechanism.uneven else mechanism.alphabet
         self.values = values if values * self.alphabet <= MAX_CELLS else 0

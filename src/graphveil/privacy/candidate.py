@@ -127,7 +127,8 @@ class Candidate:
             "dims": dims,
             "sampled": self.sampled,
             "classes": symbols or CLASSES,
-            "levels": symbols or LEVELS,
+            "levels": symbols
+            or (LEVELS if _required(accepted, "levels") or "dims" not in accepted else None),
             "length": min(ITEMS, max(1, dims - 1)),
             **other,
         }
@@ -148,12 +149,16 @@ class Candidate:
         }
 
 
+def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:
+    return setting in accepted and accepted[setting].default is inspect.Parameter.empty
+
+
 def report_count(mechanism: Mechanism) -> float:
     """How many different whole reports there are at most."""
     length = mechanism.report_length
     if mechanism.uneven:
         return 2.0 ** min(length, 1000)
-    choices = math.comb(mechanism.dimensions, length) if mechanism.names_dimensions else 1
+    choices = math.comb(mechanism.places, length) if mechanism.names_dimensions else 1
     # In logarithms, because a report of thousands of codes has more than a float can count.
     logarithm = length * math.log(max(mechanism.alphabet, 1)) + math.log(choices)
     return math.exp(min(logarithm, 700.0)) * (1 - 1e-9)

@@ -79,7 +79,8 @@ class Joint:
         scaled = [counts if total == common else counts * (common // total) for counts, total in found]
         return cls(mechanism, inputs, scaled, common)
 
-    def _ordered_pairs(self) -> list[tuple[int, int]]:
+    def ordered_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of inputs that the claim is about, both ways."""
         pairs = comparable(self.mechanism, self.inputs)
         return pairs + [(other, one) for one, other in pairs]
 
@@ -87,12 +88,16 @@ class Joint:
     def worst(self) -> WorstReport:
         """The largest ratio over all whole reports and all pairs of inputs that the claim is about; exact."""
         best = WorstReport(0, 0, 0, Fraction(1))
-        for likelier, rarer in self._ordered_pairs():
+        for likelier, rarer in self.ordered_pairs():
             found = self._worse(likelier, rarer, best)
             if found.ratio is None:
                 return found
             best = found
         return best
+
+    def worst_between(self, likelier: int, rarer: int) -> WorstReport:
+        """The report that is likelier under the first of two inputs by the largest ratio; exact."""
+        return self._worse(likelier, rarer, WorstReport(0, likelier, rarer, Fraction(1)))
 
     def _worse(self, likelier: int, rarer: int, best: WorstReport) -> WorstReport:
         """The most revealing report for these two inputs, or the best so far where that reveals more."""
@@ -128,7 +133,7 @@ class Joint:
         bound = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
         top, bottom = bound.numerator, bound.denominator
         best, pair = Fraction(0), (0, 0)
-        for likelier, rarer in self._ordered_pairs():
+        for likelier, rarer in self.ordered_pairs():
             gaps = self.counts[likelier] * bottom - self.counts[rarer] * top
             gained = Fraction(sum(gap for gap in gaps.tolist() if gap > 0), bottom * self.total)
             if gained > best:
@@ -159,7 +164,7 @@ class Joint:
     @property
     def _base(self) -> int:
         mechanism = self.mechanism
-        return mechanism.alphabet * (mechanism.dimensions if mechanism.names_dimensions else 1)
+        return mechanism.alphabet * (mechanism.places if mechanism.names_dimensions else 1)
 
     def _keys(self, reports: Any) -> NDArray[np.int64]:
         length = self.mechanism.report_length
@@ -218,7 +223,7 @@ def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
     if isinstance(mechanism, SymbolMechanism):
         symbols = np.linspace(0, mechanism.channel.input_count - 1, MORE_SYMBOLS).astype(int)
         return distinct([*inputs, *(mechanism.first + symbols).tolist()])[len(inputs) :]
-    if mechanism.subject != "features" or len(inputs) < 2:
+    if mechanism.subject != "features" or mechanism.personal or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
     if hasattr(mechanism, "public"):

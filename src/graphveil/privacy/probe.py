@@ -43,7 +43,8 @@ class Probe:
         batches["rows mixed from both"] = np.where(chance.random(first.shape) < 0.5, first, last)
         public = public_range(candidate, mechanism)
         if public is not None:
-            anywhere = chance.uniform(public.low, public.high, first.shape)
+            values = chance.uniform(public.low, public.high, mechanism.values_of(first).shape)
+            anywhere = mechanism.with_values(batches["rows mixed from both"], values)
             if accepts(mechanism, anywhere):
                 batches["rows anywhere in the range"] = anywhere
         return cls(candidate.build, public, batches)

@@ -10,7 +10,9 @@ from graphveil.channels.alias import AliasTable
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.privacy.findings import TABLES, Step, power, rounded_up
+from graphveil.privacy.pairs import personal_cause
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
 MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
@@ -21,9 +23,9 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     claim, loss = mechanism.claim, mechanism.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    if claim.epsilon > asked:
+    if mechanism.strictest > asked:
         leaks.append(
-            f"it was asked for epsilon {asked:g} and claims {claim.epsilon:g}: it spends more than it is given"
+            f"it was asked for epsilon {asked:g} and claims {mechanism.strictest:g}: it spends more than it is given"
         )
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
@@ -37,7 +39,9 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
         for answer in mechanism.answers
     )
     leaks += [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
-    if not mechanism.holds:
+    if isinstance(mechanism, PersonalMechanism):
+        leaks += personal_cause(mechanism)
+    elif not mechanism.holds:
         leaks.append(_cause(mechanism))
     return Step(TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
 

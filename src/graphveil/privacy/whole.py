@@ -7,6 +7,7 @@ from fractions import Fraction
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.findings import JOINT, Step, power, rounded_up, show
 from graphveil.privacy.joint import Joint
+from graphveil.privacy.pairs import pairs_step
 
 
 def joint_step(joint: Joint | None, finite: bool) -> Step:
@@ -16,6 +17,8 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
         return Step(JOINT, f"left out ({reason}): the exact epsilon rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
+    if mechanism.personal:
+        return pairs_step(joint, size)
     told = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
         if joint.counts
@@ -78,6 +81,8 @@ def describe_size(mechanism: Mechanism) -> str:
         return f"lists of {mechanism.dimensions} users"
     if mechanism.subject != "features":
         return f"one {mechanism.subject}"
+    if mechanism.personal:
+        return f"a level and up to {mechanism.report_length - 1} of {mechanism.dimensions} values"
     if mechanism.names_dimensions:
         return f"{mechanism.report_length} of {mechanism.dimensions} values"
     if mechanism.report_length == mechanism.dimensions:
