@@ -20,6 +20,7 @@ from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.report import report
 from graphveil.cli.run import run
+from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
 
@@ -39,6 +40,7 @@ app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)
 app.command()(tune)
+app.command()(sweep)
 app.command()(embed)
 app.command()(demo)
 app.command()(report)

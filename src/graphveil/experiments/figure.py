@@ -1,4 +1,4 @@
-"""A figure that becomes an SVG element: the same content, the same bytes."""
+"""A figure that becomes an SVG element or a PNG file: the same content, the same bytes."""
 
 from __future__ import annotations
 
@@ -47,6 +47,13 @@ class Drawing:
         self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
         text = buffer.getvalue()
         return text[text.index("<svg") :]
+
+    def png(self) -> bytes:
+        """The same as pixels."""
+        self.figure.tight_layout()
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None}, bbox_inches="tight")
+        return buffer.getvalue()
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -45,7 +45,7 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
     """
     content = _parsed(file)
     if SETTINGS not in content:
-        return _flat(content)
+        return flat(content)
     header, settings = content.get(HEADER, {}), content[SETTINGS]
     if not isinstance(header, dict) or not isinstance(settings, dict):
         raise InputError(
@@ -60,7 +60,7 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
         raise InputError(
             f"{file} was tuned for {header['method']}, not for {method}: tune {method}, or run {header['method']} with it"
         )
-    return _flat(settings)
+    return flat(settings)
 
 
 def _parsed(file: Path) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def _parsed(file: Path) -> dict[str, Any]:
     return content
 
 
-def _flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
+def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
     """Tables inside become dotted keys, as in `--set data.users=200`."""
-    flat: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{above}{key}.")
+            keys |= flat(value, f"{above}{key}.")
         else:
-            flat[above + key] = None if value == NONE else value
-    return flat
+            keys[above + key] = None if value == NONE else value
+    return keys
 
 
 def _table(name: str, rows: dict[str, Any]) -> str:

@@ -154,6 +154,8 @@ class Spec:
     def _check_levels(self) -> None:
         if self.has_levels:
             self.level_budgets()
+            if self.gamma is not None and not 0 < self.gamma < 1:
+                raise InputError(f"gamma must be a number strictly between 0 and 1, got {self.gamma!r}")
             source = level_source(self.level_distribution or "uniform")
             if isinstance(source, str) and source not in DISTRIBUTIONS:
                 draw_levels(1, 2, source)

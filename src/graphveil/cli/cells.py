@@ -1,0 +1,58 @@
+"""Many experiments with one progress bar, as sweeps and papers run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphveil.cli.run import keep
+from graphveil.experiments.spec import Part, Spec
+
+if TYPE_CHECKING:
+    from graphveil.experiments.cells import Cells
+
+
+def watched_cells(
+    specs: Sequence[Spec],
+    *,
+    jobs: int,
+    fresh: bool = False,
+    skip: tuple[Part, ...] = (),
+    tolerant: bool = False,
+    kept: bool = True,
+) -> Cells:
+    """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
+    from graphveil.experiments.cells import run_cells, unit_count
+    from graphveil.experiments.store import UnitStore
+    from graphveil.settings import settings
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        whole = bars.add_task("starting", total=unit_count(specs, skip))
+        current = bars.add_task("starting", total=100, visible=jobs == 1)
+        return run_cells(
+            specs,
+            store=UnitStore(settings().cache / "runs.jsonl"),
+            jobs=jobs,
+            fresh=fresh,
+            skip=skip,
+            tolerant=tolerant,
+            keep=keep if kept else lambda _: None,
+            watch=lambda spec, done: bars.update(
+                whole, description=f"{spec.method} on {spec.data}", completed=done
+            ),
+            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+        )
+
+
+def print_table(table: Table) -> None:
+    """Print a table as wide as it is, so that no number is cut."""
+    console = Console(highlight=False)
+    wide = console.options.update(width=10_000)
+    width = Measurement.get(console, wide, table).maximum
+    Console(highlight=False, width=max(width, 1)).print(table)

@@ -1,0 +1,108 @@
+"""graphveil sweep: an experiment over the values of one or two of its fields, as a table and a figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.cli.options import AsJson, SettingPairs
+from graphveil.cli.run import INTERRUPTED, parse_settings
+from graphveil.errors import InputError
+from graphveil.experiments.spec_file import SETTINGS, Fields, packaged, spec_fields
+from graphveil.experiments.sweep import FOLDER, find_sweep, read_sweep
+
+if TYPE_CHECKING:
+    from graphveil.experiments.sweep_result import SweepResult
+
+
+def sweep(
+    name: Annotated[
+        str | None, typer.Argument(help="A sweep by name, or a .toml file; without one, all are listed.")
+    ] = None,
+    data: Annotated[str | None, typer.Option("--data", help="Another graph than the sweep names.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    setting: SettingPairs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment over the values of one or two of its fields: a table, and a figure with controls and structure.
+
+    A file has a title, the fields of the experiment below [base], and one or two [[axes]], each with a field (or
+    settings.KEY) and its values: the first is x, the second gives lines.
+
+    Finished runs are kept, so the same command goes on where it was interrupted.
+
+    Example: graphveil sweep ppgnn-hops --runs 3 --jobs 2 --out hops.svg
+
+    Example: graphveil sweep my-sweep.toml --fresh
+    """
+    if name is None:
+        listed(as_json)
+        return
+    chosen = find_sweep(name)
+    given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
+    given |= {key: value for key, value in {"data": data, "runs": runs}.items() if value is not None}
+    chosen = chosen.over(spec_fields(given, "the command"))
+    cells = chosen.cells()
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, got {jobs}")
+    from graphveil.experiments.sweep_figure import check_figure, write_figure
+    from graphveil.experiments.sweep_result import SweepResult
+
+    file = check_figure(out or Path(f"{chosen.name}.svg"))
+    from graphveil.cli.cells import watched_cells
+
+    done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume)
+    found = SweepResult.of(chosen, cells, done)
+    drawn = None if found.interrupted else file
+    if drawn is not None:
+        write_figure(found, drawn)
+    if as_json:
+        whole = {**found.to_dict(), "figure": None if drawn is None else str(drawn)}
+        typer.echo(json.dumps(whole, ensure_ascii=False))
+    else:
+        show(found, drawn)
+    if found.interrupted:
+        state = f"{len(found.results)} of {len(cells)} cells are finished and kept"
+        typer.echo(f"Interrupted: {state}, the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def listed(as_json: bool) -> None:
+    """The sweeps that come with graphveil."""
+    titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
+    if as_json:
+        typer.echo(json.dumps({"sweeps": titles}, ensure_ascii=False))
+        return
+    for name, title in titles.items():
+        typer.echo(f"{name:<22}{title}")
+
+
+def show(found: SweepResult, file: Path | None) -> None:
+    """The table, and where the figure is."""
+    from graphveil.cli.cells import print_table
+
+    typer.echo(f"{found.sweep.title}: {found.metric}" if found.results else found.sweep.title)
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for number, name in enumerate(found.head()):
+        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
+    for row in found.rows():
+        table.add_row(*map(escape, row))
+    print_table(table)
+    if file is not None:
+        typer.echo(f"The figure is in {file}.")
