@@ -18,6 +18,7 @@ from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
+from graphveil.cli.paper import paper
 from graphveil.cli.report import report
 from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
@@ -41,6 +42,7 @@ app.command()(methods)
 app.command()(run)
 app.command()(tune)
 app.command()(sweep)
+app.command()(paper)
 app.command()(embed)
 app.command()(demo)
 app.command()(report)

@@ -12,7 +12,9 @@ from graphveil.experiments.sweep import text
 from graphveil.experiments.sweep_result import SweepResult
 
 SUFFIXES = (".svg", ".png")
+# Structure is dark grey, so no line is grey.
 DARK = "#444444"
+LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 
 
 def check_figure(file: Path) -> Path:
@@ -30,12 +32,12 @@ def write_figure(found: SweepResult, file: Path) -> None:
     with Drawing((7.2, 4.2)) as drawing:
         axes = drawing.axes[0]
         for line, name in enumerate(found.sweep.lines):
-            colour = COLOURS[line % len(COLOURS)]
+            colour = LINES[line % len(LINES)]
             _draw(axes, found.curve(line, "method"), "-", colour, name)
             _draw(axes, found.curve(line, "control"), "--", colour, "its control (ε = 0)")
         shared = found.structures
         for lines, curve in shared:
-            colour = DARK if len(shared) == 1 else COLOURS[lines[0] % len(COLOURS)]
+            colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
             _draw(axes, curve, ":", colour, "structure", marker="")
         axes.set_xticks(range(len(x.values)), [text(value) for value in x.values])
         axes.set_xlabel(x.label)

@@ -1,0 +1,141 @@
+"""graphveil paper: a printed table again, theirs and ours beside the control."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.cli.options import AsJson
+from graphveil.cli.run import INTERRUPTED
+from graphveil.errors import InputError
+from graphveil.experiments.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
+
+if TYPE_CHECKING:
+    from graphveil.experiments.paper_result import Answer
+
+QUICK = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
+HEAD = ("theirs", "ours", "control", "structure")
+
+
+def paper(
+    name: Annotated[
+        str | None, typer.Argument(help="NAME or NAME/TABLE; without it, papers and tables are listed.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Run slow cells too: those where every user answers every value.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One run and few epochs, to see that it works.")
+    ] = False,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="Only the cells on this graph; may be repeated.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
+
+    Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
+    where it was interrupted.
+
+    Example: graphveil paper ppgnn/table3 --data cora --quick
+    """
+    if name is None:
+        if everything or quick or data:
+            raise InputError("name a paper: `graphveil paper` alone lists them")
+        listed(as_json)
+        return
+    found, tables = find_tables(name)
+    tables = only(tables, data or [])
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, got {jobs}")
+    if quick:
+        tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
+    results, interrupted = computed(tables, jobs, everything, quick)
+    if as_json:
+        typer.echo(json.dumps(told(found, results, quick, interrupted), ensure_ascii=False))
+    else:
+        show(found, results, quick)
+    if interrupted:
+        typer.echo("Interrupted: what was computed is kept, the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def computed(
+    tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool
+) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
+    """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
+    from graphveil.cli.cells import watched_cells
+    from graphveil.experiments.paper_result import answers
+
+    cells = [cell for table in tables for cell in table.cells]
+    skipped = [cell.skipped(slow_too) for cell in cells]
+    done = watched_cells(
+        [cell.spec for cell, why in zip(cells, skipped, strict=True) if not why],
+        jobs=jobs,
+        tolerant=True,
+        kept=not quick,
+        skip=("structure",) if quick else (),
+    )
+    each = iter(answers(cells, skipped, done))
+    return [(table, [next(each) for _ in table.cells]) for table in tables], done.interrupted
+
+
+def listed(as_json: bool) -> None:
+    """The papers that come with graphveil, and their tables."""
+    known = papers()
+    if as_json:
+        whole = {paper.name: {table.name: table.title for table in paper.tables} for paper in known}
+        typer.echo(json.dumps({"papers": whole}, ensure_ascii=False))
+        return
+    for paper in known:
+        typer.echo(f"{paper.name}: {paper.title} ({paper.source})")
+        for table in paper.tables:
+            typer.echo(f"  {paper.name + '/' + table.name:<16}{table.title}; {', '.join(table.data)}")
+
+
+def told(
+    paper: Paper, results: list[tuple[PaperTable, list[Answer]]], quick: bool, interrupted: bool
+) -> dict[str, Any]:
+    """What `--json` says."""
+    tables = [
+        {
+            "name": table.name,
+            "title": table.title,
+            "note": table.note,
+            "cells": [answer.to_dict() for answer in found],
+        }
+        for table, found in results
+    ]
+    about = {"paper": paper.name, "title": paper.title, "source": paper.source}
+    return {**about, "quick": quick, "tables": tables, "interrupted": interrupted}
+
+
+def show(paper: Paper, results: list[tuple[PaperTable, list[Answer]]], quick: bool) -> None:
+    """A line for each printed number."""
+    from graphveil.cli.cells import print_table
+
+    typer.echo(f"{paper.title} ({paper.source})")
+    for table, found in results:
+        typer.echo(f"\n{table.title}")
+        if quick:
+            typer.echo(QUICK)
+        shown = Table(box=None, padding=(0, 2), header_style="bold")
+        for label in ("", ""):
+            shown.add_column(label, no_wrap=True)
+        for label in HEAD:
+            shown.add_column(label, justify="right", no_wrap=True)
+        shown.add_column("", no_wrap=True)
+        before = ""
+        for answer in found:
+            row = "" if answer.cell.row == before else answer.cell.row
+            shown.add_row(*map(escape, (row, answer.cell.column, *answer.row())))
+            before = answer.cell.row
+        print_table(shown)
+        if table.note:
+            typer.echo(table.note)
