@@ -63,16 +63,12 @@ def run_cells(
     before = 0
     for place, spec in enumerate(specs):
         watch(spec, before)
+
+        def tell(_unit: UnitResult, done: int, _total: int, spec: Spec = spec, before: int = before) -> None:
+            watch(spec, before + done)
+
         try:
-            result = run_spec(
-                spec,
-                jobs=jobs,
-                store=used,
-                skip=skip,
-                reuse=True,
-                inside=inside,
-                watch=lambda _unit, done, _total, spec=spec, before=before: watch(spec, before + done),  # type: ignore[misc]
-            )
+            result = run_spec(spec, jobs=jobs, store=used, skip=skip, reuse=True, inside=inside, watch=tell)
             keep(result)
         except KeyboardInterrupt:
             return Cells(tuple(results), interrupted=True)

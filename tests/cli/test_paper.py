@@ -1,0 +1,132 @@
+import json
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.experiments import paper as paper_module
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.results import RESULTS, ResultStore
+
+PAPER = """
+title = "A paper"
+source = "Somebody"
+[tables.one]
+title = "Table I"
+note = "a note"
+[tables.one.base]
+method = "base"
+epsilon = 2.0
+runs = 2
+[tables.one.base.settings]
+epochs = 2
+[[tables.one.columns]]
+label = "town"
+set.data = "town"
+set.settings.data = { users = 200, features = 16, telling = 4, labelled = 0.2, validated = 0.2 }
+[[tables.one.columns]]
+label = "lastfm"
+set = { data = "lastfm" }
+[[tables.one.rows]]
+label = "MB"
+printed = [50.0, 60.5]
+[[tables.one.rows]]
+label = "1B"
+set = { mechanism = "onebit" }
+printed = [40.0, 30.5]
+slow = ["town"]
+[[tables.one.rows]]
+label = "odd"
+set = { settings."mechanism.speed" = 3 }
+printed = [20.0, "-"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_paper(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(PAPER)
+    monkeypatch.setattr(paper_module, "packaged", lambda _: {"small": tmp_path / "small.toml"})
+
+
+def test_without_a_name_papers_and_tables_are_listed(capsys):
+    assert status(["paper"]) == 0
+    out = capsys.readouterr().out
+    assert "small: A paper (Somebody)" in out
+    assert "small/one" in out
+    assert status(["paper", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"papers": {"small": {"one": "Table I"}}}
+
+
+def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
+    assert status(["paper", "small/one"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "Table I"
+    assert lines[3].split() == ["theirs", "ours", "control", "structure"]
+    first = lines[4].split()
+    assert first[:3] == ["MB", "town", "50.0"]
+    assert len([word for word in first if word.startswith("[")]) == 3
+    assert "60.5" in lines[5]
+    assert "lastfm is not here: `graphveil data get lastfm`" in lines[5]
+    assert "slow: run with --all" in lines[6]
+    assert "40.0" in lines[6]
+    assert "not run: multibit has no setting 'speed'" in lines[8]
+    assert lines[-1] == "a note"
+    records = ResultStore(tmp_path / "cache" / RESULTS).records()
+    assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2)]
+
+
+def test_quick_is_marked_and_not_kept(capsys, tmp_path):
+    assert status(["paper", "small", "--quick", "--all", "--data", "town", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 1
+    fields = json.loads(out)
+    assert fields["quick"] is True
+    (table,) = fields["tables"]
+    multibit, onebit, odd = table["cells"]
+    assert (multibit["printed"], multibit["data"], multibit["note"]) == (50.0, "town", None)
+    assert len(multibit["ours"]["runs"]) == 1
+    assert multibit["ours"]["control"]
+    assert onebit["ours"]["mechanism"] == "onebit"
+    assert odd["ours"] is None
+    assert not (tmp_path / "cache" / RESULTS).exists()
+    assert status(["paper", "small", "--quick", "--data", "town"]) == 0
+    assert "Quick: one run of at most 5 epochs" in capsys.readouterr().out
+
+
+def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
+    compute, seen = runner_module.run_unit, []
+
+    def run_unit(*arguments):
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        seen.append(arguments[1])
+        return compute(*arguments)
+
+    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    assert status(["paper", "small", "--all", "--quick"]) == 130
+    told = capsys.readouterr()
+    assert "the same command goes on from there" in told.err
+    assert "not finished" in told.out
+    monkeypatch.setattr(runner_module, "run_unit", lambda *arguments: seen.append(0) or compute(*arguments))
+    assert status(["paper", "small", "--all", "--quick"]) == 0
+    # The control of the second cell, and the one that is refused.
+    assert len(seen) == 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["paper", "nobody"], "no paper is named 'nobody': choose one of small"),
+        (["paper", "small/two"], "small has no table named 'two': choose one of one"),
+        (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
+        (["paper", "small", "--jobs", "0"], "jobs must be at least 1"),
+        (["paper", "--quick"], "name a paper"),
+    ],
+)
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
+    assert status(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,145 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.results import RESULTS, ResultStore
+
+TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
+BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'
+AXIS = '[[axes]]\nfield = "epsilon"\nvalues = [1, 4]\n'
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(BASE + AXIS)
+
+
+def test_without_a_name_all_are_listed(capsys):
+    assert status(["sweep"]) == 0
+    out = capsys.readouterr().out
+    assert "ppgnn-h " in out
+    assert "ppgnn-weights" in out
+    assert "Fig. 7b" in out
+    assert status(["sweep", "--json"]) == 0
+    assert "ppgnn-m" in json.loads(capsys.readouterr().out)["sweeps"]
+
+
+def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, monkeypatch):
+    assert status(["sweep", "small.toml"]) == 0
+    printed = capsys.readouterr().out
+    lines = printed.splitlines()
+    assert lines[0] == "small [one]: accuracy"
+    assert lines[1].split() == ["ε", "base", "control", "structure"]
+    assert [line.split()[0] for line in lines[2:4]] == ["1", "4"]
+    assert lines[-1] == "The figure is in small.svg."
+    assert (tmp_path / "small.svg").read_text().startswith("<svg")
+    records = ResultStore(tmp_path / "cache" / RESULTS).records()
+    assert [record.epsilon for record in records] == [1.0, 4.0]
+    assert all(record.control and record.structure for record in records)
+    # Nothing is left to compute.
+    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+    assert status(["sweep", "small.toml", "--out", "other.png"]) == 0
+    assert capsys.readouterr().out == printed.replace("small.svg", "other.png")
+    assert (tmp_path / "other.png").is_file()
+
+
+def test_json_is_one_object(capsys, tmp_path):
+    more = ["--runs", "1", "--set", "epochs=1", "--out", "x.svg"]
+    assert status(["sweep", "small.toml", *more, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 1
+    fields = json.loads(out)
+    assert fields["axes"] == [{"field": "epsilon", "label": "ε", "values": [1, 4]}]
+    assert [cell["at"] for cell in fields["cells"]] == [{"epsilon": 1}, {"epsilon": 4}]
+    assert all(len(cell["runs"]) == 1 and cell["control"] for cell in fields["cells"])
+    assert (fields["figure"], fields["interrupted"]) == ("x.svg", False)
+
+
+def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, monkeypatch, tmp_path):
+    compute, seen = runner_module.run_unit, []
+
+    def run_unit(*arguments):
+        if len(seen) == 7:
+            raise KeyboardInterrupt
+        seen.append(arguments[1:3])
+        return compute(*arguments)
+
+    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    assert status(["sweep", "small.toml"]) == 130
+    told = capsys.readouterr()
+    assert "1 of 2 cells are finished and kept, the same command goes on from there" in told.err
+    assert told.out.splitlines()[3].split() == ["4", "-", "-", "-"]
+    assert not (tmp_path / "small.svg").exists()
+    rest = []
+    monkeypatch.setattr(
+        runner_module, "run_unit", lambda *arguments: rest.append(arguments[1:3]) or compute(*arguments)
+    )
+    assert status(["sweep", "small.toml"]) == 0
+    # The second cell shares structure with the first, and one of its units was finished.
+    assert len(seen) == 7
+    assert len(rest) == 3
+    assert (tmp_path / "small.svg").is_file()
+    # All anew.
+    assert status(["sweep", "small.toml", "--fresh"]) == 0
+    assert len(rest) == 3 + 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sweep", "nothing"], "no sweep is named 'nothing': choose one of ppgnn-distributions"),
+        (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
+        (["sweep", "bad.toml"], "base has no 'speed'"),
+        (["sweep", "small.toml", "--out", "x.pdf"], "x.pdf is no figure"),
+        (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
+        (["sweep", "small.toml", "--jobs", "0"], "jobs must be at least 1"),
+        (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
+        (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
+        (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),
+    ],
+)
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    (tmp_path / "bad.toml").write_text(BASE.replace("runs", "speed") + AXIS)
+    assert status(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_arguments_are_checked_before_torch_is_imported():
+    code = (
+        "import sys; from graphveil.cli import status; status(['sweep', 'ppgnn-h', '--out', 'x.pdf']); "
+        "status(['paper', 'nobody']); print({'torch', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_an_interrupt_stops_all_processes(tmp_path):
+    (tmp_path / "long.toml").write_text(BASE.replace("epochs = 2", "epochs = 1000") + AXIS)
+    # A shell starts what runs in its background with interrupts ignored: listen to them again.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    arguments = ["sweep", "long.toml", "--jobs", "2", "--runs", "20"]
+    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        for _ in range(600):
+            file = tmp_path / "cache" / "runs.jsonl"
+            if file.exists() and file.read_text().count("\n") >= 2:
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted: 0 of 2 cells" in err
+    assert "Traceback" not in err
