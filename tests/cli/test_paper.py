@@ -71,7 +71,7 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
     assert "lastfm is not here: `graphveil data get lastfm`" in lines[5]
     assert "slow: run with --all" in lines[6]
     assert "40.0" in lines[6]
-    assert "not run: multibit has no setting 'speed'" in lines[8]
+    assert "multibit has no setting 'speed'" in lines[8]
     assert lines[-1] == "a note"
     records = ResultStore(tmp_path / "cache" / RESULTS).records()
     assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2)]

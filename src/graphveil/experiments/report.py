@@ -225,16 +225,7 @@ def _method(record: Record) -> str:
 def _mechanism(record: Record) -> str:
     if record.mechanism is None:
         return NONE
-    setup = record.setup
-    told: dict[str, object] = {
-        "δ": setup.delta,
-        "levels": setup.levels,
-        "budgets": setup.budgets,
-        "γ": setup.gamma,
-    }
-    if setup.level_distribution != "uniform":
-        told["chosen"] = setup.level_distribution
-    extra = {key: value for key, value in told.items() if value is not None}
+    extra = {} if record.setup.delta is None else {"δ": record.setup.delta}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
 
 

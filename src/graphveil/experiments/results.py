@@ -65,7 +65,7 @@ class Setup(_Part):
     link_epsilon: float | None = None
     link_mechanism: str | None = None
     levels: int | None = None
-    budgets: list[float] | None = None
+    budgets: tuple[float, ...] | None = None
     gamma: float | None = None
     level_distribution: str | None = "uniform"
 
