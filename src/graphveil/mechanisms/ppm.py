@@ -324,6 +324,36 @@ class PersonalMechanism(Mechanism):
             found.append(_largest_variance(inputs, weight @ squares / weight.sum()))
         return self.public.half_width**2 * np.array(found)
 
+    def level_errors(self, shares: Any) -> Floats:
+        """The mean square error of an estimated entry for users of each level, all input symbols equally likely.
+
+        Noise and bias together: what a level's users gain or lose, which they know and the server does not.
+        """
+        decoded, inputs = self.decoding(shares), self.ways[0][0].channel.inputs
+        found = np.zeros(len(self.budgets))
+        for level, ways in enumerate(self.ways):
+            for place, way in enumerate(ways):
+                codes = decoded[place, way.first : way.first + way.channel.output_count]
+                squares = (codes[None, :] - inputs[:, None]) ** 2
+                asked = way.count / self.size
+                error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
+                found[level] += self.transition[level, place] * error.mean()
+        return self.public.half_width**2 * found
+
+    def answered_by_level(self) -> Floats:
+        """How many values a user of each level answers in expectation."""
+        return np.asarray((self.transition * self._counts).sum(axis=1))
+
+    def clamped_transition(self) -> Floats:
+        """The probability of each τ' within 1..f (column) for each level (row)."""
+        return np.stack(
+            [
+                self.transition[:, self._clamped == level].sum(axis=1)
+                for level in range(1, len(self.budgets) + 1)
+            ],
+            axis=1,
+        )
+
     def _mean_squares(self, shares: Floats) -> Floats:
         """The mean square of an estimated entry, in half widths, beside each τ' (row) for each input symbol (column)."""
         squares = self.decoding(shares) ** 2
@@ -348,6 +378,13 @@ class PersonalMechanism(Mechanism):
         seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
         answers = np.einsum("l,lt,lt->t", shares, self.transition, self._counts) / np.maximum(seen, 1e-300)
         return self.public.half_width * math.sqrt(seen @ squares / (seen @ answers / self.size))
+
+    @property
+    def row_norm(self) -> float:
+        """The root mean square norm of a row, all inputs and levels equally likely; public."""
+        shares = np.array(self.settled().shares)
+        squares = self._mean_squares(shares).mean(axis=1)
+        return self.public.half_width * math.sqrt(self.size * float(shares @ self.transition @ squares))
 
     # What is protected.
 
