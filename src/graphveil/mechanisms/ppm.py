@@ -363,11 +363,13 @@ class PersonalMechanism(Mechanism):
 
     @cached_property
     def spread(self) -> float:
-        """The root mean square of an answered entry (offset aside), all inputs and levels equally likely; public."""
+        """The root mean square of a row's estimate over the codes of its report, all inputs and levels equally likely; public.
+
+        Blanks and the level's code count as 0, so that √(codes) times this is how long a row is.
+        """
         shares = np.array(self.settled().shares)
         seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
-        answers = np.einsum("l,lt,lt->t", shares, self.transition, self._counts) / np.maximum(seen, 1e-300)
-        return self.public.half_width * math.sqrt(seen @ squares / (seen @ answers / self.size))
+        return self.public.half_width * math.sqrt(seen @ squares * self.size / self.report_length)
 
     # What is protected.
 
