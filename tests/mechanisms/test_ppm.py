@@ -261,6 +261,10 @@ def test_no_estimate_is_larger_than_the_largest():
         estimate = found.estimate(found.randomize(held(500, 20), SeededWords(1)), shares)
         assert np.abs(estimate.values).max() <= found.largest * (1 + 1e-12)
     assert 0 < found.spread <= found.largest
+    private = PersonalRows(1 + np.arange(20_000) % 4, np.eye(2)[np.arange(20_000) % 2].repeat(10, axis=1))
+    drawn = found.settled().estimate(found.randomize(private, SeededWords(2)))
+    length = np.sqrt((drawn.values**2).sum() / 20_000)
+    assert length == pytest.approx(found.spread * np.sqrt(found.report_length), rel=0.02)
     assert found.blind().largest == found.largest
 
 
