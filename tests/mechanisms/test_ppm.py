@@ -317,7 +317,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
         ({"inner": "gaussian"}, "inner must be one of onebit"),
         ({"points": 3}, "onebit has no setting 'points'"),
         ({"shares": [1, 2]}, "shares must be 4 numbers"),
-        ({"sampled": 2}, "ppm has no setting 'sampled'"),
+        ({"sampled": 0}, "sampled must be an integer from 1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(more, words):
@@ -342,3 +342,14 @@ def test_settings_that_make_no_sense_are_refused(more, words):
 def test_inputs_that_make_no_sense_are_refused(private, words):
     with pytest.raises(InputError, match=words):
         sealed().randomize(private)
+
+
+def test_the_number_of_values_can_be_set_for_all_levels():
+    mechanism = sealed(sampled=2)
+    assert mechanism.report_length == 3
+    np.testing.assert_array_equal(mechanism.answered_by_level(), 2)
+    assert mechanism.holds
+
+
+def test_randomized_levels_are_clamped_to_those_that_there_are():
+    np.testing.assert_allclose(sealed().clamped_transition().sum(axis=1), 1)

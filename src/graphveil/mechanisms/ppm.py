@@ -401,13 +401,6 @@ class PersonalMechanism(Mechanism):
         seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
         return self.public.half_width * math.sqrt(seen @ squares * self.size / self.report_length)
 
-    @property
-    def row_norm(self) -> float:
-        """The root mean square norm of a row, all inputs and levels equally likely; public."""
-        shares = np.array(self.settled().shares)
-        squares = self._mean_squares(shares).mean(axis=1)
-        return self.public.half_width * math.sqrt(self.size * float(shares @ self.transition @ squares))
-
     # What is protected.
 
     def pair_epsilon(self, one: Any, other: Any) -> float:
