@@ -12,6 +12,7 @@ import pytest
 
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms import mechanism
+from graphveil.privacy.findings import rounded_up
 from tests.mechanisms.support import EVERYTHING as UNIFORM
 from tests.mechanisms.support import PERSONAL
 
@@ -77,3 +78,11 @@ def test_the_error_of_other_mechanisms_is_not_made_up():
 @pytest.mark.parametrize(("value", "expected"), [(1234567.0, "1,230,000"), (307.6, "308"), (42.0, "42")])
 def test_numbers_have_three_digits(value, expected):
     assert TABLES["three_digits"](value) == expected
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_the_page_has_the_exact_losses_of_levels(epsilon):
+    found = mechanism("ppm", epsilon=epsilon, dims=1433, range=(0, 1))
+    losses = found.feature_loss(4), found.mixed_loss, found.level_loss
+    budgets = ", ".join(f"{budget:g}" for budget in found.budgets)
+    assert f"| {budgets} | {' | '.join(rounded_up(loss.epsilon, 3) for loss in losses)} |" in PAGE

@@ -261,6 +261,10 @@ def test_no_estimate_is_larger_than_the_largest():
         estimate = found.estimate(found.randomize(held(500, 20), SeededWords(1)), shares)
         assert np.abs(estimate.values).max() <= found.largest * (1 + 1e-12)
     assert 0 < found.spread <= found.largest
+    private = PersonalRows(1 + np.arange(20_000) % 4, np.eye(2)[np.arange(20_000) % 2].repeat(10, axis=1))
+    drawn = found.settled().estimate(found.randomize(private, SeededWords(2)))
+    length = np.sqrt((drawn.values**2).sum() / 20_000)
+    assert length == pytest.approx(found.spread * np.sqrt(found.report_length), rel=0.02)
     assert found.blind().largest == found.largest
 
 
@@ -313,7 +317,7 @@ def test_three_outputs_inside_are_sealed_where_all_levels_have_three():
         ({"inner": "gaussian"}, "inner must be one of onebit"),
         ({"points": 3}, "onebit has no setting 'points'"),
         ({"shares": [1, 2]}, "shares must be 4 numbers"),
-        ({"sampled": 2}, "ppm has no setting 'sampled'"),
+        ({"sampled": 0}, "sampled must be an integer from 1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(more, words):
@@ -338,3 +342,14 @@ def test_settings_that_make_no_sense_are_refused(more, words):
 def test_inputs_that_make_no_sense_are_refused(private, words):
     with pytest.raises(InputError, match=words):
         sealed().randomize(private)
+
+
+def test_the_number_of_values_can_be_set_for_all_levels():
+    mechanism = sealed(sampled=2)
+    assert mechanism.report_length == 3
+    np.testing.assert_allclose(mechanism.answered_by_level(), 2)
+    assert mechanism.holds
+
+
+def test_randomized_levels_are_clamped_to_those_that_there_are():
+    np.testing.assert_allclose(sealed().clamped_transition().sum(axis=1), 1)

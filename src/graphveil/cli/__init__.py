@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from graphveil import __version__
+from graphveil.cli.advise import advise_app
 from graphveil.cli.audit import audit
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
@@ -36,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(audit)
+app.add_typer(advise_app, name="advise")
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)

@@ -44,7 +44,7 @@ def report_scale(mechanism: Mechanism, share: float = ROW_NORM_SHARE) -> float:
     It comes from the mechanism alone: the root mean square of one entry, and how many entries a row has.
     """
     norm = share * math.sqrt(mechanism.dimensions)
-    return norm / mechanism.row_norm
+    return norm / (mechanism.spread * math.sqrt(mechanism.report_length))
 
 
 def estimate_input(

@@ -165,11 +165,6 @@ class Mechanism(ABC):
         raise InputError(f"{self.name} reports no features: it has no scale")
 
     @property
-    def row_norm(self) -> float:
-        """The root mean square norm of a row of estimates (offset aside); public."""
-        return self.spread * math.sqrt(self.report_length)
-
-    @property
     def largest(self) -> float:
         """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         raise InputError(f"{self.name} reports no features: it has no largest value")

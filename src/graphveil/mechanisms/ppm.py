@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from graphveil.channels.alias import code_type
 from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.words import SystemWords, WordArray, Words
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, choose_some, round_at_random
@@ -33,6 +33,17 @@ from graphveil.mechanisms.rows import PublicRange, Rows
 Floats = NDArray[np.float64]
 # One dimension's outputs of two channels decode to the same signs if they agree to this, scaled to their largest.
 SAME_SIGNS = 1e-9
+
+
+class DrawnWords(Words):
+    """Words that have been drawn already."""
+
+    def __init__(self, drawn: WordArray) -> None:
+        self._drawn = drawn
+
+    def take(self, count: int) -> WordArray:
+        taken, self._drawn = self._drawn[:count], self._drawn[count:]
+        return taken
 
 
 @dataclass(frozen=True)
@@ -102,11 +113,6 @@ class PersonalMechanism(Mechanism):
         if self.shares is not None:
             fixed = checked_shares(self.shares, len(self.budgets))
             object.__setattr__(self, "shares", tuple(fixed.tolist()))
-        inputs = self.ways[0][0].channel.inputs
-        if not all(np.array_equal(way.channel.inputs, inputs) for ways in self.ways for way in ways):
-            raise InputError(
-                "the channels of all levels must have the same inputs: take another family inside"
-            )
         for ways in zip(*self.ways, strict=True):
             for group in _groups(ways).values():
                 first = ways[group[0]].channel
@@ -166,17 +172,25 @@ class PersonalMechanism(Mechanism):
         named = self.level_channel.respond(levels, source)
         answered = choose_some(self._counts[levels, named], self.most, source)
         values = self.public.to_unit(rows.take(dims))
-        starts = self._starts[levels, named][:, None]
-        drawn = self._all_rows.respond((starts + self._encode(values, source)).ravel(), source)
+        symbols = self._encode(values, self._starts[levels, named], source)
+        drawn = self._all_rows.respond(symbols.ravel(), source)
         codes = np.empty((rows.users, self.report_length), dtype=code_type(self.alphabet))
         codes[:, :-1] = np.where(answered, drawn.reshape(answered.shape), self.blank)
         codes[:, -1] = named
         return self._reports(dims, codes)
 
-    def _encode(self, values: Values, words: Words) -> NDArray[np.int64]:
+    def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
+        """Values of [-1, 1] as rows of the table of all channels: those of the channel that starts there."""
         if self.binary:
-            return binary_symbols(values)
-        return round_at_random(values, self.ways[0][0].channel.inputs, words)
+            return starts[:, None] + binary_symbols(values)
+        # Words are drawn for all values alike: those of a user do not depend on the levels of others.
+        chance = words.take(values.size).reshape(values.shape)
+        rows = np.empty(values.shape, dtype=np.int64)
+        for (channel, _), start in self._blocks.items():
+            own = starts == start
+            given = DrawnWords(chance[own].ravel())
+            rows[own] = start + round_at_random(values[own], channel.inputs, given)
+        return rows
 
     def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
         pointers = even_pointers(len(codes), self.report_length)
@@ -194,8 +208,9 @@ class PersonalMechanism(Mechanism):
     @cached_property
     def _blocks(self) -> dict[tuple[FiniteChannel, int], int]:
         """Where the rows of each channel start in the table of all of them."""
-        kinds = dict.fromkeys((way.channel, way.first) for ways in self.ways for way in ways)
-        return {kind: place * self.ways[0][0].channel.input_count for place, kind in enumerate(kinds)}
+        kinds = list(dict.fromkeys((way.channel, way.first) for ways in self.ways for way in ways))
+        sizes = [channel.input_count for channel, _ in kinds]
+        return dict(zip(kinds, (int(start) for start in np.cumsum([0, *sizes[:-1]])), strict=True))
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
@@ -204,10 +219,10 @@ class PersonalMechanism(Mechanism):
     @cached_property
     def _all_rows(self) -> Channel:
         """The rows of all channels in one table, so that a user's words do not depend on the levels of others."""
-        size = self.ways[0][0].channel.input_count
-        table = np.zeros((len(self._blocks) * size, self.blank), dtype=np.int64)
+        size = sum(channel.input_count for channel, _ in self._blocks)
+        table = np.zeros((size, self.blank), dtype=np.int64)
         for (channel, first), start in self._blocks.items():
-            for symbol in range(size):
+            for symbol in range(channel.input_count):
                 table[start + symbol, first : first + channel.output_count] = channel.row(symbol)
         rows, codes = np.arange(float(len(table))), np.arange(float(self.blank))
         return Channel("all answers", table, rows, codes, self.claim)
@@ -317,23 +332,58 @@ class PersonalMechanism(Mechanism):
             prior = np.full(len(prior), 1 / len(prior))
         squares = self._mean_squares(prior)
         seen = prior @ self.transition
-        inputs = self.ways[0][0].channel.inputs
         found = []
         for level in range(1, len(self.budgets) + 1):
             weight = np.where(self._clamped == level, seen, 0.0)
-            found.append(_largest_variance(inputs, weight @ squares / weight.sum()))
+            found.append(_largest_variance(self._grid, weight @ squares / weight.sum()))
         return self.public.half_width**2 * np.array(found)
 
+    def level_errors(self, shares: Any) -> Floats:
+        """The mean square error of an estimated entry for users of each level, all input symbols equally likely.
+
+        Noise and bias together: what a level's users gain or lose, which they know and the server does not.
+        """
+        decoded, inputs = self.decoding(shares), self.ways[0][0].channel.inputs
+        found = np.zeros(len(self.budgets))
+        for level, ways in enumerate(self.ways):
+            for place, way in enumerate(ways):
+                codes = decoded[place, way.first : way.first + way.channel.output_count]
+                squares = (codes[None, :] - inputs[:, None]) ** 2
+                asked = way.count / self.size
+                error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
+                found[level] += self.transition[level, place] * error.mean()
+        return self.public.half_width**2 * found
+
+    def answered_by_level(self) -> Floats:
+        """How many values a user of each level answers in expectation."""
+        return np.asarray((self.transition * self._counts).sum(axis=1))
+
+    def clamped_transition(self) -> Floats:
+        """The probability of each τ' within 1..f (column) for each level (row)."""
+        return np.stack(
+            [
+                self.transition[:, self._clamped == level].sum(axis=1)
+                for level in range(1, len(self.budgets) + 1)
+            ],
+            axis=1,
+        )
+
     def _mean_squares(self, shares: Floats) -> Floats:
-        """The mean square of an estimated entry, in half widths, beside each τ' (row) for each input symbol (column)."""
+        """The mean square of an estimated entry, in half widths, beside each τ' (row) at each input (column)."""
         squares = self.decoding(shares) ** 2
-        found = np.zeros((len(squares), self.ways[0][0].channel.input_count))
+        found = np.zeros((len(squares), len(self._grid)))
         for place, weights in enumerate(self.posterior(shares)):
             for level, weight in enumerate(weights):
                 way = self.ways[level][place]
                 codes = squares[place, way.first : way.first + way.channel.output_count]
-                found[place] += weight * way.count / self.size * (_probabilities(way.channel) @ codes)
+                means = np.interp(self._grid, way.channel.inputs, _probabilities(way.channel) @ codes)
+                found[place] += weight * way.count / self.size * means
         return found
+
+    @cached_property
+    def _grid(self) -> Values:
+        """All values that are an input of some channel; in between, mean squares are linear."""
+        return np.unique(np.concatenate([way.channel.inputs for ways in self.ways for way in ways]))
 
     @property
     def largest(self) -> float:
@@ -343,11 +393,13 @@ class PersonalMechanism(Mechanism):
 
     @cached_property
     def spread(self) -> float:
-        """The root mean square of an answered entry (offset aside), all inputs and levels equally likely; public."""
+        """The root mean square of a row's estimate over the codes of its report, all inputs and levels equally likely; public.
+
+        Blanks and the level's code count as 0, so that √(codes) times this is how long a row is.
+        """
         shares = np.array(self.settled().shares)
         seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
-        answers = np.einsum("l,lt,lt->t", shares, self.transition, self._counts) / np.maximum(seen, 1e-300)
-        return self.public.half_width * math.sqrt(seen @ squares / (seen @ answers / self.size))
+        return self.public.half_width * math.sqrt(seen @ squares * self.size / self.report_length)
 
     # What is protected.
 
@@ -445,17 +497,13 @@ class PersonalMechanism(Mechanism):
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         row = np.asarray(private, dtype=np.float64)
         level, unit = level_of(row) - 1, self.public.to_unit(row[:-1])
-        inputs = self.ways[0][0].channel.inputs
-        symbols = [int(np.abs(inputs - value).argmin()) for value in unit]
-        if any(abs(inputs[symbol] - value) > 1e-9 for symbol, value in zip(symbols, unit, strict=True)):
-            raise InputError("reports are enumerated for values on the grid, got one between two symbols")
         counts, orders, total = [], self._orders, self.level_channel.total
         for part in self._outcomes():
             way = self.ways[level][part.level_code]
             if (way.count, way.first) != (part.way.count, part.way.first):
                 counts.append(np.zeros(part.size, dtype=object))
                 continue
-            rows = [np.array(way.channel.row(symbols[place]), dtype=object) for place in part.answered]
+            rows = [_exact_row(way.channel, float(unit[place])) for place in part.answered]
             left = total ** (self.most - way.count) * (orders // math.comb(self.most, way.count))
             start = self._level_rows[level][part.level_code] * left
             counts.append(start * reduce(np.multiply.outer, rows).ravel())
@@ -558,6 +606,14 @@ def _top(channel: FiniteChannel) -> float:
     return float(np.abs(channel.outputs).max())
 
 
+def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
+    """The counts of a value that is one of the inputs."""
+    symbol = int(np.abs(channel.inputs - value).argmin())
+    if abs(channel.inputs[symbol] - value) > 1e-9:
+        raise InputError("reports are enumerated for values on the grid, got one between two symbols")
+    return np.array(channel.row(symbol), dtype=object)
+
+
 def _probabilities(channel: FiniteChannel) -> Floats:
     rows = (channel.row(symbol) for symbol in range(channel.input_count))
     return np.array([[count / channel.total for count in row] for row in rows])
@@ -565,11 +621,13 @@ def _probabilities(channel: FiniteChannel) -> Floats:
 
 def _largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
     """The largest ratio of an output's probabilities under two channels, over all inputs or over equal ones."""
-    size, best = one.input_count, Fraction(1)
-    first, second = ([channel.row(symbol) for symbol in range(size)] for channel in (one, other))
+    best = Fraction(1)
+    first, second = (
+        [channel.row(symbol) for symbol in range(channel.input_count)] for channel in (one, other)
+    )
     for output in range(one.output_count):
         if equal:
-            pairs = [(first[symbol][output], second[symbol][output]) for symbol in range(size)]
+            pairs = [(row[output], against[output]) for row, against in zip(first, second, strict=True)]
         else:
             pairs = [(max(row[output] for row in first), min(row[output] for row in second))]
         for often, rarely in pairs:

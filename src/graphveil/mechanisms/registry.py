@@ -418,8 +418,8 @@ def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], Fi
     return lambda epsilon: family(epsilon, points=2 if binary else points or INSIDE_POINTS)
 
 
-def _check_personal(dims: Any, gamma: Any) -> None:
-    check_dims(dims)
+def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
+    check_dims(dims, sampled)
     number = isinstance(gamma, (int, float, np.integer, np.floating)) and not isinstance(gamma, bool)
     if not number or not 0 < gamma < 1:
         raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
@@ -436,6 +436,7 @@ def build_ppm(
     budgets: Any = None,
     gamma: float = 0.1,
     inner: str = "onebit",
+    sampled: int | None = None,
     binary: bool = False,
     points: int | None = None,
     shares: Any = None,
@@ -443,16 +444,16 @@ def build_ppm(
     """PPM where nothing of a report depends on the level but probabilities.
 
     ε is the strictest level's budget. The level is answered at γε by everybody, values with what each level has left, by
-    signs of the family ``inner``. ``shares`` are public shares of the levels, where these are known.
+    signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where these are known.
     """
-    _check_personal(dims, gamma)
+    _check_personal(dims, gamma, sampled)
     all_budgets = level_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     level_budget = gamma * epsilon
     level_channel = esw(level_budget, count)
     assert isinstance(level_channel, Channel)
     named = np.clip(level_channel.outputs, 1, count).astype(int)
-    asked = [sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
+    asked = [sampled or sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
     left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
     ways = tuple(
@@ -480,6 +481,7 @@ def build_ppm_printed(
     budgets: Any = None,
     gamma: float = 0.1,
     inner: str = "onebit",
+    sampled: int | None = None,
     binary: bool = False,
     points: int | None = None,
 ) -> PersonalMechanism:
@@ -488,7 +490,7 @@ def build_ppm_printed(
     The level is answered by ESW at γε_τ, m = max(1, min(d, ⌊(1-γ)ε_τ/2.2⌋)) values by the family ``inner`` at
     (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
     """
-    _check_personal(dims, gamma)
+    _check_personal(dims, gamma, sampled)
     all_budgets = level_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
     waves = [esw(gamma * budget, count) for budget in all_budgets]
@@ -499,7 +501,7 @@ def build_ppm_printed(
         start = int(wave.outputs[0] - widest[0])
         table[level, start : start + wave.output_count] = wave.row(level)
         left = math.nextafter(budget - gamma * budget, 0.0)
-        size = sampled_count(left, int(dims), PERSONAL_RATE)
+        size = sampled or sampled_count(left, int(dims), PERSONAL_RATE)
         channel = family(left / size)
         ways.append((Way(size, channel, first),) * len(widest))
         first += channel.output_count

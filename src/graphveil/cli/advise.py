@@ -1,0 +1,117 @@
+"""graphveil advise: what a choice costs, before anybody is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.cli.options import (
+    AsJson,
+    DataName,
+    Gamma,
+    LevelBudgets,
+    LevelCount,
+    LevelDistribution,
+    RangePair,
+)
+from graphveil.cli.run import parse_budgets, parse_range
+from graphveil.errors import InputError
+from graphveil.experiments.spec import Spec
+
+advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
+
+
+@advise_app.callback()
+def _advise() -> None:
+    """What a choice costs, before anybody is asked."""
+
+
+@advise_app.command("levels")
+def levels_command(
+    data: DataName,
+    epsilon: Annotated[float, typer.Option(help="The strictest level's budget.")],
+    levels: LevelCount = None,
+    budgets: LevelBudgets = None,
+    gamma: Gamma = None,
+    level_distribution: LevelDistribution = "uniform",
+    mechanism: Annotated[str, typer.Option(help="ppm or ppm-printed.")] = "ppm",
+    public_range: RangePair = None,
+    seed: Annotated[int, typer.Option(help="The seed that levels are drawn with.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each privacy level costs on a graph: the error of an estimate, with and without the strictest users.
+
+    Nobody is asked and no feature is read: everything follows from the graph and from public numbers.
+
+    Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
+    """
+    spec = Spec(
+        "ppgnn",
+        data,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        levels=levels,
+        budgets=parse_budgets(budgets),
+        gamma=gamma,
+        level_distribution=level_distribution,
+        seed=seed,
+        data_options={} if public_range is None else {"range": parse_range(public_range)},
+    )
+    spec.check()
+    from graphveil.experiments.advice import advise_levels
+    from graphveil.experiments.unit import make_ready
+    from graphveil.graphs import evaluation
+    from graphveil.mechanisms import PersonalMechanism
+
+    ready = make_ready(spec, "method", 0, None, None)
+    built = ready.mechanism
+    if not isinstance(built, PersonalMechanism):
+        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
+    with evaluation():
+        chosen = ready.users.levels
+    shares = np.bincount(chosen, minlength=len(built.budgets) + 1)[1:] / len(chosen)
+    found = advise_levels(ready.graph, built, shares)
+    level_epsilon = built.level_loss.epsilon
+    if as_json:
+        told = {
+            "data": data,
+            "epsilon": epsilon,
+            "mechanism": mechanism,
+            "levels": [each.to_dict() for each in found],
+        }
+        told["level_epsilon"] = level_epsilon if np.isfinite(level_epsilon) else None
+        typer.echo(json.dumps(told))
+        return
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for heading in (
+        "level",
+        "ε",
+        "users",
+        "values answered",
+        "error of one report",
+        "without it and stricter ones",
+    ):
+        table.add_column(heading, justify="right")
+    for each in found:
+        without = "-" if each.without is None else f"{each.without:.3g}"
+        table.add_row(
+            str(each.level),
+            f"{each.budget:g}",
+            f"{100 * each.share:.0f}%",
+            f"{each.answered:.3g}",
+            f"{each.own:.3g}",
+            without,
+        )
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    console.print(
+        f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
+        f"are asked, has {found[0].mean:.3g}; the last column says what it has where a level and all stricter ones are not asked."
+    )
+    hidden = f"hidden up to ε = {level_epsilon:.4g}" if np.isfinite(level_epsilon) else "not protected at all"
+    console.print(f"The level that a user chose is {hidden}.")
