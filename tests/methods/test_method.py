@@ -36,6 +36,15 @@ def test_binary_features_are_asked_as_binary_where_the_mechanism_can():
     assert item.binary is None
 
 
+def test_how_many_values_are_sampled_can_be_set():
+    graph, users = tiny()
+    job = job_of(graph, users, mechanism_options={"sampled": 3})
+    assert job.feature_plan().sampled == 3
+    assert job.feature_plan(sampled=None).build().sampled == 3
+    with pytest.raises(InputError, match="options must not hold 'dims'"):
+        job_of(graph, users, mechanism_options={"dims": 3}).feature_plan()
+
+
 def test_a_graph_without_features_is_refused():
     graph, users = tiny(features=None, range=None)
     with pytest.raises(InputError, match="has no features to report"):

@@ -61,6 +61,8 @@ def test_delta_is_charged_where_the_mechanism_has_one():
         ({"classes": 3}, "multibit has no setting 'classes'"),
         ({"surprise": 3}, "surprise"),
         ({"options": {"bits": 3}}, "multibit has no setting 'bits'"),
+        ({"options": {"dims": 3}}, "options must not hold 'dims'"),
+        ({"options": {"name": "x"}}, "options must not hold 'name'"),
     ],
 )
 def test_a_plan_that_cannot_be_served_is_refused_by_name(change, words):

@@ -145,8 +145,10 @@ class Job:
         personal = {"budgets": self.budgets, "gamma": self.gamma}
         chosen = {key: value for key, value in personal.items() if key in accepted and value is not None}
         options = {**chosen, **self.mechanism_options}
+        # How many values are sampled is a field of every plan; the rest is each mechanism's own.
+        own = {"sampled": options.pop("sampled")} if "sampled" in options else {}
         budget = self.epsilon if epsilon is None else epsilon
-        return Plan(mechanism=self.mechanism, epsilon=budget, options=options, **asked, **more)
+        return Plan(mechanism=self.mechanism, epsilon=budget, options=options, **{**asked, **more, **own})
 
     def label_plan(self) -> Plan:
         """The question for the labels of training and validation users, by k-ary response."""

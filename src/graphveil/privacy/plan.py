@@ -11,6 +11,9 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
 
+# What a mechanism is told by fields of the plan, so that no option can say it a second time.
+FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
+
 
 class Plan(BaseModel):
     """A question to some or all users, complete enough that a client can refuse it before answering.
@@ -50,6 +53,9 @@ class Plan(BaseModel):
             len(set(self.users)) != len(self.users) or min(self.users, default=0) < 0
         ):
             raise ValueError("users must be 'all' or different numbers of at least 0")
+        for key in self.options:
+            if key in FIELDS:
+                raise ValueError(f"options must not hold {key!r}, which the plan says itself")
         self.build()
         return self
 
