@@ -64,6 +64,10 @@ class Setup(_Part):
     label_epsilon: float | None = None
     link_epsilon: float | None = None
     link_mechanism: str | None = None
+    levels: int | None = None
+    budgets: tuple[float, ...] | None = None
+    gamma: float | None = None
+    level_distribution: str | None = "uniform"
 
 
 class Record(_Part):
