@@ -225,7 +225,11 @@ def _method(record: Record) -> str:
 def _mechanism(record: Record) -> str:
     if record.mechanism is None:
         return NONE
-    extra = {} if record.setup.delta is None else {"δ": record.setup.delta}
+    setup = record.setup
+    chosen = {"δ": setup.delta, "levels": setup.levels, "budgets": setup.budgets, "γ": setup.gamma}
+    if setup.level_distribution != "uniform":
+        chosen["distribution"] = setup.level_distribution
+    extra = {key: value for key, value in chosen.items() if value is not None}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
 
 

@@ -13,6 +13,7 @@ from graphveil.experiments.figure import Drawing
 from graphveil.experiments.page import Section, Table
 from graphveil.experiments.results import Record
 from graphveil.experiments.spec import Spec
+from graphveil.experiments.unit import with_levels
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
 
@@ -93,6 +94,10 @@ def spec_of(record: Record) -> Spec | None:
         seed=record.seed,
         settings=setup.settings,
         data_options=setup.data_options,
+        levels=setup.levels,
+        budgets=setup.budgets,
+        gamma=setup.gamma,
+        level_distribution=setup.level_distribution,
     )
 
 
@@ -107,6 +112,8 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
     """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
     from graphveil.denoise.energy import energy_over_hops
 
+    if spec.has_levels:
+        users = with_levels(spec, users, spec.seed)
     job = Job(
         graph,
         users,
@@ -116,11 +123,14 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
         delta=spec.delta,
         mechanism=spec.mechanism,
         mechanism_options=spec.mechanism_options,
+        budgets=spec.level_budgets() if spec.has_levels else None,
+        gamma=spec.gamma,
     )
     plan = job.feature_plan()
     size = graph.node_count * plan.build().report_length * 8 / 1e9
     if size > MAX_GIGABYTES:
         raise InputError(f"{spec.mechanism} reports every value: {size:.1f} GB are too many for a report")
+    # Each user may spend what the plan claims at most: nothing else is asked here.
     asked = users.declare(plan.claim.epsilon, plan.claim.delta, seed=spec.seed, blind=blind)
     estimate = asked.report(plan).estimate()
     return Curve(

@@ -130,11 +130,11 @@ def _learn(
 def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The data with the split of that seed: of users, or of links."""
     if spec.has_levels:
-        users = _with_levels(spec, users, seed)
+        users = with_levels(spec, users, seed)
     return resplit(graph, users, seed) if spec.task == "node" else hold_out_links(graph, users, seed)
 
 
-def _with_levels(spec: Spec, users: Users, seed: int) -> Users:
+def with_levels(spec: Spec, users: Users, seed: int) -> Users:
     """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
     if spec.level_distribution is None:
         return users
