@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphveil.experiments.sweep import read_sweep
 from graphveil.mechanisms.registry import _entries
 
 ROOT = Path(__file__).parent.parent
@@ -27,6 +28,13 @@ def test_an_example_runs_as_written(code, capsys, tmp_path):
         _entries.clear()
         _entries.update(before)
     assert capsys.readouterr().err == ""
+
+
+def test_the_sweep_in_the_readme_can_be_run(tmp_path):
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    file = tmp_path / "example.toml"
+    file.write_text(text)
+    assert len(read_sweep(file).cells()) == 8
 
 
 def test_there_are_examples():
