@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.denoise.energy import energy_over_hops
-from graphveil.experiments import report, smoothing
+from graphveil.experiments import Spec, report, smoothing
 from graphveil.experiments.report import lines, report_html, rows, write_report
 from graphveil.experiments.results import Record
 from graphveil.graphs import load
@@ -229,3 +229,9 @@ def test_roc_auc_is_called_so():
     html = report_html([record(metric="roc_auc")], energy=False)
     assert "roc_auc, node" in html
     assert report.TITLE in html
+
+
+def test_reports_of_users_who_chose_a_level_have_an_energy_too():
+    spec = Spec("ppgnn", "town", epsilon=0.5, levels=3)
+    curve = smoothing.collect(spec, *load("town", users=300), hops=3)
+    assert (curve.energies.hoa > 0).all()

@@ -226,8 +226,12 @@ def _mechanism(record: Record) -> str:
     if record.mechanism is None:
         return NONE
     setup = record.setup
-    chosen: dict[str, object] = {"δ": setup.delta, "levels": setup.levels, "budgets": setup.budgets}
-    chosen["γ"] = setup.gamma
+    chosen: dict[str, object] = {
+        "δ": setup.delta,
+        "levels": setup.levels,
+        "budgets": setup.budgets,
+        "γ": setup.gamma,
+    }
     if setup.level_distribution != "uniform":
         chosen["distribution"] = setup.level_distribution
     extra = {key: value for key, value in chosen.items() if value is not None}
