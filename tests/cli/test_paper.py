@@ -130,3 +130,8 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
     err = capsys.readouterr().err
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_number_of_runs_can_be_set_and_must_make_sense(capsys):
+    assert status(["paper", "ppgnn/table3", "--runs", "0"]) == 2
+    assert "runs must be at least 1" in capsys.readouterr().err

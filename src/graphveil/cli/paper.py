@@ -35,6 +35,9 @@ def paper(
     data: Annotated[
         list[str] | None, typer.Option("--data", help="Only the cells on this graph; may be repeated.")
     ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="How many runs a number; as many as the document made by default.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +57,12 @@ def paper(
     tables = only(tables, data or [])
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
+    if runs is not None and runs < 1:
+        raise InputError(f"runs must be at least 1, got {runs}")
+    if runs is not None:
+        tables = tuple(
+            replace(table, cells=tuple(cell.with_runs(runs) for cell in table.cells)) for table in tables
+        )
     if quick:
         tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
     results, interrupted = computed(tables, jobs, everything, quick)

@@ -38,6 +38,10 @@ class PaperCell:
     spec: Spec
     slow: bool = False
 
+    def with_runs(self, runs: int) -> PaperCell:
+        """The same cell with another number of runs."""
+        return replace(self, spec=replace(self.spec, runs=runs))
+
     def quick(self) -> PaperCell:
         """One run of a few epochs."""
         settings = {**self.spec.settings, "epochs": QUICK_EPOCHS}
