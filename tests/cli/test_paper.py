@@ -133,5 +133,5 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
 
 
 def test_the_number_of_runs_can_be_set_and_must_make_sense(capsys):
-    assert status(["paper", "ppgnn/table3", "--runs", "0"]) == 2
+    assert status(["paper", "small", "--runs", "0"]) == 2
     assert "runs must be at least 1" in capsys.readouterr().err

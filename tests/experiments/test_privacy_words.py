@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from graphveil.experiments.privacy_words import privacy_sentence
+from graphveil.experiments.results import Setup
 from graphveil.experiments.smoothing import spec_of
 
 
@@ -19,14 +20,13 @@ def test_a_link_s_budget_is_told_apart_from_the_total():
 
 
 def test_energies_of_private_links_are_not_drawn():
-    setup = SimpleNamespace(delta=None, settings={}, data_options={})
     record = SimpleNamespace(
         method="solitude",
         data="town",
         epsilon=1.0,
         mechanism="multibit",
         seed=0,
-        setup=setup,
+        setup=Setup(),
         privacy=SimpleNamespace(links=None),
     )
     assert spec_of(record) is not None
