@@ -61,8 +61,10 @@ def test_levels_come_from_a_file_or_with_the_users(tmp_path):
     np.testing.assert_array_equal(ready.users._levels, given)
     graph, users = load("town", **SMALL)
     data = (graph, users.with_levels(given))
-    ready = make_ready(spec_of(levels=3, level_distribution=None), "method", 0, None, data)
+    ready = make_ready(spec_of(levels=3), "method", 0, None, data)
     np.testing.assert_array_equal(ready.users._levels, given)
+    drawn = make_ready(spec_of(levels=3, level_distribution="strict"), "method", 0, None, data)
+    assert set(drawn.users._levels.tolist()) == {1}
 
 
 def test_what_is_said_of_privacy_names_every_level_and_what_the_level_reveals():

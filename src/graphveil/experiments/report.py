@@ -232,7 +232,7 @@ def _mechanism(record: Record) -> str:
         "budgets": setup.budgets,
         "γ": setup.gamma,
     }
-    if setup.level_distribution != "uniform":
+    if setup.level_distribution not in (None, "uniform"):
         chosen["distribution"] = setup.level_distribution
     extra = {key: value for key, value in chosen.items() if value is not None}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})

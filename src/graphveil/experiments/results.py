@@ -67,7 +67,7 @@ class Setup(_Part):
     levels: int | None = None
     budgets: tuple[float, ...] | None = None
     gamma: float | None = None
-    level_distribution: str | None = "uniform"
+    level_distribution: str | None = None
 
 
 class Record(_Part):

@@ -29,8 +29,8 @@ class Spec:
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
     Mechanism and backbone are the method's own unless they are given. ``levels``, ``budgets`` and ``gamma`` are for methods
-    whose users choose a privacy level; ``level_distribution`` says how that is simulated, names a file of levels, or is
-    None where the users that are given have levels already.
+    whose users choose a privacy level; ``level_distribution`` says how that is simulated or names a file of levels. Without
+    it, users who are given with levels keep them, and others choose uniformly.
     """
 
     method: str
@@ -50,7 +50,7 @@ class Spec:
     levels: int | None = None
     budgets: tuple[float, ...] | None = None
     gamma: float | None = None
-    level_distribution: str | None = "uniform"
+    level_distribution: str | None = None
     max_memory: float | None = None
     device: str = "auto"
     control: bool = True

@@ -136,9 +136,9 @@ def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, 
 
 def with_levels(spec: Spec, users: Users, seed: int) -> Users:
     """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
-    if spec.level_distribution is None:
+    if spec.level_distribution is None and users.have_levels:
         return users
-    source = level_source(spec.level_distribution)
+    source = level_source(spec.level_distribution or "uniform")
     if isinstance(source, str):
         return users.with_levels(draw_levels(len(users), len(spec.level_budgets()), source, seed))
     return users.with_levels(read_levels(source, len(users)))

@@ -193,6 +193,11 @@ class Users:
         return labels
 
     @property
+    def have_levels(self) -> bool:
+        """Whether users have chosen privacy levels; which ones stays theirs."""
+        return self._levels is not None
+
+    @property
     def levels(self) -> NDArray[np.int64]:
         """The privacy levels that users chose; only for evaluation."""
         if self._levels is None:
