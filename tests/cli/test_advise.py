@@ -26,6 +26,7 @@ def test_json_is_one_object(capsys):
         (["--mechanism", "multibit"], "levels"),
         (["--budgets", "1,x"], "--budgets takes numbers"),
         (["--level-distribution", "odd"], "no distribution of levels"),
+        (["--level-distribution", "mine.txt"], "no distribution of levels"),
     ],
 )
 def test_what_makes_no_sense_is_refused(capsys, more, match):

@@ -16,12 +16,12 @@ from graphveil.cli.options import (
     Gamma,
     LevelBudgets,
     LevelCount,
-    LevelDistribution,
     RangePair,
 )
 from graphveil.cli.run import parse_budgets, parse_range
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
+from graphveil.graphs.levels import DISTRIBUTIONS, expected_shares
 
 advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
 
@@ -38,10 +38,11 @@ def levels_command(
     levels: LevelCount = None,
     budgets: LevelBudgets = None,
     gamma: Gamma = None,
-    level_distribution: LevelDistribution = "uniform",
+    level_distribution: Annotated[
+        str, typer.Option(help=f"Which levels users are expected to choose: {', '.join(DISTRIBUTIONS)}.")
+    ] = "uniform",
     mechanism: Annotated[str, typer.Option(help="ppm or ppm-printed.")] = "ppm",
     public_range: RangePair = None,
-    seed: Annotated[int, typer.Option(help="The seed that levels are drawn with.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Show what each privacy level costs on a graph: the error of an estimate, with and without the strictest users.
@@ -59,22 +60,20 @@ def levels_command(
         budgets=parse_budgets(budgets),
         gamma=gamma,
         level_distribution=level_distribution,
-        seed=seed,
         data_options={} if public_range is None else {"range": parse_range(public_range)},
     )
     spec.check()
+    if not spec.has_levels:
+        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
+    # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
+    shares = expected_shares(len(spec.level_budgets()), level_distribution)
     from graphveil.experiments.advice import advise_levels
     from graphveil.experiments.unit import make_ready
-    from graphveil.graphs import evaluation
     from graphveil.mechanisms import PersonalMechanism
 
     ready = make_ready(spec, "method", 0, None, None)
     built = ready.mechanism
-    if not isinstance(built, PersonalMechanism):
-        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
-    with evaluation():
-        chosen = ready.users.levels
-    shares = np.bincount(chosen, minlength=len(built.budgets) + 1)[1:] / len(chosen)
+    assert isinstance(built, PersonalMechanism)
     found = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon
     if as_json:

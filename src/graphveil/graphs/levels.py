@@ -35,6 +35,23 @@ def draw_levels(users: int, levels: int, distribution: str = "uniform", seed: in
     return np.full(users, 1 if distribution == "strict" else levels, dtype=np.int64)
 
 
+def expected_shares(levels: int, distribution: str = "uniform") -> NDArray[np.float64]:
+    """Which share of users a distribution gives each level, known before anybody has chosen.
+
+    >>> expected_shares(4, "bimodal").tolist()
+    [0.5, 0.0, 0.0, 0.5]
+    """
+    draw_levels(0, levels, distribution)
+    shares = np.zeros(levels)
+    if distribution == "uniform":
+        shares[:] = 1 / levels
+    if distribution in ("strict", "bimodal"):
+        shares[0] += 1
+    if distribution in ("relaxed", "bimodal"):
+        shares[-1] += 1
+    return np.asarray(shares / shares.sum())
+
+
 def read_levels(file: str | Path, users: int) -> Levels:
     """Levels from a file: an .npy array, or text with one integer a line (or between commas), in the order of users."""
     path = Path(file)

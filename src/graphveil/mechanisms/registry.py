@@ -444,7 +444,8 @@ def build_ppm(
     """PPM where nothing of a report depends on the level but probabilities.
 
     ε is the strictest level's budget. The level is answered at γε by everybody, values with what each level has left, by
-    signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where these are known.
+    signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where
+    these are known.
     """
     _check_personal(dims, gamma, sampled)
     all_budgets = level_budgets(epsilon, levels, budgets)

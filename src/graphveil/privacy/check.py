@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -180,13 +181,13 @@ def check_settings(candidate: Candidate, draws: int) -> None:
     for bad in (0.0, -1.0, math.nan, math.inf, "1", None, True):
         if candidate.name is not None:
             name, other = candidate.name, {key: value for key, value in settings.items() if key != "epsilon"}
-            _refused(candidate, lambda: build_by_name(name, epsilon=bad, **other), f"epsilon {bad!r}")  # noqa: B023
+            _refused(candidate, partial(build_by_name, name, epsilon=bad, **other), f"epsilon {bad!r}")
     if candidate.takes("dims"):
         for bad_dims in (0, -1):
-            _refused(candidate, lambda: candidate.build(dims=bad_dims), f"dims {bad_dims!r}")  # noqa: B023
+            _refused(candidate, partial(candidate.build, dims=bad_dims), f"dims {bad_dims!r}")
     if candidate.takes("sampled"):
         for bad_count in (0, settings["dims"] + 1):
-            _refused(candidate, lambda: candidate.build(sampled=bad_count), f"sampled {bad_count!r}")  # noqa: B023
+            _refused(candidate, partial(candidate.build, sampled=bad_count), f"sampled {bad_count!r}")
 
 
 def check_rows(candidate: Candidate, draws: int) -> None:
@@ -206,7 +207,7 @@ def check_rows(candidate: Candidate, draws: int) -> None:
         bad["a fraction"] = rows + 0.5
         bad["a symbol that is too small"], bad["a symbol that is too large"] = rows - 10**6, rows + 10**6
     for title, private in bad.items():
-        _refused(candidate, lambda: mechanism.randomize(private), title)  # noqa: B023
+        _refused(candidate, partial(mechanism.randomize, private), title)
     if "rows anywhere in the range" in probe.batches and probe.public is not None:
         _check_clipping(
             candidate, mechanism, probe.batches["rows anywhere in the range"][:5], probe.public.high
@@ -241,7 +242,9 @@ def check_messages(candidate: Candidate, draws: int) -> None:
         )
         _say(candidate, Reports.from_json(text, mechanism) == reports, "JSON must give the same reports back")
     for damaged in (message[:-1], message[:10], message[:-5] + bytes([message[-5] ^ 1]) + message[-4:]):
-        _refused(candidate, lambda: Reports.from_bytes(damaged, mechanism), "a damaged message", MessageError)  # noqa: B023
+        _refused(
+            candidate, partial(Reports.from_bytes, damaged, mechanism), "a damaged message", MessageError
+        )
     _refused(candidate, lambda: Reports.from_json(text[:-2], mechanism), "truncated JSON", MessageError)
 
 
