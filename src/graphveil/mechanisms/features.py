@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from graphveil.channels.alias import code_type
 from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import InputError
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
-from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
+from graphveil.mechanisms.encode import binary_symbols, round_at_random, upper_bins
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
@@ -30,6 +30,8 @@ class FeatureMechanism(Mechanism):
 
     With m = d all values are answered and no dimensions are named. ``scale`` multiplies what a channel decodes to: d/m
     makes the estimate unbiased. ``channels`` holds one channel for all dimensions, or one a dimension (m = d only).
+    ``favoured`` says that some values are asked more often than others; each answer then counts as much as keeps the
+    estimate unbiased.
     """
 
     name: str
@@ -42,17 +44,21 @@ class FeatureMechanism(Mechanism):
     unbiased: bool = True
     binary: bool = False
     binned: bool = False
+    favoured: Asking | None = None
     subject: Subject = "features"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.sampled <= self.size:
-            raise InputError(
-                f"sampled must lie in 1..{self.size}, the number of dimensions, got {self.sampled}"
-            )
+        if (self.asking.size, self.asking.count) != (self.size, self.sampled):
+            raise InputError(f"favoured must be about {self.sampled} of {self.size} values")
         if len(self.channels) != 1 and not (len(self.channels) == self.size == self.sampled):
             raise InputError(
                 "channels must be one for all dimensions, or one for each where all are answered"
             )
+
+    @cached_property
+    def asking(self) -> Asking:
+        """Which values are asked."""
+        return Asking(self.size, self.sampled) if self.favoured is None else self.favoured
 
     @property
     def dimensions(self) -> int:
@@ -83,13 +89,14 @@ class FeatureMechanism(Mechanism):
     def largest(self) -> float:
         """B, the largest magnitude of an entry of an estimate (offset aside); public."""
         top = max(float(np.abs(channel.outputs).max()) for channel in self.channels)
-        return self.public.half_width * self.scale * top
+        return self.public.half_width * self.scale * top * float(self.asking.factors.max())
 
     @cached_property
     def spread(self) -> float:
         """The root mean square of an entry of an estimate (offset aside), all inputs equally likely; public."""
         squares = [answer.count * answer.channel.root_mean_square**2 for answer in self.answers]
-        return self.public.half_width * self.scale * math.sqrt(sum(squares) / self.sampled)
+        answer = math.sqrt(sum(squares) / self.sampled * self.asking.mean_square_factor)
+        return self.public.half_width * self.scale * answer
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
@@ -97,14 +104,10 @@ class FeatureMechanism(Mechanism):
         rows.check(self.public)
         if self.sampled == self.size:
             return Reports(self, even_pointers(rows.users, self.size), None, self._answer_all(rows, source))
-        dims = self.choose(rows.users, source)
+        dims = self.asking.choose(rows.users, source)
         values = self.public.to_unit(rows.take(dims)).ravel()
         codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
         return Reports(self, even_pointers(rows.users, self.sampled), dims.ravel(), codes)
-
-    def choose(self, users: int, words: Words) -> NDArray[np.int32]:
-        """Which dimensions each user is asked for; it depends on random words alone."""
-        return choose_dimensions(users, self.size, self.sampled, words)
 
     def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
         """Values of [-1, 1] as input symbols of a channel."""
@@ -131,12 +134,20 @@ class FeatureMechanism(Mechanism):
         factor = self.public.half_width * self.scale
         if len(self.channels) == 1:
             values = (factor * self.channels[0].outputs).take(reports.codes)
+            if reports.dims is not None and not self.asking.even:
+                values *= self.asking.factors[reports.dims]
         else:
             by_user = reports.codes.reshape(reports.users, self.size)
             columns = [channel.outputs.take(by_user[:, place]) for place, channel in enumerate(self.channels)]
             values = factor * np.stack(columns, axis=1).ravel()
         shape = (reports.users, self.size)
         return Estimate(shape, reports.indptr, reports.dims, values, self.public.centre, self.unbiased)
+
+    def check_reports(self, reports: Reports) -> None:
+        if reports.dims is not None and not self.asking.allows(reports.dims.reshape(-1, self.sampled)):
+            raise MessageError(
+                f"a report of {self.name} must name as many values of the pool as its plan says"
+            )
 
     def extremes(self) -> list[Values]:
         """Rows that a whole report tells apart best: all values at a channel's most separated inputs, both ways."""
@@ -158,14 +169,17 @@ class FeatureMechanism(Mechanism):
             np.array(channel.row(symbol), dtype=object)
             for channel, symbol in zip(channels, symbols, strict=True)
         ]
-        subsets = self._subsets()
-        parts = [reduce(np.multiply.outer, [rows[place] for place in subset]).ravel() for subset in subsets]
+        subsets, weights, total = self._subsets()
+        parts = [
+            weight * reduce(np.multiply.outer, [rows[place] for place in subset]).ravel()
+            for subset, weight in zip(subsets, weights, strict=True)
+        ]
         whole = np.prod([channels[place].total for place in subsets[0]], dtype=object)
-        return np.concatenate(parts), len(subsets) * int(whole)
+        return np.concatenate(parts), total * int(whole)
 
     def possible_reports(self) -> Reports:
         """Every possible whole report in the order of `joint_counts`: by the dimensions asked, then by the codes."""
-        subsets = self._subsets()
+        subsets, *_ = self._subsets()
         channels = self.channels * (self.size // len(self.channels))
         shapes = [[channels[place].output_count for place in subset] for subset in subsets]
         codes = np.concatenate([np.indices(shape).reshape(self.sampled, -1).T for shape in shapes])
@@ -177,17 +191,17 @@ class FeatureMechanism(Mechanism):
         dims = np.repeat(np.array(subsets, dtype=np.int32), repeats, axis=0)
         return Reports(self, pointers, dims.ravel(), sent)
 
-    def _subsets(self) -> list[tuple[int, ...]]:
-        """All choices of dimensions, where there are few enough whole reports to enumerate."""
-        if math.comb(self.size, self.sampled) * self.alphabet**self.sampled > MAX_OUTCOMES:
+    def _subsets(self) -> tuple[list[tuple[int, ...]], list[int], int]:
+        """All choices of dimensions with their weights, where there are few enough whole reports to enumerate."""
+        if self.asking.choices * self.alphabet**self.sampled > MAX_OUTCOMES:
             raise InputError(
                 f"{self.name} has too many different reports to enumerate: take fewer dimensions"
             )
-        return list(combinations(range(self.size), self.sampled))
+        return self.asking.subsets()
 
     def describe_outcome(self, index: int) -> str:
         each = self.alphabet**self.sampled
-        subset = list(combinations(range(self.size), self.sampled))[index // each]
+        subset = self._subsets()[0][index // each]
         codes = np.unravel_index(index % each, (self.alphabet,) * self.sampled)
         return ", ".join(
             f"dimension {place} = code {int(code)}" for place, code in zip(subset, codes, strict=True)
@@ -219,6 +233,7 @@ class FeatureMechanism(Mechanism):
         order = [] if len(self.channels) == 1 else [channel.fingerprint for channel in self.channels]
         return [
             *map(str, (self.public, self.size, self.sampled, self.scale, self.binary, self.binned)),
+            *([] if self.asking.even else [f"{self.asking.pool}, {self.asking.from_pool!r}"]),
             *order,
         ]
 

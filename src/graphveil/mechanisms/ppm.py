@@ -22,8 +22,9 @@ from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.words import SystemWords, WordArray, Words
 from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
-from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, choose_some, round_at_random
+from graphveil.mechanisms.encode import binary_symbols, choose_some, round_at_random
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.level_shares import checked_shares, estimate_level_shares
 from graphveil.mechanisms.personal import PersonalRows, level_of
@@ -66,6 +67,8 @@ class Outcomes:
     level_code: int
     way: Way
     answered: tuple[int, ...]
+    # How often these dimensions are named, beside others.
+    weight: int
 
     @property
     def size(self) -> int:
@@ -79,7 +82,8 @@ class PersonalMechanism(Mechanism):
 
     Everybody names as many dimensions as anybody answers, chosen without looking; m' of them are answered, the others get
     a blank code. The level's code is one more entry, at place d. So every report has the same length, and the number of
-    answers says no more than ``ways`` make it depend on.
+    answers says no more than ``ways`` make it depend on. ``favoured`` says that some values are named more often than
+    others; each answer then counts as much as makes up for it.
 
     `ppm` (sealed): ESW at ε_L = γ·ε_1 for everybody; m' = max(1, min(d, ⌊ε_{τ'}/2.2⌋)) with τ' clamped to 1..f; each answer
     at a_τ = min(20, (ε_τ-ε_L)/m'), as a sign that has the same code for all levels. `ppm-printed`: all of that from the
@@ -105,6 +109,7 @@ class PersonalMechanism(Mechanism):
     unbiased: bool = False
     binary: bool = False
     shares: tuple[float, ...] | None = None
+    favoured: Asking | None = None
     blinded: bool = False
     subject: Subject = "features"
     personal: ClassVar[bool] = True
@@ -138,6 +143,11 @@ class PersonalMechanism(Mechanism):
         """The largest number of values that anybody answers."""
         return max(way.count for ways in self.ways for way in ways)
 
+    @cached_property
+    def asking(self) -> Asking:
+        """Which values are named."""
+        return Asking(self.size, self.most) if self.favoured is None else self.favoured
+
     @property
     def report_length(self) -> int:
         return self.most + 1
@@ -168,7 +178,7 @@ class PersonalMechanism(Mechanism):
         levels = held.checked_levels(len(self.budgets)) - 1
         rows.check(self.public)
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
-        dims = choose_dimensions(rows.users, self.size, self.most, source)
+        dims = self.asking.choose(rows.users, source)
         named = self.level_channel.respond(levels, source)
         answered = choose_some(self._counts[levels, named], self.most, source)
         values = self.public.to_unit(rows.take(dims))
@@ -248,6 +258,10 @@ class PersonalMechanism(Mechanism):
             raise MessageError(f"codes of levels must be below {self.level_channel.output_count}")
         if (codes[:, :-1] > self.blank).any():
             raise MessageError(f"codes of values must be at most {self.blank}, which is a blank")
+        if reports.dims is not None and not self.asking.allows(reports.dims.reshape(codes.shape)[:, :-1]):
+            raise MessageError(
+                f"a report of {self.name} must name as many values of the pool as its plan says"
+            )
         given = (codes[:, :-1] != self.blank).sum(axis=1)
         if not (self._counts.T[codes[:, -1]] == given[:, None]).any(axis=1).all():
             raise MessageError(f"a report of {self.name} must answer as many values as its level says")
@@ -312,6 +326,8 @@ class PersonalMechanism(Mechanism):
             dims = reports.dims.reshape(codes.shape)[:, :-1]
         answered = codes[:, :-1] != self.blank
         values = decoded[codes[:, -1:].astype(np.int64), codes[:, :-1]][answered]
+        if not self.asking.even:
+            values *= self.asking.factors[dims[answered]]
         pointers = np.concatenate([[0], np.cumsum(answered.sum(axis=1))]).astype(np.int64)
         shape = (reports.users, self.size)
         return Estimate(shape, pointers, dims[answered], values, self.public.centre, self.unbiased)
@@ -389,7 +405,7 @@ class PersonalMechanism(Mechanism):
     def largest(self) -> float:
         """B, the largest magnitude of an entry (offset aside) whatever the shares of the levels are; public."""
         tops = [self.size / way.count * _top(way.channel) for ways in self.ways for way in ways]
-        return self.public.half_width * max(tops)
+        return self.public.half_width * max(tops) * float(self.asking.factors.max())
 
     @cached_property
     def spread(self) -> float:
@@ -399,7 +415,8 @@ class PersonalMechanism(Mechanism):
         """
         shares = np.array(self.settled().shares)
         seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
-        return self.public.half_width * math.sqrt(seen @ squares * self.size / self.report_length)
+        entry = seen @ squares * self.size / self.report_length * self.asking.mean_square_factor
+        return self.public.half_width * math.sqrt(entry)
 
     # What is protected.
 
@@ -504,10 +521,12 @@ class PersonalMechanism(Mechanism):
                 counts.append(np.zeros(part.size, dtype=object))
                 continue
             rows = [_exact_row(way.channel, float(unit[place])) for place in part.answered]
-            left = total ** (self.most - way.count) * (orders // math.comb(self.most, way.count))
+            left = (
+                total ** (self.most - way.count) * (orders // math.comb(self.most, way.count)) * part.weight
+            )
             start = self._level_rows[level][part.level_code] * left
             counts.append(start * reduce(np.multiply.outer, rows).ravel())
-        whole = math.comb(self.size, self.most) * orders * total ** (self.most + 1)
+        whole = self.asking.subsets()[2] * orders * total ** (self.most + 1)
         return np.concatenate(counts), whole
 
     @property
@@ -518,7 +537,7 @@ class PersonalMechanism(Mechanism):
         """All whole reports, in parts: by dimensions named, τ', how values are answered, and which."""
         levels = range(self.level_channel.output_count)
         ways = {code: [group[0] for group in self._ways_at(code)] for code in levels}
-        size = math.comb(self.size, self.most) * sum(
+        size = self.asking.choices * sum(
             math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
             for code in levels
             for way in ways[code]
@@ -527,11 +546,12 @@ class PersonalMechanism(Mechanism):
             raise InputError(
                 f"{self.name} has too many different reports to enumerate: take fewer dimensions"
             )
-        for chosen in combinations(range(self.size), self.most):
+        subsets, weights, _ = self.asking.subsets()
+        for chosen, weight in zip(subsets, weights, strict=True):
             for code in levels:
                 for way in ways[code]:
                     for answered in combinations(chosen, way.count):
-                        yield Outcomes(chosen, code, way, answered)
+                        yield Outcomes(chosen, code, way, answered, weight)
 
     def _ways_at(self, code: int) -> list[list[Way]]:
         ways = tuple(ways[code] for ways in self.ways)
@@ -572,6 +592,8 @@ class PersonalMechanism(Mechanism):
 
     def _settings(self) -> list[str]:
         order = [f"{way.count},{way.first},{way.channel.fingerprint}" for ways in self.ways for way in ways]
+        if not self.asking.even:
+            order.append(f"{self.asking.pool}, {self.asking.from_pool!r}")
         return [*map(str, (self.public, self.size, self.budgets, self.binary)), *order]
 
     def __repr__(self) -> str:

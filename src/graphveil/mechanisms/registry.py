@@ -36,6 +36,7 @@ from graphveil.channels import (
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, Claim, Counts, check_epsilon
 from graphveil.errors import InputError, UnknownNameError
+from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject, verified
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
@@ -186,7 +187,8 @@ def feature_family(
     """Register a one-value family as a feature mechanism.
 
     ``rate`` sets m (None: all d values are answered); ``rescaled`` multiplies estimates by d/m; ``grid`` says that the
-    family takes a number of input points; ``with_delta`` that it takes a δ; ``fixed`` are options of the family.
+    family takes a number of input points; ``with_delta`` that it takes a δ; ``fixed`` are options of the family. A plan may
+    name a ``pool`` of dimensions and how many answers are ``from_pool`` (`Asking`).
     """
 
     def build(
@@ -196,10 +198,13 @@ def feature_family(
         sampled: int | None = None,
         delta: float | None = None,
         binary: bool = False,
+        pool: Any = None,
+        from_pool: float | None = None,
         **options: Any,
     ) -> FeatureMechanism:
         check_dims(dims, sampled)
         count = int(sampled) if sampled is not None else sampled_count(epsilon, int(dims), rate)
+        asking = Asking.of(int(dims), count, pool, from_pool)
         settings = {**(fixed or {}), **options}
         if delta and not with_delta:
             raise InputError(f"{name} is private at delta 0 and takes no delta, got {delta!r}: leave it out")
@@ -218,8 +223,9 @@ def feature_family(
             count,
             (channel,),
             dims / count if rescaled else 1.0,
-            unbiased=rescaled and not settings.get("raw", False),
+            unbiased=rescaled and not settings.get("raw", False) and asking.everything,
             binary=binary and channel.input_count == 2,
+            favoured=None if asking.even else asking,
         )
 
     register(name, summary=summary)(build)
@@ -425,6 +431,14 @@ def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
         raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
 
 
+def _named_more_often(
+    dims: int, ways: tuple[tuple[Way, ...], ...], pool: Any, from_pool: float | None
+) -> Asking | None:
+    """What a personal mechanism asks where a plan names a pool."""
+    asking = Asking.of(dims, max(way.count for each in ways for way in each), pool, from_pool)
+    return None if asking.even else asking
+
+
 @register(
     "ppm", summary="a private privacy level and some sampled values at its budget (PPGNN's PPM, sealed)"
 )
@@ -440,6 +454,8 @@ def build_ppm(
     binary: bool = False,
     points: int | None = None,
     shares: Any = None,
+    pool: Any = None,
+    from_pool: float | None = None,
 ) -> PersonalMechanism:
     """PPM where nothing of a report depends on the level but probabilities.
 
@@ -464,7 +480,16 @@ def build_ppm(
     kept = binary and ways[0][0].channel.input_count == 2
     return verified(
         PersonalMechanism(
-            "ppm", claim, public, int(dims), all_budgets, level_channel, ways, binary=kept, shares=shares
+            "ppm",
+            claim,
+            public,
+            int(dims),
+            all_budgets,
+            level_channel,
+            ways,
+            binary=kept,
+            shares=shares,
+            favoured=_named_more_often(int(dims), ways, pool, from_pool),
         )
     )
 
@@ -485,6 +510,8 @@ def build_ppm_printed(
     sampled: int | None = None,
     binary: bool = False,
     points: int | None = None,
+    pool: Any = None,
+    from_pool: float | None = None,
 ) -> PersonalMechanism:
     """PPM as printed: level, number of values and magnitudes all at the user's own budget, so a report reveals the level.
 
@@ -509,6 +536,7 @@ def build_ppm_printed(
     own = Channel(
         "esw at each own budget", table, np.arange(1.0, count + 1), widest, Claim(gamma * all_budgets[-1])
     )
+    favoured = _named_more_often(int(dims), tuple(ways), pool, from_pool)
     return PersonalMechanism(
         "ppm-printed",
         Claim(all_budgets[-1]),
@@ -517,8 +545,9 @@ def build_ppm_printed(
         all_budgets,
         own,
         tuple(ways),
-        unbiased=True,
+        unbiased=favoured is None or favoured.everything,
         binary=binary and ways[0][0].channel.input_count == 2,
+        favoured=favoured,
     )
 
 
