@@ -78,10 +78,11 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
     aims = torch.from_numpy(np.asarray(target, dtype=np.float64)[users]).to(values.device)
     if not bool(torch.isfinite(aims).all()):
         raise InputError("targets must be finite numbers: leave out users without one")
-    aims = aims - aims.mean()
+    level = float(aims.mean())
+    aims = aims - level
     spread = float(aims.square().mean())
     scores = np.zeros(values.shape[1])
-    if spread == 0:
+    if spread <= ROUNDING * level**2:
         return scores
     for first, block in values.blocks(users):
         rows = block.double()
