@@ -72,7 +72,7 @@ def levels_command(
     from graphveil.mechanisms import PersonalMechanism
 
     ready = make_ready(spec, "method", 0, None, None)
-    built = ready.mechanism
+    (built,) = ready.mechanisms
     assert isinstance(built, PersonalMechanism)
     found = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon

@@ -7,6 +7,7 @@ import math
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -17,6 +18,7 @@ from graphveil.graphs import Graph, Users, hold_out_links, load, resplit
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, PersonalMechanism
+from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress, Task
 from graphveil.privacy.ledger import add_up
@@ -62,7 +64,7 @@ def run_unit(
         run,
         score,
         outcome.detail,
-        privacy_of(ready.job.users, ready.mechanism),
+        privacy_of(ready.job.users, ready.mechanisms),
         seconds,
         peak_megabytes(),
     )
@@ -99,9 +101,9 @@ class Ready:
     job: Job
 
     @property
-    def mechanism(self) -> Mechanism | None:
-        """What features are reported by, where they are."""
-        return self.job.feature_plan().build() if self.method.reports_features else None
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What features are reported by in each round, where they are."""
+        return tuple(plan.build() for plan in self.method.feature_plans(self.job))
 
 
 def make_ready(
@@ -152,16 +154,19 @@ def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
     return users.evaluate_links(outcome.pair_scores, graph)
 
 
-def privacy_of(users: Users, mechanism: Mechanism | None = None) -> dict[str, Any]:
+def privacy_of(users: Users, mechanisms: Sequence[Mechanism] = ()) -> dict[str, Any]:
     """What the users' ledger says was spent, by subject.
 
-    Where users chose a level, the budgets of the levels, and what a report reveals of the level itself: the exact maximum over
-    pairs of levels with equal features (None where that is everything). It is part of the features' budget.
+    Where users chose a level, the budgets of the levels, and what their reports reveal of the level itself: the exact maximum
+    over pairs of levels with equal features (None where that is everything). It is part of the features' budget.
     """
     spent = _spent(users)
-    if isinstance(mechanism, PersonalMechanism) and spent["features"] is not None:
-        loss = mechanism.level_loss.epsilon
-        spent["features"]["per_level"] = list(mechanism.budgets)
+    personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
+    if personal and spent["features"] is not None:
+        loss = level_loss(personal).epsilon
+        spent["features"]["per_level"] = [
+            sum(each) for each in zip(*(one.budgets for one in personal), strict=True)
+        ]
         spent["level"] = {"epsilon": loss if math.isfinite(loss) else None, "delta": 0.0}
     return spent
 

@@ -7,7 +7,7 @@ randomized level τ' and answers some sampled dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -474,10 +474,7 @@ class PersonalMechanism(Mechanism):
     @cached_property
     def level_loss(self) -> Loss:
         """What the level itself leaks: the exact loss over pairs of levels with equal rows."""
-        levels = range(1, len(self.budgets) + 1)
-        return _worst(
-            [self.pair_loss(one, other, True) for one in levels for other in levels if one != other]
-        )
+        return level_loss([self])
 
     @property
     def mixed_loss(self) -> Loss:
@@ -599,6 +596,19 @@ class PersonalMechanism(Mechanism):
     def __repr__(self) -> str:
         budgets = ", ".join(f"{budget:g}" for budget in self.budgets)
         return f"{type(self).__name__}({self.name}, budgets {budgets}, at most {self.most} of {self.size} values)"
+
+
+def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
+    """What all reports of a user together leak of the level itself: the exact loss over pairs of levels with equal rows."""
+    levels = range(1, len(rounds[0].budgets) + 1)
+    return _worst(
+        [
+            Loss.total(each.pair_loss(one, other, True) for each in rounds)
+            for one in levels
+            for other in levels
+            if one != other
+        ]
+    )
 
 
 def _groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:

@@ -1,6 +1,6 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, upgnet
+from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
 from graphveil.methods.check import check_method
 from graphveil.methods.method import (
     BACKBONE_NAMES,
@@ -30,5 +30,6 @@ __all__ = [
     "register_method",
     "solitude",
     "structure",
+    "togl",
     "upgnet",
 ]

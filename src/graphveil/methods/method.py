@@ -126,7 +126,7 @@ class Job:
         return self.graph.class_count if self.task == "node" else int(self.settings.hidden)
 
     def feature_plan(self, epsilon: float | None = None, **more: Any) -> Plan:
-        """A question about features with the job's mechanism, budget and the graph's public range."""
+        """A question about features with the job's mechanism, budget (or a part of it) and the graph's public range."""
         graph = self.graph
         if graph.public_range is None:
             raise InputError(
@@ -138,17 +138,31 @@ class Job:
             "dims": graph.feature_count,
             "range": public,
             "binary": graph.binary or None,
-            "delta": self.delta,
+            "delta": self._delta_at(epsilon),
             "levels": self.levels,
         }
         asked = {key: value for key, value in known.items() if key in accepted and value is not None}
-        personal = {"budgets": self.budgets, "gamma": self.gamma}
+        budget = self.epsilon if epsilon is None else epsilon
+        personal = {"budgets": self._budgets_at(budget), "gamma": self.gamma}
         chosen = {key: value for key, value in personal.items() if key in accepted and value is not None}
         options = {**chosen, **self.mechanism_options}
         # How many values are sampled is a field of every plan; the rest is each mechanism's own.
         own = {"sampled": options.pop("sampled")} if "sampled" in options else {}
-        budget = self.epsilon if epsilon is None else epsilon
+        options |= more.pop("options", {})
         return Plan(mechanism=self.mechanism, epsilon=budget, options=options, **{**asked, **more, **own})
+
+    def _budgets_at(self, epsilon: float | None) -> tuple[float, ...] | None:
+        """The budgets of the levels in a question that spends this much of the strictest one."""
+        if self.budgets is None or epsilon == self.epsilon:
+            return self.budgets
+        assert epsilon is not None and self.epsilon is not None
+        return (epsilon, *(budget * (epsilon / self.epsilon) for budget in self.budgets[1:]))
+
+    def _delta_at(self, epsilon: float | None) -> float | None:
+        """The share of δ that goes with a share of ε."""
+        if self.delta is None or epsilon is None or self.epsilon is None:
+            return self.delta
+        return self.delta * (epsilon / self.epsilon)
 
     def label_plan(self) -> Plan:
         """The question for the labels of training and validation users, by k-ary response."""
@@ -291,12 +305,16 @@ class Method(ABC):
         """What this method will charge a user, by subject; checked against the ledger."""
         claims: dict[Subject, Claim] = {}
         if self.reports_features:
-            claims["features"] = job.feature_plan().claim
+            claims["features"] = add_up(plan.claim for plan in self.feature_plans(job))
         if job.label_epsilon is not None:
             claims["label"] = job.label_plan().claim
         if self.reports_links and job.link_epsilon is not None:
             claims["links"] = job.link_plan().claim
         return claims
+
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        """The questions about features, as far as they are known before anybody has answered; their claims add up."""
+        return (job.feature_plan(),) if self.reports_features else ()
 
     def personal_budgets(self, job: Job) -> tuple[float, ...] | None:
         """The public budgets of the levels, where users choose one."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
-from graphveil.mechanisms import LinkMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import SCALE_GRID, Job, Method, Outcome, Stopwatch, register_method
+from graphveil.methods.reported_links import PULL, SHRINK, refuse_links, weighed_links
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
@@ -22,10 +20,10 @@ class SolitudeSettings(BaseSettings):
 
     hops: int = Field(3, ge=0, description="hops of KProp on the reports")
     lambda1: float = Field(
-        10.0, ge=0, description="private links: how much a weight is held to how plausible its pair is"
+        PULL, ge=0, description="private links: how much a weight is held to how plausible its pair is"
     )
     lambda2: float = Field(
-        0.8,
+        SHRINK,
         ge=0,
         description="private links: how much weights are shrunk; below lambda2/(2 lambda1) they are 0",
     )
@@ -91,13 +89,7 @@ class Solitude(Method):
 
     def prepare(self, job: Job) -> None:
         """Refuse links whose noise would not fit into memory."""
-        if job.link_epsilon is None:
-            return
-        from graphveil.denoise.links import refuse_too_many
-
-        mechanism = job.link_plan().build()
-        assert isinstance(mechanism, LinkMechanism)
-        refuse_too_many(mechanism, job.max_memory)
+        refuse_links(job)
 
     def _public(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
         from graphveil.learn.topology import Topology
@@ -109,27 +101,14 @@ class Solitude(Method):
     def _private(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
         import torch
 
-        from graphveil.denoise.links import ReportedLinks
         from graphveil.learn.backbones import GCN
         from graphveil.learn.training import Schedule
-        from graphveil.learn.weighted import LinkObjective, Turns, WeightedTopology, fit_with_links
-        from graphveil.linear.pairs import PairPattern
+        from graphveil.learn.weighted import Turns, WeightedTopology, fit_with_links
         from graphveil.methods.training import graph_targets, outcome, train_backbone
 
         settings, graph = job.settings, job.graph
         with watch.stage("report"):
-            links = ReportedLinks.of(job.users.report(job.link_plan()))
-        with watch.stage("denoise"):
-            job.say("weighing links", 0.0)
-            objective = LinkObjective(
-                torch.from_numpy(links.plausibilities().astype(np.float32)),
-                settings.lambda1,
-                settings.lambda2,
-            )
-            kept = objective.rest() > 0
-            pattern = PairPattern(links.pairs[kept.numpy()], links.users, job.device)
-            objective = replace(objective, reported=objective.reported[kept].to(job.device))
-            start = WeightedTopology(pattern, objective.rest())
+            links = weighed_links(job, settings.lambda1, settings.lambda2)
         with watch.stage("train"), torch.random.fork_rng(devices=[]):
             torch.manual_seed(job.seed)
             model = GCN(
@@ -138,19 +117,17 @@ class Solitude(Method):
             fitted, weights = fit_with_links(
                 model,
                 lambda topology: _spread(job, inputs, topology),
-                start,
-                graph_targets(job, start),
-                objective,
+                links.topology,
+                graph_targets(job, links.topology),
+                links.objective,
                 Turns(settings.alternate, settings.graph_lr),
                 Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
                 lambda done, most, _: job.say("training", done / most),
             )
-        detail = (
-            f"{len(links.pairs)} pairs reported, {pattern.size} kept, {float(weights.sum()):.0f} by weight"
-        )
+        detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
             return outcome(job, fitted, watch, detail)
-        learned = WeightedTopology(pattern, weights)
+        learned = WeightedTopology(links.pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), watch, learned)
 
 

@@ -1,0 +1,137 @@
+"""What to ask in a second round: from scores of attributes to a pool of them, and how often it is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+Scores = NDArray[np.float64]
+# What a split of the budget is chosen for: an attribute whose mean differs between classes by this share of its range, asked
+# beside others in a pool of this many attributes a class, by this share of the answers.
+NOMINAL_EFFECT, NOMINAL_POOL, NOMINAL_SHARE = 0.25, 2, 0.8
+SPLITS = tuple(step / 20 for step in range(2, 19))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The attributes that are asked more often, and how many of a user's answers are about them in expectation."""
+
+    pool: tuple[int, ...] = ()
+    from_pool: float = 0.0
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What a plan says of it."""
+        return {"pool": list(self.pool), "from_pool": self.from_pool} if self.pool else {}
+
+
+def ranking(scores: Scores) -> NDArray[np.int64]:
+    """Attributes from the highest score to the lowest; of equal ones the smaller number first."""
+    return np.argsort(-scores, kind="stable")
+
+
+def printed_target(scores: Scores, asked: int, rho: float) -> Target:
+    """TOGL's Eq. 8: everybody answers the m* = ⌊ρm⌋ best attributes, and m - m* of the others.
+
+    >>> printed_target(np.array([0.1, 0.9, 0.5]), 2, 0.5)
+    Target(pool=(1,), from_pool=1.0)
+    """
+    # A product that rounding has put just below an integer counts as that integer.
+    fixed = math.floor(rho * asked * (1 + 2.0**-40))
+    return Target(_numbers(ranking(scores)[:fixed]), float(fixed))
+
+
+def pooled_target(scores: Scores, asked: int, rho: float, size: int) -> Target:
+    """A share ρ of the answers about the T best attributes, as far as T attributes can take so many.
+
+    >>> pooled_target(np.array([0.1, 0.9, 0.5]), 1, 0.5, 2)
+    Target(pool=(1, 2), from_pool=0.5)
+    """
+    if not 1 <= size <= len(scores):
+        raise InputError(f"pool must be from 1 to {len(scores)}, the number of attributes, got {size}")
+    least = max(0, asked - (len(scores) - size))
+    return Target(_numbers(ranking(scores)[:size]), max(float(least), min(rho * asked, float(size), asked)))
+
+
+def signal(scores: Scores, null: Scores) -> Scores:
+    """How much each attribute's score is above what an attribute scores that says nothing: at least 0.
+
+    ``null`` are scores of attributes that say nothing. The excess over their mean counts by 1 - (how many scores as high chance
+    would give)/(how many there are), so that what chance explains counts nothing.
+    """
+    order = np.sort(null)
+    at_least = (len(order) - np.searchsorted(order, scores, side="left")) * (len(scores) / len(order))
+    seen = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
+    real = np.clip(1 - at_least / np.maximum(seen, 1), 0.0, 1.0)
+    found: Scores = np.maximum(scores - null.mean(), 0.0) * real
+    return found
+
+
+def expected_target(
+    scores: Scores, null: Scores, asked: int, *, rho: float | None = None, size: int | None = None
+) -> Target:
+    """The pool and the share of answers with the smallest expected error, where attributes count by their `signal`.
+
+    An attribute that is asked with probability π has a variance of c/π. Let W be the signal of the T best attributes and R that
+    of the d - T others: the error W·T/(ρm) + R·(d - T)/((1-ρ)m) is smallest at ρ = √(WT)/(√(WT) + √(R(d-T))). R counts at
+    least as much as the mean of so many scores of attributes that say nothing may be off by (one standard error). Where
+    nothing stands out, all attributes are asked alike. ``rho`` or ``size`` is taken as given.
+    """
+    d, weight = len(scores), signal(scores, null)
+    order = ranking(weight)
+    total = np.cumsum(weight[order])
+    if total[-1] <= 0:
+        return Target()
+    sizes = np.arange(1, d) if size is None else np.array([size])
+    inside = total[sizes - 1]
+    others = np.maximum(total[-1] - inside, null.std() * np.sqrt(d - sizes))
+    pooled, rest = np.sqrt(inside * sizes), np.sqrt(others * (d - sizes))
+    shares = pooled / np.maximum(pooled + rest, 1e-300) if rho is None else np.full(len(sizes), rho)
+    shares = np.minimum(shares, sizes / asked)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(shares > 0, pooled**2 / shares, np.inf) + np.where(
+            shares < 1, rest**2 / (1 - shares), np.where(rest > 0, np.inf, 0.0)
+        )
+    best = 0 if len(sizes) == 1 else int(np.argmin(errors))
+    return pooled_target(weight, asked, float(shares[best]), int(sizes[best]))
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is public of one round at some budget: how many values are asked, and the mean square of an answer."""
+
+    asked: int
+    mean_square: float
+
+
+def expected_error(
+    first: Round, second: Round, attributes: int, classes: int, heard: float, *, both: bool = True
+) -> float:
+    """The expected variance of an estimate of an attribute that matters, after both rounds; in squared half widths.
+
+    ``heard`` is how many users' reports reach training users of all classes. In round 1 the difference of two class means has
+    the variance 2Cv/(heard·m/d); an attribute with the nominal effect is found with the probability that it comes before all but
+    a pool's worth of attributes that say nothing. In round 2 it then has its share of the pool, or else of the rest.
+    """
+    size = min(attributes - 1, NOMINAL_POOL * classes)
+    if size < 1:
+        return second.mean_square
+    noise = 2 * classes * first.mean_square * attributes / (heard * first.asked)
+    distance = 2 * NOMINAL_EFFECT / math.sqrt(noise)
+    normal = NormalDist()
+    found = 1 - normal.cdf(normal.inv_cdf(1 - size / attributes) - distance)
+    pooled = min(1.0, NOMINAL_SHARE * second.asked / size)
+    rest = max(second.asked - pooled * size, 0.0) / (attributes - size)
+    before = first.asked / attributes / first.mean_square if both else 0.0
+    errors = [1 / (before + share / second.mean_square) for share in (pooled, max(rest, 1e-12))]
+    return found * errors[0] + (1 - found) * errors[1]
+
+
+def _numbers(attributes: NDArray[np.int64]) -> tuple[int, ...]:
+    return tuple(sorted(int(attribute) for attribute in attributes))

@@ -1,0 +1,276 @@
+"""togl: ask first which attributes matter for the task, then spend the rest of the budget there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from graphveil.errors import InputError
+from graphveil.mechanisms import FeatureMechanism, PersonalMechanism, Reports
+from graphveil.mechanisms.registry import takes_levels
+from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import (
+    SCALE_GRID,
+    TRAINING_GRID,
+    Job,
+    Method,
+    Outcome,
+    Stopwatch,
+    register_method,
+)
+from graphveil.methods.reported_links import refuse_links, weighed_links
+from graphveil.privacy import Plan
+
+if TYPE_CHECKING:
+    from graphveil.learn.attributes import Scores
+    from graphveil.learn.targeting import Target
+    from graphveil.learn.topology import Topology
+
+# The server simulates rounds in which nobody tells anything until it has so many scores to compare with.
+NULL_SCORES = 1000
+AUTO = "auto"
+
+
+class ToglSettings(BaseSettings):
+    """Training, the scale of the input, the two rounds, and the analysis between them."""
+
+    split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
+        0.5,
+        description="share of the budget for round 1, or auto: by expected error, before anybody is asked",
+    )
+    analysis: Literal["fda", "sma", "mutual-information", "chi-square", "pca"] = Field(
+        "fda", description="how attributes are scored from round 1"
+    )
+    analysis_hops: int = Field(3, ge=0, description="K, hops of averaging before the analysis")
+    rho: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
+        "auto",
+        description="share of round 2's answers about the best attributes, or auto: by expected error",
+    )
+    pool: Annotated[int, Field(ge=1)] | Literal["top", "auto"] = Field(
+        "auto",
+        description="how many attributes are the best: T, top (as many as everybody answers, as printed) or auto",
+    )
+    hops: int = Field(3, ge=0, description="K', hops of KProp on the reports that are learned from; 0: none")
+    m_from: Literal["round", "total"] = Field(
+        "round",
+        description="whether the number of values asked follows from a round's budget or from the whole one",
+    )
+    learn_from: Literal["both", "second"] = Field(
+        "both", description="learn from the reports of both rounds, or of the second alone as printed"
+    )
+    columns: Literal["precision", "unbiased"] = Field(
+        "precision",
+        description="attributes as inputs: by their precision, or as unbiased estimates as printed",
+    )
+    norm_importance: float = Field(
+        0.5, ge=0, le=1, description="weight of norms beside classes in the analysis, where both are learned"
+    )
+    hidden: int = Field(64, ge=1, description="columns of the hidden layer")
+    epochs: int = Field(300, ge=1, description="epochs at most")
+
+
+class Togl(Method):
+    """Task-oriented graph learning (TOGL): target before you perturb.
+
+    Round 1 asks everybody for some values with a part of the budget. The server averages the reports over K hops and scores
+    every attribute by what training users' labels say (FDA, SMA, mutual information, χ², PCA). Round 2 spends the rest of the
+    budget: as printed (``pool=top``) everybody answers the ⌊ρm⌋ best attributes and draws the others, each scaled so that
+    estimates stay unbiased. With m = 1 that means all of them or none, so here a pool of T attributes gets a share ρ of the
+    answers. By default T and ρ have the smallest expected error, from the scores of round 1 and from what scores attributes that
+    say nothing would get: the server draws such rounds itself, with the blind mechanism.
+
+    ``learn_from=both`` also learns from round 1, whose budget is spent anyway. As printed: --set pool=top --set rho=0.5 --set
+    learn_from=second --set columns=unbiased --set m_from=total --set hops=0 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
+
+    Where links are predicted, attributes are scored by how well products of two users' values tell linked pairs from others
+    (Fisher's criterion over pairs), whatever the analysis, but for PCA.
+    """
+
+    name = "togl"
+    summary = "two rounds: find the attributes that matter for the task, then ask those more often"
+    mechanism = "piecewise"
+    settings = ToglSettings
+    reports_levels = True
+    reports_links = True
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
+        TRAINING_GRID
+        | SCALE_GRID
+        | {
+            "analysis": ("fda", "sma"),
+            "analysis_hops": (0, 1, 2, 3, 4, 5),
+            "hops": (0, 3, 4, 8),
+            "rho": ("auto", 0.3, 0.5, 0.7, 1.0),
+        }
+    )
+
+    def prepare(self, job: Job) -> None:
+        """Refuse mechanisms that cannot ask some attributes more often, and links that would not fit."""
+        _targetable(job.feature_plan())
+        if job.settings.m_from == "total" and takes_levels(job.mechanism):
+            raise InputError(
+                f"m_from must be round with {job.mechanism}, whose levels ask for different numbers of values"
+            )
+        refuse_links(job)
+
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        """Both rounds; the attributes of the second are not known before the first, and cost nothing."""
+        assert job.epsilon is not None
+        first = split_of(job) * job.epsilon
+        more = _asked(job)
+        return job.feature_plan(first, **more), job.feature_plan(job.epsilon - first, round=2, **more)
+
+    def learn(self, job: Job) -> Outcome:
+        from graphveil.denoise.aggregators import KProp
+        from graphveil.learn.rounds import rounds_input
+        from graphveil.linear.composition import Composition
+        from graphveil.methods.training import train_backbone
+
+        settings: ToglSettings = job.settings
+        watch = Stopwatch()
+        topology = self._topology(job, watch)
+        first, second = self.feature_plans(job)
+        with watch.stage("report"):
+            job.say("first round", 0.0)
+            reports = [job.users.report(first)]
+        with watch.stage("denoise"):
+            job.say("scoring attributes", 0.0)
+            target = self._target(job, topology, reports[0], second)
+        with watch.stage("report"):
+            job.say("second round", 0.0)
+            asked = second.model_dump(exclude_none=True)
+            asked["options"] = {**asked["options"], **target.options}
+            reports.append(job.users.report(Plan(**asked)))
+        with watch.stage("denoise"):
+            used = reports if settings.learn_from == "both" else reports[1:]
+            inputs = rounds_input(used, settings.input_share, settings.columns, job.device)
+            hops = KProp(settings.hops).operator(topology.unlooped)
+        return train_backbone(job, Composition(hops, inputs) if settings.hops else inputs, watch, topology)
+
+    def _topology(self, job: Job, watch: Stopwatch) -> Topology:
+        from graphveil.learn.topology import Topology
+
+        if job.link_epsilon is None:
+            return Topology(job.graph, job.device)
+        with watch.stage("report"):
+            return weighed_links(job).topology
+
+    def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
+        """What round 2 asks, from the reports of round 1."""
+        from graphveil.learn.targeting import expected_target, pooled_target, printed_target
+
+        settings: ToglSettings = job.settings
+        asked = _targetable(second).asking.count
+        scores = attribute_scores(job, topology, first)
+        if settings.pool == "top":
+            return printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
+        rho = None if settings.rho == AUTO else float(settings.rho)
+        size = None if settings.pool == AUTO else int(settings.pool)
+        if rho is not None and size is not None:
+            return pooled_target(scores, asked, rho, size)
+        null = null_scores(job, topology, first)
+        return expected_target(scores, null, asked, rho=rho, size=size)
+
+
+def split_of(job: Job) -> float:
+    """The share of the budget for round 1: as set, or that with the smallest expected error by public quantities."""
+    settings: ToglSettings = job.settings
+    if settings.split != AUTO:
+        return float(settings.split)
+    from graphveil.learn.rounds import answer_square
+    from graphveil.learn.targeting import SPLITS, Round, expected_error
+
+    graph, epsilon = job.graph, job.epsilon
+    assert epsilon is not None
+
+    def at(share: float) -> Round:
+        mechanism = _targetable(job.feature_plan(share * epsilon, **_asked(job)))
+        count = mechanism.asking.count
+        width = mechanism.public.half_width * mechanism.size / count
+        return Round(count, answer_square(mechanism) / width**2)
+
+    reach = 1.0 + (float(graph.degrees.mean()) if settings.analysis_hops else 0.0)
+    heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
+    both = settings.learn_from == "both"
+    errors = [
+        expected_error(at(share), at(1 - share), graph.feature_count, graph.class_count, heard, both=both)
+        for share in SPLITS
+    ]
+    return SPLITS[int(np.argmin(errors))]
+
+
+def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
+    """The score of every attribute from reports of round 1, for the job's task or tasks."""
+    from graphveil.denoise.aggregators import KProp
+    from graphveil.learn.attributes import (
+        ANALYSES,
+        Denoised,
+        Known,
+        pair_fisher_scores,
+    )
+
+    settings, graph = job.settings, job.graph
+    hops = KProp(settings.analysis_hops).operator(topology.mean)
+    values = Denoised(reports.estimate(), hops, job.device)
+    if job.task == "link":
+        assert graph.links is not None
+        train = graph.links.train
+        return pair_fisher_scores(values, train.linked, train.unlinked)
+    known = Known(_labels(job, topology), graph.train, graph.validation, graph.class_count)
+    return ANALYSES[settings.analysis](values, known)
+
+
+def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
+    """Scores of attributes that say nothing: the server draws rounds itself, by the blind mechanism, from its own seed."""
+    from graphveil.channels.words import SeededWords
+
+    mechanism, users = reports.mechanism.blind(), job.graph.node_count
+    assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
+    # Any rows will do; these are one number, seen as often as needed.
+    nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
+    if isinstance(mechanism, PersonalMechanism):
+        nothing = (np.random.default_rng(job.seed).integers(1, len(mechanism.budgets) + 1, users), nothing)
+    found: list[Scores] = []
+    while sum(map(len, found)) < NULL_SCORES:
+        words = SeededWords(job.seed, 1, len(found))
+        found.append(attribute_scores(job, topology, mechanism.randomize(nothing, words)))
+    return np.concatenate(found)
+
+
+def _labels(job: Job, topology: Topology) -> Any:
+    """The labels that attributes are scored by: where they are private, as Drop cleans them."""
+    import torch
+
+    from graphveil.denoise.aggregators import KProp
+    from graphveil.denoise.drop import spread_labels
+
+    graph, settings = job.graph, job.settings
+    if job.label_mechanism is None or settings.label_loss != "drop":
+        return graph.labels
+    hops = KProp(settings.drop_hops).operator(topology.unlooped)
+    labels, known = (
+        torch.tensor(array, device=job.device) for array in (graph.labels, graph.train | graph.validation)
+    )
+    return spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
+
+
+def _asked(job: Job) -> dict[str, Any]:
+    """How many values a round asks for, where that follows from the whole budget."""
+    if job.settings.m_from == "round":
+        return {}
+    return {"sampled": _targetable(job.feature_plan()).asking.count}
+
+
+def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
+    """The mechanism of a plan, if it can ask some attributes more often than others."""
+    mechanism = plan.build()
+    if not isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) or not mechanism.names_dimensions:
+        raise InputError(
+            f"togl needs a mechanism that asks for some of the values, which {plan.mechanism} does not here: take piecewise, "
+            "multibit or square-wave, or set mechanism.sampled"
+        )
+    return mechanism
+
+
+register_method(Togl())
