@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.mechanisms import Reports
-from graphveil.mechanisms.rows import PublicRange
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class ReportedNorms:
 
 def largest_norm(graph: Graph) -> float:
     """The largest norm that the public range allows: √d · max(|low|, |high|)."""
-    public: PublicRange | None = graph.public_range
-    assert public is not None
+    public = graph.public_range
+    if public is None:
+        raise InputError(
+            f"{graph.name} has no features, so there are no norms to learn: leave norm_epsilon out"
+        )
     return float(np.sqrt(graph.feature_count) * max(abs(public.low), abs(public.high)))
