@@ -1,5 +1,7 @@
 """Every registered method behaves as all must, and the suite sees those that do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -92,6 +94,28 @@ class Short(Base):
         return Outcome(good.scores[1:], 0.0, 0.0, good.seconds)
 
 
+class Silent(Base):
+    """Says that it learns norms and predicts none."""
+
+    name, summary = "silent", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        return replace(super().learn(job), norms=None)
+
+
+class Peeping(Base):
+    """Asks for norms once more than it claims."""
+
+    name, summary = "peeping", "-"
+
+    def declared_norms(self, job: Job) -> float:
+        return sum(plan.epsilon for plan in job.norm_plans)
+
+    def claims(self, job: Job) -> dict[Subject, Claim]:
+        claims = super().claims(job)
+        return {**claims, "features": Claim(claims["features"].epsilon + self.declared_norms(job))}
+
+
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
@@ -101,6 +125,8 @@ class Short(Base):
         (Thief, "the control of thief changes with the private features"),
         (Dense, "held a dense matrix"),
         (Short, "a score for every class"),
+        (Silent, "must predict a norm for every user"),
+        (Peeping, "claims"),
     ],
 )
 def test_a_broken_method_is_seen(register, broken: type[Method], words):

@@ -38,9 +38,9 @@ def budget(cost: dict[str, Any]) -> str:
     >>> budget({"epsilon": 8.0, "delta": 0.0, "per_level": [2.0, 4.0, 8.0]})
     'ε = 2, 4 or 8 by level'
     >>> budget({"epsilon": 3.0, "delta": 0.0, "norm": 1.0})
-    'ε = 3 (1 of it for norms)'
+    'ε = 3, 1 of it for norms'
     """
-    norms = f" ({cost['norm']:g} of it for norms)" if cost.get("norm") else ""
+    norms = f", {cost['norm']:g} of it for norms" if cost.get("norm") else ""
     if cost.get("per_level"):
         *lower, last = (f"{each:g}" for each in cost["per_level"])
         return f"ε = {', '.join(lower)} or {last} by level{norms}"

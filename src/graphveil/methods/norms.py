@@ -40,9 +40,21 @@ class ReportedNorms:
         """The reports with the centre at 0, in units of the spread: what a model learns."""
         return (self.values - self.centre) / self.spread
 
-    def predicted(self, outputs: NDArray[np.floating]) -> NDArray[np.float64]:
-        """A model's outputs as norms, which lie between 0 and the bound."""
-        return np.clip(self.centre + self.spread * outputs.astype(np.float64), 0.0, self.bound)
+    def predicted(self, outputs: NDArray[np.floating], validation: Mask) -> NDArray[np.float64]:
+        """A model's outputs as norms, which lie between 0 and the bound: as far from the centre as validation users bear out.
+
+        A model that has learned noise differs between users more than their norms do. So its differences o are multiplied by the
+        slope b = Σ o·y / Σ o² of the validation users' reports y, kept within 0 and 1 and shrunk by what b owes to chance,
+        b·max(0, 1 - (se/b)²) (James and Stein 1961). Where validation users bear out nothing, everybody gets the centre.
+        """
+        apart = outputs.astype(np.float64) - float(outputs.mean())
+        seen = apart[validation] - apart[validation].mean()
+        told = self.standard[validation] - self.standard[validation].mean()
+        power = float(seen @ seen)
+        slope = min(float(seen @ told) / power, 1.0) if power > 0 else 0.0
+        chance = float(told.var()) / power if power > 0 else 0.0
+        kept = max(0.0, slope - chance / slope) if slope > 0 else 0.0
+        return np.clip(self.centre + self.spread * kept * apart, 0.0, self.bound)
 
 
 def largest_norm(graph: Graph) -> float:

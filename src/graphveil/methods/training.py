@@ -92,5 +92,5 @@ def outcome(job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Out
     hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
     if job.norms is None:
         return Outcome(scores, *told, embedding=hidden)
-    classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1])
+    classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
     return Outcome(classes, *told, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
