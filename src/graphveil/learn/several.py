@@ -15,8 +15,8 @@ class SeveralTargets:
     """Two heads (TOGL, Table 13): the last column of the scores predicts a number, all others the classes.
 
     The loss is that of the classes plus ``weight`` times the mean squared error against what users report of the number. The
-    reports are unbiased, so noise moves no minimum: E(p - (y + noise))² = (p - y)² + a constant. Both losses choose the epoch;
-    the score is that of the classes alone.
+    reports are unbiased, so noise moves no minimum: E(p - (y + noise))² = (p - y)² + a constant. The classes
+    alone choose the epoch: the noise of the reports would choose another one, for the worse of the classes.
     """
 
     classes: Targets
@@ -33,10 +33,8 @@ class SeveralTargets:
         return self.classes.train_loss(scores[:, :-1]) + self._error(scores, self.classes.train_rows)
 
     def validation_loss(self, scores: Tensor) -> Tensor:
-        """Both losses of the validation users."""
-        return self.classes.validation_loss(scores[:, :-1]) + self._error(
-            scores, self.classes.validation_rows
-        )
+        """The loss of the validation users' classes."""
+        return self.classes.validation_loss(scores[:, :-1])
 
     def validation_score(self, scores: Tensor) -> float:
         """How many validation users are put into the right class."""
