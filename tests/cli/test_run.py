@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +35,19 @@ def test_a_run_prints_a_table_and_a_verdict(capsys):
     ):
         assert words in printed
     assert "Every user reported features at ε = 2" in printed
+
+
+def test_a_run_that_learns_norms_too_says_how_well_and_what_that_cost(capsys):
+    assert status([*RUN, "--norm-epsilon", "1.5", "--norm-bound", "4"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert re.search(
+        r"norm: mean absolute error [\d.]+ \([\d.]+ to [\d.]+\), control [\d.]+, constant guess [\d.]+",
+        printed,
+    )
+    assert "features at ε = 3.5, 1.5 of it for norms (norms of training and validation users)" in printed
+    assert status([*RUN[:-12], "--runs", "1", *SMALL, "--norm-epsilon", "1.5", "--no-control"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"norm: mean absolute error [\d.]+, constant guess [\d.]+", printed)
 
 
 def test_json_is_one_object_and_the_same_twice(capsys):

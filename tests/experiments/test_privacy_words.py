@@ -32,3 +32,10 @@ def test_energies_of_private_links_are_not_drawn():
     assert spec_of(record) is not None
     record.privacy.links = cost(4.0)
     assert spec_of(record) is None
+
+
+def test_what_norms_cost_is_told_with_who_reported_them():
+    said = privacy_sentence({"features": {**cost(3.0), "norm": 1.0}, "total": cost(3.0), "trust": "local"})
+    assert said.startswith(
+        "Users reported features at ε = 3, 1 of it for norms (norms of training and validation users)"
+    )

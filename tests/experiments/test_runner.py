@@ -183,6 +183,12 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
         ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
         ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),
         ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
+        ({"norm_epsilon": 0.0}, "epsilon must be a positive finite number, got 0.0"),
+        ({"norm_bound": 3.0}, "norm_bound has no meaning where no norms are learned"),
+        ({"norm_epsilon": 1.0, "norm_bound": -1.0}, "norm_bound must be a positive finite number, got -1.0"),
+        ({"norm_epsilon": 1.0, "norm_bound": float("inf")}, "norm_bound must be a positive finite number"),
+        ({"norm_epsilon": 1.0, "task": "link"}, "not beside links"),
+        ({"norm_epsilon": 1.0, "method": "nonprivate", "epsilon": None}, "nonprivate learns classes alone"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(change, words):
@@ -195,3 +201,39 @@ def test_a_graph_without_its_users_is_refused():
     graph, _ = gv.load("town", **SMALL)
     with pytest.raises(InputError, match="give a graph together with its users"):
         gv.run("base", graph, epsilon=1.0)
+
+
+NORMS = replace(SPEC, norm_epsilon=3.0, norm_bound=4.0)
+
+
+def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    fields = json.loads(run_spec(NORMS, store=store).to_json())
+    assert list(fields)[-1] == "also"
+    for also in (fields["also"], fields["control"]["also"]):
+        assert set(also) == {"norm_error", "norm_constant"}
+        assert set(also["norm_error"]) == {"mean", "low", "high", "runs"}
+        assert all(0 <= error <= 4 for error in also["norm_error"]["runs"])
+    assert "also" not in fields["structure"]
+    assert fields["privacy"]["features"] == {"epsilon": 5.0, "delta": 0.0, "norm": 3.0}
+    again = json.loads(run_spec(NORMS, store=store, reuse=True).to_json())
+    assert again["also"] == fields["also"]
+    assert "also" not in numbers(result) and "also" not in numbers(result)["control"]
+
+
+def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    one = replace(SPEC, runs=1)
+    unit = run_unit(one, "structure", 0)
+    store.add(one, unit)
+    line = json.loads(store.file.read_text())
+    del line["unit"]["also"]
+    store.file.write_text(json.dumps(line) + "\n")
+    assert store.find(one, ["structure"]) == [unit]
+
+
+def test_norms_decide_the_key_only_where_they_are_learned():
+    weighted = {**SETTINGS, "norm_weight": 2.0}
+    specs = [SPEC, NORMS, replace(NORMS, norm_bound=5.0), replace(NORMS, settings=weighted)]
+    assert len({spec.key("method", 0) for spec in specs}) == 4
+    assert len({spec.key("structure", 0) for spec in specs}) == 1

@@ -256,3 +256,56 @@ def test_some_users_with_levels_can_be_asked_and_blind_ones_answer_blindly():
     assert users.ledger.spent.tolist() == [1.0, 0.0, 2.0, 0.0]
     blind = people().with_levels([1, 3, 2, 1]).declare(4.0, seed=3, blind=True)
     assert blind.report(PERSONAL).mechanism.name == "blind ppm"
+
+
+ASK_NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 2), of="norm", users=(3, 0))
+NORMS = np.sqrt([[2.0], [1.0], [0.0], [3.0]])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_norms_are_computed_on_the_users_side_and_charged_as_features(kind):
+    users = people(kind(FEATURES)).declare(1.0, seed=5)
+    assert users.report(ASK_NORMS) == ASK_NORMS.build().randomize(NORMS[[3, 0]], SeededWords(5))
+    assert users.ledger.spent.tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert users.ledger.total("features").epsilon == 1.0
+
+
+def test_blind_users_report_norms_that_say_nothing():
+    one, other = (
+        people(rows).declare(1.0, seed=3, blind=True).report(ASK_NORMS) for rows in (FEATURES, 1 - FEATURES)
+    )
+    assert one == other and one.mechanism.epsilon == 0.0
+
+
+def norm_data():
+    random = np.random.default_rng(0)
+    return from_arrays([[0, 1]], random.random((40, 3)), np.arange(40) % 2, range=(0, 1))
+
+
+def test_norms_of_test_users_are_evaluated_and_nobody_else_s():
+    graph, users = norm_data()
+    with evaluation():
+        true = np.linalg.norm(users.features, axis=1)
+    assert users.evaluate_norms(np.where(graph.test, true, 99.0), graph) == pytest.approx(0.0)
+    assert users.evaluate_norms(np.where(graph.test, true + 0.5, true), graph) == pytest.approx(0.5)
+
+
+def test_norms_of_test_users_stay_with_users_in_a_collection():
+    graph, users = norm_data()
+    with pytest.raises(PrivacyError, match="answer reports only"):
+        users.declare(1.0).evaluate_norms(np.zeros(40), graph)
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(39), np.zeros((40, 1)), np.full(40, np.nan), np.array(["1"] * 40)]
+)
+def test_predicted_norms_must_be_a_number_a_user(wrong):
+    graph, users = norm_data()
+    with pytest.raises(InputError, match="norms must be 40 finite numbers"):
+        users.evaluate_norms(wrong, graph)
+
+
+def test_norms_need_features():
+    graph, users = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
+    with pytest.raises(InputError, match="these users hold no features"):
+        users.evaluate_norms(np.zeros(40), graph)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 from graphveil.errors import ClippedWarning, InputError
 from graphveil.mechanisms import mechanism
-from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows
+from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows, row_norms
 
 UNIT = PublicRange(0.0, 1.0)
 MATRIX = np.array([[0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 0.0, 0.0], [1.0, 0.25, 0.0, 1.0]])
@@ -319,3 +319,20 @@ def test_a_radius_must_be_positive(radius):
 def test_a_centre_must_be_a_number():
     with pytest.raises(InputError, match="centre must be a number"):
         PublicBall(1.0, centre=float("nan"))
+
+
+@pytest.mark.parametrize(
+    "held", [MATRIX, sp.csr_array(MATRIX), sp.coo_array(MATRIX), messy(), MATRIX.tolist()]
+)
+def test_norms_are_one_column_whatever_the_rows_are_held_in(held):
+    np.testing.assert_allclose(row_norms(held), [[np.sqrt(1.25)], [0.0], [np.sqrt(2.0625)]])
+
+
+def test_norms_of_small_integers_do_not_overflow():
+    rows = np.full((2, 4), 200, dtype=np.uint8)
+    assert row_norms(rows).tolist() == row_norms(sp.csr_array(rows)).tolist() == [[400.0], [400.0]]
+
+
+def test_norms_need_rows():
+    with pytest.raises(InputError, match="users x values"):
+        row_norms(np.ones(3))

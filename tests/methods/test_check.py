@@ -1,5 +1,7 @@
 """Every registered method behaves as all must, and the suite sees those that do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -92,6 +94,25 @@ class Short(Base):
         return Outcome(good.scores[1:], 0.0, 0.0, good.seconds)
 
 
+class Silent(Base):
+    """Says that it learns norms and predicts none."""
+
+    name, summary = "silent", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        return replace(super().learn(job), norms=None)
+
+
+class Spare(Base):
+    """Claims norms twice and asks for them once."""
+
+    name, summary = "spare", "-"
+
+    def claims(self, job: Job) -> dict[Subject, Claim]:
+        claims = super().claims(job)
+        return {**claims, "features": Claim(claims["features"].epsilon + (job.norm_epsilon or 0.0))}
+
+
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
@@ -101,6 +122,8 @@ class Short(Base):
         (Thief, "the control of thief changes with the private features"),
         (Dense, "held a dense matrix"),
         (Short, "a score for every class"),
+        (Silent, "must predict a norm for every user"),
+        (Spare, "spare claims"),
     ],
 )
 def test_a_broken_method_is_seen(register, broken: type[Method], words):

@@ -5,7 +5,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.experiments import Spec, run_spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.unit import make_ready, privacy_of
 from graphveil.graphs import load
 from graphveil.methods import check_method, find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
@@ -110,3 +110,15 @@ def test_levels_that_make_no_sense_are_refused(options, match):
     given = {"method": "ppgnn", "data": "town", "epsilon": 0.5, **options}
     with pytest.raises(InputError, match=match):
         Spec(**given).check()
+
+
+def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
+    ready = make_ready(
+        spec_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}), "method", 0, None, None
+    )
+    ready.method.run(ready.job)
+    spent, levels = ready.job.users.ledger.spent, ready.users._levels
+    asked = ready.graph.train | ready.graph.validation
+    np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
+    features = privacy_of(ready.job.users, ready.mechanism)["features"]
+    assert features == {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}

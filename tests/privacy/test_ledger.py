@@ -141,3 +141,12 @@ def test_costs_of_ones_own_are_charged_and_no_more_than_the_plan_claims():
     for wrong in ([1.0, 2.0], [1.0, 2.0, 5.0], [-1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]):
         with pytest.raises(InputError, match="costs must be 3 numbers from 0 to 4"):
             ledger.charge(plan, wrong)
+
+
+def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
+    plan = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 5), of="norm")
+    ledger = Ledger(2, 1.0)
+    reports = answer(plan, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededWords(1))
+    assert reports == plan.build().randomize([[5.0], [1.0]], SeededWords(1))
+    assert [charge.of for charge in ledger.charges] == ["norm"]
+    assert ledger.total("features").epsilon == 1.0

@@ -96,3 +96,28 @@ def test_a_plan_never_promises_more_than_its_mechanism_keeps(epsilon, dims, data
     plan = Plan(mechanism=name, epsilon=epsilon, dims=dims, range=(0, 1), sampled=sampled)
     assert plan.build().holds
     assert plan.claim.epsilon == epsilon
+
+
+NORM = {"mechanism": "piecewise", "epsilon": 1.0, "dims": 1, "range": (0, 3), "of": "norm"}
+
+
+def test_a_plan_for_norms_survives_json_and_the_usual_one_does_not_say_what_it_asks():
+    plan = Plan(**NORM, users=(1, 2))
+    assert Plan.from_json(plan.to_json()) == plan
+    assert plan.subject == "features" and plan.claim == Claim(1.0)
+    assert "of" not in json.loads(Plan(**FEATURES).to_json())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dims": 2},
+        {"mechanism": "krr", "dims": None, "range": None, "classes": 3},
+        {"mechanism": "ppm", "levels": 3},
+    ],
+)
+def test_a_norm_is_one_value_of_the_features(change):
+    with pytest.raises(InputError, match="a norm is one value"):
+        Plan(**{**NORM, **change})
+    with pytest.raises(InputError, match="of: "):
+        Plan(**{**NORM, "of": "sum"})

@@ -68,6 +68,17 @@ LevelDistribution = Annotated[
     str,
     typer.Option(help="Which levels users choose: uniform, strict, relaxed, bimodal, or a file of levels."),
 ]
+NormEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        help="Also learn to predict how long each user's row of features is (its norm): "
+        "reports of training and validation users cost this much more."
+    ),
+]
+NormBound = Annotated[
+    float | None,
+    typer.Option(help="What norms are publicly known not to exceed; by default what the range allows."),
+]
 RangePair = Annotated[
     str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
 ]

@@ -27,6 +27,8 @@ from graphveil.cli.options import (
     MaxMemory,
     MechanismName,
     MethodName,
+    NormBound,
+    NormEpsilon,
     RangePair,
     SettingPairs,
     SettingsFile,
@@ -63,6 +65,8 @@ def run(
     budgets: LevelBudgets = None,
     gamma: Gamma = None,
     level_distribution: LevelDistribution = "uniform",
+    norm_epsilon: NormEpsilon = None,
+    norm_bound: NormBound = None,
     public_range: RangePair = None,
     max_memory: MaxMemory = None,
     device: Device = "auto",
@@ -96,6 +100,8 @@ def run(
         budgets=parse_budgets(budgets),
         gamma=gamma,
         level_distribution=level_distribution,
+        norm_epsilon=norm_epsilon,
+        norm_bound=norm_bound,
         max_memory=max_memory,
         device=device,
         control=not no_control,
@@ -163,7 +169,18 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     if fields["verdict"]:
         console.print(fields["verdict"])
+    if "also" in fields:
+        console.print(norm_line(fields))
     console.print(privacy_sentence(fields["privacy"]))
+
+
+def norm_line(fields: dict[str, Any]) -> str:
+    """How well norms were predicted, beside the control and one guess for everybody."""
+    error, control = fields["also"]["norm_error"], fields["control"]
+    interval = "" if error["low"] is None else f" ({error['low']:.3g} to {error['high']:.3g})"
+    beside = "" if control is None else f", control {control['also']['norm_error']['mean']:.3g}"
+    constant = fields["also"]["norm_constant"]["mean"]
+    return f"norm: mean absolute error {error['mean']:.3g}{interval}{beside}, constant guess {constant:.3g}"
 
 
 def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:

@@ -16,9 +16,12 @@ def privacy_sentence(privacy: dict[str, Any] | None) -> str:
     in_all = f", in all {budget(total)}" if total and len(costs) > 1 else ""
     hidden = "" if level is None else f"; {_level_words(level)}"
     each = f"{'; ' if spent else ''}every link costs {budget(links)}" if links else ""
-    who = "Users reported" if "labels" in costs else "Every user reported"
-    labels = " (labels of training and validation users)" if "labels" in costs else ""
-    return f"{who} {spent}{in_all}{labels}{hidden}{each}; the server needs no trust."
+    some = ["labels"] if "labels" in costs else []
+    if any(cost.get("norm") for cost in costs.values()):
+        some.append("norms")
+    who = "Users reported" if some else "Every user reported"
+    part = f" ({' and '.join(some)} of training and validation users)" if some else ""
+    return f"{who} {spent}{in_all}{part}{hidden}{each}; the server needs no trust."
 
 
 def _level_words(level: dict[str, Any]) -> str:
@@ -34,11 +37,14 @@ def budget(cost: dict[str, Any]) -> str:
     'ε = 1'
     >>> budget({"epsilon": 8.0, "delta": 0.0, "per_level": [2.0, 4.0, 8.0]})
     'ε = 2, 4 or 8 by level'
+    >>> budget({"epsilon": 3.0, "delta": 0.0, "norm": 1.0})
+    'ε = 3, 1 of it for norms'
     """
+    norms = f", {cost['norm']:g} of it for norms" if cost.get("norm") else ""
     if cost.get("per_level"):
         *lower, last = (f"{each:g}" for each in cost["per_level"])
-        return f"ε = {', '.join(lower)} or {last} by level"
-    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "")
+        return f"ε = {', '.join(lower)} or {last} by level{norms}"
+    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "") + norms
 
 
 def embedding_statement(

@@ -60,6 +60,7 @@ class Result:
         if structure is not None:
             names = Counter(unit.detail or "structure" for unit in self.of("structure"))
             structure = {"name": names.most_common(1)[0][0], **structure}
+        also = self._also("method")
         return {
             "method": spec.method,
             "data": spec.data,
@@ -78,6 +79,7 @@ class Result:
             "privacy": method[0].privacy if method else None,
             "seconds": self._seconds(method),
             "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
+            **({"also": also} if also else {}),
         }
 
     def to_json(self) -> str:
@@ -90,7 +92,20 @@ class Result:
             return None
         summary = bootstrap(scores)
         numbers = {"mean": summary.mean, "low": summary.low, "high": summary.high}
-        return {"runs": scores, **numbers} if runs else numbers
+        if not runs:
+            return numbers
+        also = self._also(part)
+        return {"runs": scores, **numbers, **({"also": also} if also and part == "control" else {})}
+
+    def _also(self, part: str) -> dict[str, Any]:
+        """What was measured besides the score, each with its mean and interval."""
+        units = self.of(part)
+        found = {}
+        for name in units[0].also if units else ():
+            values = [unit.also[name] for unit in units]
+            summary = bootstrap(values)
+            found[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
+        return found
 
     def _seconds(self, units: Sequence[UnitResult]) -> dict[str, float]:
         stages = ("report", "denoise", "train")

@@ -41,6 +41,7 @@ class Cost(_Part):
     epsilon: float | None
     delta: float = 0.0
     per_level: list[float] | None = None
+    norm: float | None = None
 
 
 class Spent(_Part):
@@ -68,6 +69,8 @@ class Setup(_Part):
     budgets: tuple[float, ...] | None = None
     gamma: float | None = None
     level_distribution: str | None = None
+    norm_epsilon: float | None = None
+    norm_bound: float | None = None
 
 
 class Record(_Part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -12,7 +13,7 @@ from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.registry import check_budget, level_budgets, takes_levels
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
-from graphveil.methods.method import TASKS, Task
+from graphveil.methods.method import TASKS, Task, check_norms
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
@@ -30,7 +31,8 @@ class Spec:
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
     Mechanism and backbone are the method's own unless they are given. ``levels``, ``budgets`` and ``gamma`` are for methods
     whose users choose a privacy level; ``level_distribution`` says how that is simulated or names a file of levels. Without
-    it, users who are given with levels keep them, and others choose uniformly.
+    it, users who are given with levels keep them, and others choose uniformly. With ``norm_epsilon`` the norms of feature rows
+    are learned beside the classes; ``norm_bound`` is what they are known not to exceed.
     """
 
     method: str
@@ -51,6 +53,8 @@ class Spec:
     budgets: tuple[float, ...] | None = None
     gamma: float | None = None
     level_distribution: str | None = None
+    norm_epsilon: float | None = None
+    norm_bound: float | None = None
     max_memory: float | None = None
     device: str = "auto"
     control: bool = True
@@ -139,6 +143,7 @@ class Spec:
                     f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
                     "leave it out, or take a method that asks for links, like solitude"
                 )
+        self._check_norms()
         for name, low in (("runs", 1), ("seed", 0)):
             if (
                 isinstance(getattr(self, name), bool)
@@ -150,6 +155,18 @@ class Spec:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None and not self.max_memory > 0:
             raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+
+    def _check_norms(self) -> None:
+        if self.norm_epsilon is not None:
+            check_budget(self.norm_epsilon, None)
+            check_norms(find_method(self.method), self.task)
+        if self.norm_bound is not None:
+            if self.norm_epsilon is None:
+                raise InputError(
+                    "norm_bound has no meaning where no norms are learned: give norm_epsilon too"
+                )
+            if not (math.isfinite(self.norm_bound) and self.norm_bound > 0):
+                raise InputError(f"norm_bound must be a positive finite number, got {self.norm_bound!r}")
 
     def _check_levels(self) -> None:
         if self.has_levels:
@@ -176,6 +193,10 @@ class Spec:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.full_settings().model_dump()
+        if self.norm_epsilon is None:
+            # As it was before norms could be learned, so that what was kept then is found.
+            del shared["norm_epsilon"], shared["norm_bound"]
+            shared["full_settings"].pop("norm_weight", None)
         if part == "structure":
             shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
             shared |= {"options": self.loader_options}

@@ -8,9 +8,11 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
+
+import numpy as np
 
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
@@ -26,7 +28,11 @@ from graphveil.privacy.ledger import add_up
 
 @dataclass(frozen=True)
 class UnitResult:
-    """The score of one part of one run, and what it took."""
+    """The score of one part of one run, and what it took.
+
+    ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
+    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report.
+    """
 
     part: Part
     run: int
@@ -35,6 +41,7 @@ class UnitResult:
     privacy: dict[str, Any]
     seconds: dict[str, float]
     peak_mb: float
+    also: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ def run_unit(
         privacy_of(ready.job.users, ready.mechanisms),
         seconds,
         peak_megabytes(),
+        _also(ready.graph, ready.users, outcome),
     )
 
 
@@ -154,19 +162,32 @@ def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
     return users.evaluate_links(outcome.pair_scores, graph)
 
 
+def _also(graph: Graph, users: Users, outcome: Outcome) -> dict[str, float]:
+    """How well norms of test users' features were predicted, where they were."""
+    if outcome.norms is None or outcome.constant_norm is None:
+        return {}
+    return {
+        "norm_error": users.evaluate_norms(outcome.norms, graph),
+        "norm_constant": users.evaluate_norms(np.full(len(users), outcome.constant_norm), graph),
+    }
+
+
 def privacy_of(users: Users, mechanisms: Sequence[Mechanism] = ()) -> dict[str, Any]:
     """What the users' ledger says was spent, by subject.
 
     Where users chose a level, the budgets of the levels, and what their reports reveal of the level itself: the exact maximum
-    over pairs of levels with equal features (None where that is everything). It is part of the features' budget.
+    over pairs of levels with equal features (None where that is everything). It is part of the features' budget. So is what a
+    norm costs, which training and validation users report where norms are learned too.
     """
     spent = _spent(users)
+    norm = add_up(charge.claim for charge in users.ledger.charges if charge.of == "norm").epsilon
+    if norm:
+        spent["features"]["norm"] = norm
     personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
     if personal and spent["features"] is not None:
         loss = level_loss(personal).epsilon
-        spent["features"]["per_level"] = [
-            sum(each) for each in zip(*(one.budgets for one in personal), strict=True)
-        ]
+        budgets = zip(*(one.budgets for one in personal), strict=True)
+        spent["features"]["per_level"] = [sum(each) + norm for each in budgets]
         spent["level"] = {"epsilon": loss if math.isfinite(loss) else None, "delta": 0.0}
     return spent
 
@@ -223,6 +244,8 @@ def _job(
         link_mechanism=spec.link_mechanism,
         budgets=spec.level_budgets() if spec.has_levels else None,
         gamma=spec.gamma,
+        norm_epsilon=None if part == "structure" else spec.norm_epsilon,
+        norm_bound=spec.norm_bound,
         max_memory=spec.max_memory,
         progress=progress,
     )

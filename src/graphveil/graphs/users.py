@@ -16,6 +16,7 @@ from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.links import LinkPairs, Pairs, shared_links
 from graphveil.graphs.metrics import area_under_curve, measure
 from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports
+from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy import Ledger, Plan
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
@@ -169,6 +170,24 @@ class Users:
         pairs, linked = self._test_links.mixed(0)
         return area_under_curve(score(pairs), linked)
 
+    def evaluate_norms(self, predicted: Any, graph: Graph) -> float:
+        """How far predicted norms of feature rows are from those of the test users, on average (mean absolute error).
+
+        ``predicted`` holds a number for every user. As with `evaluate`, nothing of a test user leaves this side.
+        """
+        self._check_evaluation(graph)
+        if self._features is None:
+            raise InputError(_MISSING["features"])
+        if not graph.test.any():
+            raise InputError("the test split is empty: there is nobody to evaluate on")
+        array = np.asarray(predicted)
+        if array.shape != (len(self),) or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise InputError(
+                f"norms must be {len(self)} finite numbers, one a user, got {array.dtype} of shape {array.shape}"
+            )
+        test = np.flatnonzero(graph.test)
+        return float(np.abs(array[test] - row_norms(self._features[test])[:, 0]).mean())
+
     def _check_evaluation(self, graph: Graph) -> None:
         if self.declared and not _evaluating.get():
             raise PrivacyError(
@@ -224,6 +243,8 @@ class Users:
             )
         if plan.users != "all":
             private = private[self._chosen(plan)]
+        if plan.of == "norm":
+            return row_norms(private)
         if plan.subject == "label" and (private == UNKNOWN).any():
             raise InputError(
                 f"{int((private == UNKNOWN).sum())} of the users asked have no label to report: ask the others"

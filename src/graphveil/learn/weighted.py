@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from graphveil.learn.backbones import Backbone
+from graphveil.learn.several import SeveralTargets
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Fitted, Progress, Schedule, converged
@@ -100,7 +101,7 @@ def fit_with_links(
     model: Backbone,
     inputs: Callable[[Topology], Input],
     topology: WeightedTopology,
-    targets: Targets,
+    targets: Targets | SeveralTargets,
     objective: LinkObjective,
     turns: Turns,
     schedule: Schedule,
@@ -144,7 +145,11 @@ def fit_with_links(
 
 
 def weight_gradient(
-    model: Backbone, inputs: Input, pattern: PairPattern, weights: Tensor, targets: Targets
+    model: Backbone,
+    inputs: Input,
+    pattern: PairPattern,
+    weights: Tensor,
+    targets: Targets | SeveralTargets,
 ) -> Tensor:
     """How the loss of all training users together changes with each weight.
 

@@ -194,6 +194,18 @@ class Rows:
             values[found] = matrix.data[place[found]]
         return values.reshape(dimensions.shape)
 
+    def norms(self) -> Floats:
+        """The Euclidean length of every row, as users x 1."""
+        if self._sparse is not None:
+            owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
+            squares = np.asarray(self._sparse.data, dtype=np.float64) ** 2
+            lengths = np.sqrt(np.bincount(owners, squares, minlength=self.users))
+            return lengths.reshape(-1, 1)
+        lengths = np.empty((self.users, 1))
+        for start, stop in self.blocks():
+            lengths[start:stop, 0] = np.linalg.norm(self.dense(start, stop), axis=1)
+        return lengths
+
     def nonzero(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Users and dimensions of all entries of binary rows that are 1, in order; anything but 0 and 1 is refused."""
         if self._sparse is not None:
@@ -209,6 +221,14 @@ class Rows:
             )
         ones = entries == 1
         return owners[ones], held[ones]
+
+
+def row_norms(data: Any) -> Floats:
+    """The Euclidean length of every row of a dense array or a sparse matrix, as users x 1."""
+    held = data if hasattr(data, "tocsr") else _dense(data)
+    if len(held.shape) != 2:
+        raise InputError(f"rows must be users x values, got the shape {tuple(held.shape)}")
+    return Rows(held, int(held.shape[1])).norms()
 
 
 def _dense(data: Any) -> NDArray[Any]:

@@ -24,6 +24,9 @@ class BaseSettings(Settings):
         gt=0,
         description="expected norm of an input row, as a share of the root of the number of features",
     )
+    norm_weight: float = Field(
+        1.0, ge=0, description="norms besides classes: the weight of their loss beside that of the classes"
+    )
 
 
 class Base(Method):
@@ -37,6 +40,7 @@ class Base(Method):
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
     grid = TRAINING_GRID | SCALE_GRID
+    several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.learn.inputs import report_input

@@ -17,8 +17,8 @@ from graphveil.mechanisms import Reports
 from graphveil.methods.method import Job, Method, Outcome, Task, find_method
 from graphveil.privacy import Plan
 
-# The budgets for features, for a label, and for a link where links can be private.
-EPSILON, LABEL_EPSILON, LINK_EPSILON = 1.0, 2.0, 4.0
+# The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
+EPSILON, LABEL_EPSILON, LINK_EPSILON, NORM_EPSILON = 1.0, 2.0, 4.0, 3.0
 # A small graph with many more features than anything else in it, so that a dense n x d matrix stands out.
 USERS, FEATURES, CLASSES, DEGREE = 150, 600, 3, 6
 # How many privacy levels users choose from, where they do.
@@ -57,6 +57,7 @@ class Trial:
     settings: dict[str, Any] = field(default_factory=dict)
     link_epsilon: float | None = None
     label_epsilon: float | None = None
+    norm_epsilon: float | None = None
     task: Task = "node"
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -64,13 +65,17 @@ class Trial:
 def check_method(name: str, **settings: Any) -> None:
     """Raise AssertionError with a sentence if a method does not behave as all methods must.
 
-    It is checked on both tasks. A method that can ask for links is checked with public links and with private ones.
+    It is checked on both tasks. A method that can ask for links is checked with public links and with private ones, and one
+    that can learn norms of features too is checked with them and without.
     """
     method = find_method(name)
     check_trial(method, Trial(settings))
     check_trial(method, Trial(settings, task="link"))
     if method.reports_links:
         check_trial(method, Trial(settings, LINK_EPSILON))
+    if method.several_tasks:
+        link_epsilon = LINK_EPSILON if method.reports_links else None
+        check_norms_besides(method, Trial(settings, link_epsilon, norm_epsilon=NORM_EPSILON))
 
 
 def check_trial(method: Method, trial: Trial) -> None:
@@ -94,6 +99,18 @@ def check_trial(method: Method, trial: Trial) -> None:
         check_sparse(method, graph, users, trial)
 
 
+def check_norms_besides(method: Method, trial: Trial) -> None:
+    """With a budget for norms everybody gets one predicted, and they are as private as the other features."""
+    graph, users = small_data()
+    norms = learn(method, graph, users, trial).norms
+    assert norms is not None and norms.shape == (graph.node_count,) and np.isfinite(norms).all(), (
+        f"{method.name} says that it learns several tasks, so it must predict a norm for every user"
+    )
+    check_ledger(method, graph, users, trial)
+    check_control(method, graph, users, trial)
+    check_only_reports_matter(method, graph, users, trial)
+
+
 def check_ledger(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """What is charged is what is claimed, and less than that is refused."""
     asked = declared(method, graph, users, trial)
@@ -104,8 +121,9 @@ def check_ledger(method: Method, graph: Graph, users: Users, trial: Trial) -> No
         assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
             spent.delta, claimed.delta, rtol=1e-12
         ), f"{method.name} claims {claimed} for {subject} and charged {spent}"
-    # Where users choose a level, the budget that is given is the strictest one's.
+    # Where users choose a level, the budget that is given is the strictest one's. A norm costs its budget besides.
     allowed = max(method.personal_budgets(make_job(method, graph, asked, trial)) or (EPSILON,))
+    allowed += trial.norm_epsilon or 0.0
     spent = asked.ledger.total("features")
     assert spent.epsilon <= allowed * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
 
@@ -157,14 +175,16 @@ def check_links_unseen(method: Method, graph: Graph, users: Users, trial: Trial)
 
 
 def answers(outcome: Outcome, graph: Graph) -> NDArray[Any]:
-    """What a method says: scores of all users for all classes, or of pairs that it has not been asked for before."""
+    """What a method says: scores of all users for all classes (and norms, in a last column, where it has learned them), or scores
+    of pairs that it has not been asked for before.
+    """
     if graph.links is None:
         shape = (graph.node_count, graph.class_count)
         scores = np.empty(0) if outcome.scores is None else outcome.scores
         assert scores.shape == shape, (
             f"every user must get a score for every class, {shape}, not {scores.shape}"
         )
-        return scores
+        return scores if outcome.norms is None else np.column_stack([scores, outcome.norms])
     assert outcome.pair_scores is not None, "where links are predicted, pairs of users must get scores"
     pairs = np.random.default_rng(1).integers(0, graph.node_count, (PAIRS, 2))
     scores = np.asarray(outcome.pair_scores(pairs))
@@ -247,6 +267,7 @@ def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
         epsilon=EPSILON if method.reports_features else None,
         link_epsilon=trial.link_epsilon,
         label_epsilon=trial.label_epsilon,
+        norm_epsilon=trial.norm_epsilon,
         levels=LEVELS,
         **{"mechanism": method.mechanism, "backbone": method.backbone, **trial.options},
     )

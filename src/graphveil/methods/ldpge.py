@@ -82,6 +82,7 @@ class Ldpge(Method):
     mechanism = "hds"
     backbone = "mlp"
     settings = LdpgeSettings
+    several_tasks = True
     tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {
         "node": {
             "cora": {"k": 1},

@@ -37,6 +37,7 @@ class Lpgnn(Method):
     summary = "KProp on reports, then a GNN; private labels by Drop"
     settings = LpgnnSettings
     grid = TRAINING_GRID | SCALE_GRID | HOPS_GRID
+    several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.denoise.aggregators import KProp

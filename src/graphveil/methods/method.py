@@ -25,6 +25,7 @@ from graphveil.graphs.users import Users, evaluation
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.methods.norms import ReportedNorms, largest_norm
 from graphveil.privacy import Plan
 from graphveil.privacy.ledger import add_up
 
@@ -111,6 +112,11 @@ class Job:
     gamma: float | None = None
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
+    # Where the norms of feature rows are learned too: the budget of a report, what norms are known not to exceed (by
+    # default what the public range allows), and the reports once they are there.
+    norm_epsilon: float | None = None
+    norm_bound: float | None = None
+    norms: ReportedNorms | None = None
     device: str = "cpu"
     max_memory: float | None = None
     progress: Progress | None = None
@@ -122,8 +128,10 @@ class Job:
 
     @property
     def output_count(self) -> int:
-        """Columns of what a model ends in: classes, or those of an embedding."""
-        return self.graph.class_count if self.task == "node" else int(self.settings.hidden)
+        """Columns of what a model ends in: classes (and the norm, where it is learned too), or those of an embedding."""
+        if self.task == "link":
+            return int(self.settings.hidden)
+        return self.graph.class_count + (self.norms is not None)
 
     def feature_plan(self, epsilon: float | None = None, **more: Any) -> Plan:
         """A question about features with the job's mechanism, budget (or a part of it) and the graph's public range."""
@@ -175,6 +183,24 @@ class Job:
             users=tuple(asked.tolist()),
         )
 
+    @property
+    def norm_plans(self) -> tuple[Plan, ...]:
+        """The question for the norms of training and validation users' features, where norms are learned too."""
+        if self.norm_epsilon is None:
+            return ()
+        graph = self.graph
+        asked = np.flatnonzero(graph.train | graph.validation)
+        bound = largest_norm(graph) if self.norm_bound is None else self.norm_bound
+        plan = Plan(
+            mechanism="piecewise",
+            epsilon=self.norm_epsilon,
+            of="norm",
+            dims=1,
+            range=(0.0, bound),
+            users=tuple(asked.tolist()),
+        )
+        return (plan,)
+
     def link_plan(self) -> Plan:
         """The question for everybody's links."""
         return Plan(mechanism=self.link_mechanism, epsilon=self.link_epsilon, dims=self.graph.node_count)
@@ -188,13 +214,27 @@ class Job:
         assert isinstance(built, LabelMechanism)
         return replace(self, graph=self.graph.with_labels(labels), label_mechanism=built)
 
+    def with_norms(self) -> Job:
+        """Ask for norms where they are learned too: the job as it goes on, with the answers."""
+        job = self
+        for plan in self.norm_plans:
+            assert plan.range is not None and plan.users != "all"
+            norms = ReportedNorms.of(self.users.report(plan), plan.users, self.graph.train, plan.range[1])
+            job = replace(job, norms=norms)
+        return job
+
     def declared(self, method: Method, *, seed: int, blind: bool = False) -> Users:
         """The users with just the budget that a method claims; where they choose a level, each with that level's."""
         cost = method.cost(self)
         personal = method.personal_budgets(self)
         if personal is None:
             return self.users.declare(cost.epsilon, cost.delta, seed=seed, blind=blind)
-        others = add_up(claim for subject, claim in method.claims(self).items() if subject != "features")
+        others = add_up(
+            [
+                *(claim for subject, claim in method.claims(self).items() if subject != "features"),
+                *(plan.claim for plan in self.norm_plans),
+            ]
+        )
         return self.users.declare(others.epsilon, others.delta, by_level=personal, seed=seed, blind=blind)
 
     def say(self, what: str, share: float) -> None:
@@ -209,7 +249,8 @@ class Outcome:
 
     ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where links are predicted,
     ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
-    was learned of each user on the way, a row each.
+    was learned of each user on the way, a row each. Where norms of feature rows are learned too, ``norms`` are those predicted
+    for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report.
     """
 
     scores: NDArray[np.float32] | None
@@ -219,6 +260,8 @@ class Outcome:
     detail: str = ""
     pair_scores: PairScores | None = None
     embedding: NDArray[np.float32] | None = None
+    norms: NDArray[np.float64] | None = None
+    constant_norm: float | None = None
 
 
 class Stopwatch:
@@ -259,6 +302,8 @@ class Method(ABC):
     # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
     reports_levels: ClassVar[bool] = False
     level_count: ClassVar[int] = 6
+    # Whether norms of feature rows can be learned beside the classes: so by all that end in `train_backbone`.
+    several_tasks: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
 
@@ -286,9 +331,12 @@ class Method(ABC):
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
         check_task(self.name, job)
+        if job.norm_epsilon is not None:
+            check_norms(self, job.task)
         self.prepare(job)
         if job.label_epsilon is not None:
             job = job.with_private_labels()
+        job = job.with_norms()
         with evaluation() if self.reads_features else nullcontext():
             return self.learn(job)
 
@@ -305,7 +353,7 @@ class Method(ABC):
         """What this method will charge a user, by subject; checked against the ledger."""
         claims: dict[Subject, Claim] = {}
         if self.reports_features:
-            claims["features"] = add_up(plan.claim for plan in self.feature_plans(job))
+            claims["features"] = add_up(plan.claim for plan in (*self.feature_plans(job), *job.norm_plans))
         if job.label_epsilon is not None:
             claims["label"] = job.label_plan().claim
         if self.reports_links and job.link_epsilon is not None:
@@ -347,6 +395,19 @@ def check_task(name: str, job: Job) -> None:
     for part in ("train", "validation"):
         if not getattr(job.graph, part).any():
             raise InputError(f"{name} needs {part} users with a label: give the {part} split some")
+
+
+def check_norms(method: Method, task: str) -> None:
+    """Refuse norms of features beside a task or in a method that cannot learn them."""
+    if task != "node":
+        raise InputError(
+            "norms of features are learned beside classes, not beside links: leave norm_epsilon out, or take the task node"
+        )
+    if not method.several_tasks:
+        able = ", ".join(name for name, each in _methods.items() if each.several_tasks)
+        raise InputError(
+            f"{method.name} learns classes alone, so norm_epsilon has no meaning for it: leave it out, or take one of {able}"
+        )
 
 
 _methods: dict[str, Method] = {}

@@ -47,6 +47,7 @@ class Ppgnn(Method):
     mechanism = "ppm"
     settings = PpgnnSettings
     reports_levels = True
+    several_tasks = True
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
     )

@@ -63,6 +63,7 @@ class Solitude(Method):
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
     reports_links = True
+    several_tasks = True
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lr": (1e-3, 1e-2, 1e-1),
         "weight_decay": (1e-4, 1e-3, 1e-2),
@@ -104,7 +105,7 @@ class Solitude(Method):
         from graphveil.learn.backbones import GCN
         from graphveil.learn.training import Schedule
         from graphveil.learn.weighted import Turns, WeightedTopology, fit_with_links
-        from graphveil.methods.training import graph_targets, outcome, train_backbone
+        from graphveil.methods.training import node_targets, outcome, train_backbone
 
         settings, graph = job.settings, job.graph
         with watch.stage("report"):
@@ -112,13 +113,13 @@ class Solitude(Method):
         with watch.stage("train"), torch.random.fork_rng(devices=[]):
             torch.manual_seed(job.seed)
             model = GCN(
-                graph.feature_count, settings.hidden, graph.class_count, settings.activation, settings.dropout
+                graph.feature_count, settings.hidden, job.output_count, settings.activation, settings.dropout
             ).to(job.device)
             fitted, weights = fit_with_links(
                 model,
                 lambda topology: _spread(job, inputs, topology),
                 links.topology,
-                graph_targets(job, links.topology),
+                node_targets(job, links.topology),
                 links.objective,
                 Turns(settings.alternate, settings.graph_lr),
                 Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),

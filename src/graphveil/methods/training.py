@@ -8,6 +8,7 @@ from graphveil.denoise.aggregators import KProp
 from graphveil.denoise.drop import spread_labels
 from graphveil.learn.backbones import build_backbone
 from graphveil.learn.link_targets import InnerProducts, LinkTargets
+from graphveil.learn.several import SeveralTargets
 from graphveil.learn.targets import DropTargets, Goal, Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Fitted, Schedule, fit
@@ -54,7 +55,16 @@ def targets_of(job: Job, topology: Topology) -> Goal:
     """What a model of this job learns towards."""
     if job.task == "link":
         return LinkTargets(job.graph, job.device)
-    return graph_targets(job, topology)
+    return node_targets(job, topology)
+
+
+def node_targets(job: Job, topology: Topology) -> Targets | SeveralTargets:
+    """The classes of users and, where they are learned too, the norms of their features."""
+    classes = graph_targets(job, topology)
+    if job.norms is None:
+        return classes
+    reported = torch.tensor(job.norms.standard, dtype=torch.float32, device=job.device)
+    return SeveralTargets(classes, reported, job.settings.norm_weight)
 
 
 def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets:
@@ -80,4 +90,7 @@ def outcome(job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Out
     if job.task == "link":
         return Outcome(None, *told, InnerProducts(scores), scores)
     hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
-    return Outcome(scores, *told, embedding=hidden)
+    if job.norms is None:
+        return Outcome(scores, *told, embedding=hidden)
+    classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
+    return Outcome(classes, *told, embedding=hidden, norms=norms, constant_norm=job.norms.centre)

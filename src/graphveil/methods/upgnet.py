@@ -76,6 +76,7 @@ class Upgnet(Method):
     name = "upgnet"
     summary = "HOA and NFR around a GNN, in either order"
     settings = UpgnetSettings
+    several_tasks = True
     grid = (
         TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from graphveil.channels.words import Words
 from graphveil.errors import BudgetError, InputError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
@@ -29,6 +30,7 @@ class Charge:
     mechanism: str
     claim: Claim
     users: int
+    of: Literal["values", "norm"] = "values"
 
 
 class Ledger:
@@ -108,7 +110,7 @@ class Ledger:
                 f"delta {max(left_delta, 0):g}): ask for less, ask fewer users, or declare a larger budget"
             )
         self._spent[who], self._spent_delta[who] = spent, spent_delta
-        self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, over.size))
+        self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, over.size, plan.of))
 
     def total(self, subject: Subject | None = None) -> Claim:
         """The most that anybody can have spent on a subject (or in all): claims of all rounds added up."""
@@ -135,6 +137,7 @@ def add_up(claims: Iterable[Claim]) -> Claim:
 def answer(plan: Plan, private: Any, ledger: Ledger, words: Words | None = None) -> Reports:
     """What users do with a plan: charge it, then report. Nothing is drawn if anybody would overdraw."""
     mechanism = plan.build()
+    private = row_norms(private) if plan.of == "norm" else private
     ledger.charge(plan, mechanism.costs(private))
     return mechanism.randomize(private, words)
 

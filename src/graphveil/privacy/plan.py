@@ -12,7 +12,7 @@ from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
-FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
+FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
 
 
 class Plan(BaseModel):
@@ -20,6 +20,8 @@ class Plan(BaseModel):
 
     A plan that no mechanism can serve (a budget that is not positive and finite, m outside 1..d, a range that is none)
     cannot be made: the mechanism is built, and its claim verified, when the plan is.
+
+    ``of`` says what of a row of features is asked: its values, or one value, its Euclidean norm.
 
     >>> plan = Plan(mechanism="multibit", epsilon=1.0, dims=1433, range=(0, 1))
     >>> plan.claim
@@ -33,6 +35,7 @@ class Plan(BaseModel):
     delta: float | None = None
     users: Literal["all"] | tuple[int, ...] = "all"
     round: int = Field(default=1, ge=1)
+    of: Literal["values", "norm"] = "values"
     dims: int | None = None
     range: tuple[float, float] | None = None
     sampled: int | None = None
@@ -56,7 +59,11 @@ class Plan(BaseModel):
         for key in self.options:
             if key in FIELDS:
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
-        self.build()
+        mechanism = self.build()
+        if self.of == "norm" and (self.subject != "features" or self.dims != 1 or mechanism.personal):
+            raise ValueError(
+                "a norm is one value: ask for it by a mechanism for features without levels, with dims = 1"
+            )
         return self
 
     @classmethod
@@ -68,8 +75,9 @@ class Plan(BaseModel):
             raise InputError(_sentence(error)) from None
 
     def to_json(self) -> str:
-        """The plan as JSON; what is not set is left out."""
-        return self.model_dump_json(exclude_none=True)
+        """The plan as JSON; what is not set is left out, and so is ``of`` where values are asked."""
+        usual = {"of"} if self.of == "values" else None
+        return self.model_dump_json(exclude_none=True, exclude=usual)
 
     @property
     def subject(self) -> Subject:

@@ -1,0 +1,67 @@
+"""What the server knows of the norms of feature rows, where these are learned beside the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph, Mask
+from graphveil.mechanisms import Reports
+
+
+@dataclass(frozen=True)
+class ReportedNorms:
+    """Unbiased reports of norms: one for each training and validation user, NaN for everybody else.
+
+    ``bound`` is what norms are known not to exceed. ``centre`` and ``spread`` are the mean and the standard deviation of what
+    training users report, noise included; the centre is kept within 0 and the bound. It is what a server would guess for
+    everybody.
+    """
+
+    values: NDArray[np.float64]
+    bound: float
+    centre: float
+    spread: float
+
+    @classmethod
+    def of(cls, reports: Reports, users: tuple[int, ...], train: Mask, bound: float) -> ReportedNorms:
+        """From the answers of these users."""
+        values = np.full(len(train), np.nan)
+        values[np.array(users)] = reports.estimate().dense()[:, 0]
+        trained = values[train]
+        centre = float(np.clip(trained.mean(), 0.0, bound))
+        return cls(values, bound, centre, float(trained.std()) or bound)
+
+    @property
+    def standard(self) -> NDArray[np.float64]:
+        """The reports with the centre at 0, in units of the spread: what a model learns."""
+        return (self.values - self.centre) / self.spread
+
+    def predicted(self, outputs: NDArray[np.floating], validation: Mask) -> NDArray[np.float64]:
+        """A model's outputs as norms, which lie between 0 and the bound: as far from the centre as validation users bear out.
+
+        A model that has learned noise differs between users more than their norms do. So its differences o are multiplied by the
+        slope b = Σ o·y / Σ o² of the validation users' reports y, kept within 0 and 1 and shrunk by what b owes to chance,
+        b·max(0, 1 - (se/b)²) (James and Stein 1961). Where validation users bear out nothing, everybody gets the centre.
+        """
+        apart = outputs.astype(np.float64) - float(outputs.mean())
+        seen = apart[validation] - apart[validation].mean()
+        told = self.standard[validation] - self.standard[validation].mean()
+        power = float(seen @ seen)
+        slope = min(float(seen @ told) / power, 1.0) if power > 0 else 0.0
+        chance = float(told.var()) / power if power > 0 else 0.0
+        kept = max(0.0, slope - chance / slope) if slope > 0 else 0.0
+        return np.clip(self.centre + self.spread * kept * apart, 0.0, self.bound)
+
+
+def largest_norm(graph: Graph) -> float:
+    """The largest norm that the public range allows: √d · max(|low|, |high|)."""
+    public = graph.public_range
+    if public is None:
+        raise InputError(
+            f"{graph.name} has no features, so there are no norms to learn: leave norm_epsilon out"
+        )
+    return float(np.sqrt(graph.feature_count) * max(abs(public.low), abs(public.high)))
