@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.errors import GraphveilError, InputError, UnknownNameError
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.experiments.unit import UnitResult, make_ready
+from graphveil.graphs.users import evaluation
 
 NONE = "-"
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
@@ -134,16 +136,54 @@ def _spread(result: Result) -> Reading:
     )
 
 
-def _ranking(field: str) -> Callable[[Spec], Reading]:
-    """A field of the ranking of attributes; the module is loaded when it is asked for."""
+def _norm_error(result: Result) -> Reading:
+    """The error of predicted norms, beside that of one guess for everybody."""
+    constant = _each(_also("norm_constant"), "method")(result).parts.get("method")
+    note = "" if constant is None else f"one guess for everybody {NUMBER.number(constant.mean)}"
+    return Reading(_each(_also("norm_error"), "method", "control")(result).parts, note)
 
-    def measure(spec: Spec) -> Reading:
-        from importlib import import_module
 
-        rank: Callable[[Spec], Any] = import_module("graphveil.experiments.attribute_ranking").rank_attributes
-        return Reading({"method": Summary(float(getattr(rank(spec), field)), None, None)})
+def _ranking(spec: Spec) -> Any:
+    """What a method's analysis says about attributes; the module is loaded when it is asked for."""
+    from importlib import import_module
 
-    return measure
+    rank: Callable[[Spec], Any] = import_module("graphveil.experiments.attribute_ranking").rank_attributes
+    return rank(spec)
+
+
+def _jaccard(spec: Spec) -> Reading:
+    return Reading({"method": Summary(float(_ranking(spec).jaccard), None, None)})
+
+
+def _degree_correlation(spec: Spec) -> Reading:
+    """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
+    if "analysis" in type(spec.full_settings()).model_fields:
+        return Reading({"method": Summary(float(_ranking(spec).degree_correlation), None, None)})
+    spec.check()
+    ready = make_ready(spec, "method", 0, None, None)
+    with evaluation():
+        found = degree_correlations(ready.users.features, ready.graph.degrees)
+    return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
+
+
+def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
+    """Pearson's correlation of each attribute with the number of neighbours; 0 for one that everybody has alike.
+
+    >>> degree_correlations(np.array([[0, 1, 1], [1, 1, 0]]), np.array([2, 4])).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    centred = np.asarray(degrees, dtype=np.float64) - np.mean(degrees)
+    mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
+    squares = (
+        features.multiply(features) if hasattr(features, "multiply") else np.square(features, dtype=float)
+    )
+    spread = np.sqrt(
+        np.maximum(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel() - np.square(mean), 0.0)
+    )
+    both = np.asarray(features.T @ centred, dtype=np.float64).ravel() / len(centred)
+    scale = spread * centred.std()
+    found: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)
+    return found
 
 
 def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
@@ -197,9 +237,9 @@ MEASURES: dict[str, Measure] = {
         Measure("spread", PERCENT, _spread),
         Measure("seconds", SECONDS, _each(lambda unit: unit.seconds["total"], "method"), alone=True),
         Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
-        Measure("norm_error", NUMBER, _each(_also("norm_error"), "method", "control")),
-        Measure("jaccard", NUMBER, apart=_ranking("jaccard")),
-        Measure("degree_correlation", NUMBER, apart=_ranking("degree_correlation")),
+        Measure("norm_error", NUMBER, _norm_error),
+        Measure("jaccard", NUMBER, apart=_jaccard),
+        Measure("degree_correlation", NUMBER, apart=_degree_correlation),
         Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
         Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
     )
