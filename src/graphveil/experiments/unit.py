@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 from graphveil.errors import InputError
@@ -191,7 +192,15 @@ def _spent(users: Users) -> dict[str, Any]:
 
 
 def peak_megabytes() -> float:
-    """The largest memory that this process has held so far."""
+    """The largest memory that this process has held so far.
+
+    Linux counts into ru_maxrss what the process that started this one held, but not into VmHWM.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
