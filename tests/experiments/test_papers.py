@@ -193,7 +193,7 @@ def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
     (table,) = read_paper(file).tables
     assert [(one.measured, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
     units = tuple(
-        UnitResult(part, 0, 0.5, "", {}, {"report": 0, "denoise": 0, "train": 0, "total": 2.5}, 10.0)
+        UnitResult(part, 0, 0.5, "", {}, {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0)
         for part in ("method", "control")
     )
     results = tuple(Result(one.spec, "accuracy", "0", units, 1.0) for one in table.cells)
