@@ -12,7 +12,7 @@ from graphveil.mechanisms.registry import _entries
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
     pytest.param(code, id=f"{name} {place}")
-    for name in ("README.md", "CONTRIBUTING.md")
+    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md")
     for place, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL))
 ]
 

@@ -95,6 +95,37 @@ def test_quick_is_marked_and_not_kept(capsys, tmp_path):
     assert "Quick: one run of at most 5 epochs" in capsys.readouterr().out
 
 
+MEASURED = """
+[[tables.one.rows]]
+label = "attack"
+set = { settings.epochs = 2 }
+measure = "attack-balanced"
+printed = [18.7, "-"]
+[[tables.one.rows]]
+label = "lost"
+set = { settings."mechanism.speed" = 3 }
+measure = "attack"
+printed = [20.0, "-"]
+"""
+
+
+def test_an_attack_stands_among_scores(capsys, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(PAPER + MEASURED)
+    assert status(["paper", "small", "--quick", "--data", "town", "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["tables"][0]["cells"]
+    assert [cell["measure"] for cell in cells] == ["score"] * 3 + ["attack-balanced", "attack"]
+    attack, lost = cells[3:]
+    assert attack["ours"] is None
+    assert attack["unit"] == "percent"
+    assert 0.3 < attack["measured"]["method"]["mean"] < 0.9
+    assert 0.3 < attack["measured"]["control"]["mean"] < 0.7
+    assert "50 is nothing learned" in attack["note"]
+    assert lost["measured"] is None
+    assert lost["note"].startswith("not run: ")
+    assert "multibit has no setting 'speed'" in lost["note"]
+
+
 def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     compute, seen = runner_module.run_unit, []
 

@@ -3,9 +3,14 @@
 import pytest
 
 from graphveil.errors import InputError
+from graphveil.experiments import paper_result as paper_result_module
 from graphveil.experiments.cells import Cells
+from graphveil.experiments.measures import Reading
 from graphveil.experiments.paper import QUICK_EPOCHS, find_tables, only, papers, read_paper
-from graphveil.experiments.paper_result import answers
+from graphveil.experiments.paper_result import answers, apart
+from graphveil.experiments.result import Result
+from graphveil.experiments.statistics import Summary
+from graphveil.experiments.unit import UnitResult
 
 SMALL = """
 title = "A paper"
@@ -39,14 +44,18 @@ def test_every_cell_of_every_paper_can_be_run():
     assert [(paper.name, [table.name for table in paper.tables]) for paper in known] == [
         ("ldpge", ["table3"]),
         ("ppgnn", ["table3"]),
+        ("togl", [f"table{number}" for number in (3, 4, 5, 6, *range(8, 19))]),
     ]
     for paper in known:
         for table in paper.tables:
             for one in table.cells:
                 for asked in (one, one.quick()):
                     asked.spec.check()
-                assert one.spec.runs == 10
-                assert one.printed is not None
+                assert one.spec.runs in (5, 10)
+                assert one.measure.unit.number(one.printed or 0.0)
+                # TOGL draws its Table 3, and prints no balanced accuracy.
+                unprinted = table.name == "table3" or one.measured.startswith("attack-balanced")
+                assert one.printed is not None or (paper.name == "togl" and unprinted)
 
 
 def test_ppgnn_has_its_printed_numbers():
@@ -86,6 +95,66 @@ def test_ldpge_has_its_printed_numbers():
     assert cell(table, "cora, HDS", "ε = 1").spec.mechanism == "hds"
 
 
+def test_togl_has_its_printed_numbers():
+    paper, tables = find_tables("togl")
+    for name, row, column, printed in (
+        ("table4", "TOGL", "lastfm", 78.9),
+        ("table5", "Baseline", "∞", 79.4),
+        ("table5", "TOGL", "2", 80.1),
+        ("table6", "Baseline", "cora", 0.08),
+        ("table6", "TOGL", "pubmed", 0.09),
+        ("table8", "Baseline", "co-phy, memory", 1200),
+        ("table8", "TOGL", "ogbn-arxiv, seconds", 64),
+        ("table9", "TOGL", "Jaccard", 0.78),
+        ("table9", "TOGL", "standard deviation", 0.3),
+        ("table10", "A14, attack", "TOGL", 18.1),
+        ("table11", "NonPriv", "lastfm", 96.5),
+        ("table11", "TOGL", "cora", 18.7),
+        ("table12", "PLDP, Baseline", "cora", 80.6),
+        ("table13", "TOGL", "mean absolute error", 0.142),
+        ("table14", "Baseline", "cora", 76.5),
+        ("table15", "TOGL", "lastfm", 81.2),
+        ("table16", "Baseline*", "lastfm", 85.6),
+        ("table17", "SMA", "facebook", 89.3),
+        ("table18", "PCA", "citeseer", 63.9),
+    ):
+        assert cell(paper.table(name), row, column).printed == printed
+    private = {one.spec.method for table in tables for one in table.cells}
+    assert private == {"base", "togl", "lpgnn", "ppgnn", "solitude", "nonprivate"}
+
+
+def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone():
+    paper, _ = find_tables("togl")
+    printed = {
+        "split": 0.5,
+        "analysis": "sma",
+        "analysis_hops": 3,
+        "rho": 0.5,
+        "pool": "top",
+        "m_from": "total",
+        "learn_from": "second",
+        "hops": 0,
+        "hidden": 64,
+        "activation": "relu",
+        "epochs": 300,
+    }
+    for name, row, changed in (
+        ("table15", "TOGL", {}),
+        ("table16", "TOGL*", {"hops": 3}),
+        ("table17", "FDA", {"analysis": "fda"}),
+        ("table18", "χ²", {"analysis": "chi-square"}),
+        ("table3", "TC", {"rho": 1.0}),
+        ("table3", "TD", {"rho": 0.0}),
+    ):
+        for one in paper.table(name).cells:
+            if one.row == row:
+                assert one.spec.settings == printed | changed
+                assert (one.spec.method, one.spec.mechanism) == ("togl", "piecewise")
+    assert cell(paper.table("table12"), "PLDP, TOGL", "cora").spec.has_levels
+    assert {one.spec.link_epsilon for one in paper.table("table14").cells} == {5.0}
+    assert cell(paper.table("table5"), "TOGL", "∞").spec.label_epsilon is None
+
+
 def test_what_is_not_here_or_slow_is_skipped_and_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
@@ -114,6 +183,60 @@ def test_a_small_paper(tmp_path):
     assert answers(table.cells, ["", "why"], Cells((None,), True))[0].note == "not finished"
 
 
+def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(
+        SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1).replace(
+            'printed = [50.0, "-"]', "printed = [50.0, 500]"
+        )
+    )
+    (table,) = read_paper(file).tables
+    assert [(one.measured, one.printed) for one in table.cells] == [("score", 50.0), ("seconds", 500.0)]
+    units = tuple(
+        UnitResult(part, 0, 0.5, "", {}, {"report": 0.5, "denoise": 0.0, "train": 2.0, "total": 9.0}, 10.0)
+        for part in ("method", "control")
+    )
+    results = tuple(Result(one.spec, "accuracy", "0", units, 1.0) for one in table.cells)
+    found = answers(table.cells, ["", ""], Cells(results))
+    assert [answer.row() for answer in found] == [
+        ["50.0", "50.0", "50.0", "-", ""],
+        ["500.0 s", "2.5 s", "-", "-", ""],
+    ]
+    told = found[1].to_dict()
+    assert (told["measure"], told["unit"], told["printed"]) == ("seconds", "seconds", 500.0)
+    assert told["measured"] == {"method": {"mean": 2.5, "low": None, "high": None}}
+
+
+def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_place(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(
+        SMALL.replace('label = "ε = 2"\n', 'label = "ε = 2"\nmeasure = "seconds"\n', 1)
+        + '[[tables.one.rows]]\nlabel = "J"\nmeasure = "jaccard"\nprinted = [0.78, 2]\n'
+    )
+    (table,) = read_paper(file).tables
+    assert [one.measured for one in table.cells] == ["score", "seconds", "jaccard", "jaccard"]
+    came = [Reading({"method": Summary(0.5, None, None)}, "said"), InputError("no")]
+    found = answers(table.cells, [""] * 4, Cells((None, None)), came)
+    assert [answer.row() for answer in found[2:]] == [
+        ["0.78", "0.5", "-", "-", "said"],
+        ["2", "-", "-", "-", "not run: no"],
+    ]
+    assert [answer.note for answer in found[:2]] == ["not finished", "not finished"]
+
+
+def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL.replace('label = "MB"', 'label = "MB"\nmeasure = "jaccard"'))
+    (table,) = read_paper(file).tables
+    assert apart(table.cells, interrupted=True) == ([None, None], True)
+
+    def stop(measure, spec):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(paper_result_module, "measured_apart", stop)
+    assert apart(table.cells) == ([None, None], True)
+
+
 def test_only_some_graphs():
     _, tables = find_tables("ppgnn")
     (table,) = only(tables, ["cora", "pubmed"])
@@ -131,6 +254,9 @@ def test_only_some_graphs():
         ('printed = [50.0, "-"]', "printed = [50.0]", "printed must have 2 numbers, got 1"),
         ('printed = [50.0, "-"]', 'printed = [50.0, "x"]', "printed must be numbers from 0 to 100"),
         ('printed = [50.0, "-"]', "printed = [50.0, 500]", "got 500"),
+        ('label = "MB"', 'label = "MB"\nmeasure = "speed"', "MB: no measure is named 'speed'"),
+        ('label = "MB"', 'label = "MB"\nmeasure = "jaccard"\nx = 1', "has no 'x'"),
+        ('printed = [50.0, "-"]', 'measure = "seconds"\nprinted = [-1, "-"]', "numbers of at least 0"),
         ('slow = ["ε = 2"]', 'slow = ["ε = 3"]', "slow names 'ε = 3', which is no column"),
         ('"multibit"', '"nothing"', "no mechanism is named 'nothing'"),
         ("epsilon = 2.0", "budget = 2.0", "has no 'budget'"),
@@ -148,7 +274,7 @@ def test_a_bad_file_is_refused_with_a_sentence(old, new, words, tmp_path):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(InputError, match="no paper is named 'nobody': choose one of ldpge, ppgnn"):
+    with pytest.raises(InputError, match="no paper is named 'nobody': choose one of ldpge, ppgnn, togl"):
         find_tables("nobody")
     with pytest.raises(InputError, match="ppgnn has no table named 'table9': choose one of table3"):
         find_tables("ppgnn/table9")

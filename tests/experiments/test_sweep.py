@@ -81,7 +81,84 @@ def test_the_packaged_sweeps_are_these():
         "ppgnn-hops",
         "ppgnn-m",
         "ppgnn-weights",
+        "togl-analysis",
+        "togl-backbones",
+        "togl-epsilon",
+        "togl-k",
+        "togl-links",
+        "togl-pool",
+        "togl-rho",
     ]
+
+
+def test_choices_compare_methods_that_have_other_settings():
+    sweep = find_sweep("togl-backbones")
+    assert sweep.lines == ["base", "togl"]
+    specs = [cell.spec for cell in sweep.cells()]
+    assert [spec.backbone for spec in specs] == ["gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc"] * 2
+    assert {(spec.method, spec.settings.get("rho")) for spec in specs} == {("base", None), ("togl", 0.5)}
+    assert {spec.settings["hidden"] for spec in specs} == {64}
+    links = [cell.spec for cell in find_sweep("togl-links").cells()]
+    assert {spec.task for spec in links} == {"link"}
+    pool = [cell.spec.settings["pool"] for cell in find_sweep("togl-pool").cells()]
+    assert pool == ["top", 1, 2, 4, 8, 16, 32]
+
+
+CHOICES = """
+[[axes]]
+field = "epsilon"
+values = [1, 4]
+[[axes]]
+label = "way"
+[[axes.choices]]
+label = "plain"
+set = { method = "base" }
+[[axes.choices]]
+label = "three hops"
+set = { method = "lpgnn", settings.hops = 3 }
+"""
+
+
+def test_an_axis_of_choices_sets_several_fields(tmp_path):
+    file = tmp_path / "chosen.toml"
+    file.write_text(SMALL + CHOICES)
+    sweep = read_sweep(file)
+    assert sweep.lines == ["plain", "three hops"]
+    cells = sweep.cells()
+    assert [(cell.spec.method, cell.spec.settings.get("hops")) for cell in cells] == [
+        ("base", None),
+        ("base", None),
+        ("lpgnn", 3),
+        ("lpgnn", 3),
+    ]
+    with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
+        sweep.over({"settings": {"hops": 1}})
+    specs = [cell.spec for cell in cells]
+    found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "runs.jsonl")))
+    assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
+    assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
+    write_figure(found, tmp_path / "chosen.svg")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('label = "way"', "", "needs label"),
+        ('label = "way"', 'label = "way"\nfield = "method"', "leave field out"),
+        ('label = "plain"', 'label = "three hops"', "has the choice 'three hops' twice"),
+        ('set = { method = "base" }', "", "needs set, a table"),
+        ('method = "base"', "runs = 3", "runs cannot be swept"),
+        ('method = "base"', "epsilon = 3.0", "has two axes of epsilon"),
+        ('method = "base"', 'method = "nothing"', "plain: no method is named 'nothing'"),
+    ],
+)
+def test_bad_choices_are_refused_with_a_sentence(old, new, words, tmp_path):
+    file = tmp_path / "bad.toml"
+    assert old in CHOICES
+    file.write_text(SMALL + CHOICES.replace(old, new, 1))
+    with pytest.raises(InputError) as refused:
+        read_sweep(file)
+    assert words in str(refused.value)
 
 
 def test_a_mechanism_option_can_be_swept():

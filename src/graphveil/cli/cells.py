@@ -25,6 +25,7 @@ def watched_cells(
     skip: tuple[Part, ...] = (),
     tolerant: bool = False,
     kept: bool = True,
+    alone: Sequence[bool] = (),
 ) -> Cells:
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     from graphveil.experiments.cells import run_cells, unit_count
@@ -42,6 +43,7 @@ def watched_cells(
             fresh=fresh,
             skip=skip,
             tolerant=tolerant,
+            alone=alone,
             keep=keep if kept else lambda _: None,
             watch=lambda spec, done: bars.update(
                 whole, description=f"{spec.method} on {spec.data}", completed=done

@@ -36,12 +36,15 @@ def paper(
         list[str] | None, typer.Option("--data", help="Only the cells on this graph; may be repeated.")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="How many runs a number; as many as the document made by default.")
+        int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
+
+    Numbers are scores in percent unless a unit or a note says otherwise; seconds and memory are measured one run after the
+    other, each in a process of its own.
 
     Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
     where it was interrupted.
@@ -80,19 +83,23 @@ def computed(
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     from graphveil.cli.cells import watched_cells
-    from graphveil.experiments.paper_result import answers
+    from graphveil.experiments.paper_result import answers, apart
 
     cells = [cell for table in tables for cell in table.cells]
     skipped = [cell.skipped(slow_too) for cell in cells]
+    todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
+    learning = [cell for cell in todo if cell.measure.read is not None]
     done = watched_cells(
-        [cell.spec for cell, why in zip(cells, skipped, strict=True) if not why],
+        [cell.spec for cell in learning],
         jobs=jobs,
         tolerant=True,
         kept=not quick,
         skip=("structure",) if quick else (),
+        alone=[cell.measure.alone for cell in learning],
     )
-    each = iter(answers(cells, skipped, done))
-    return [(table, [next(each) for _ in table.cells]) for table in tables], done.interrupted
+    measured, interrupted = apart([cell for cell in todo if cell.measure.read is None], done.interrupted)
+    each = iter(answers(cells, skipped, done, measured))
+    return [(table, [next(each) for _ in table.cells]) for table in tables], interrupted
 
 
 def listed(as_json: bool) -> None:

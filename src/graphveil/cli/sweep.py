@@ -43,7 +43,8 @@ def sweep(
     """Run an experiment over the values of one or two of its fields: a table, and a figure with controls and structure.
 
     A file has a title, the fields of the experiment below [base], and one or two [[axes]], each with a field (or
-    settings.KEY) and its values: the first is x, the second gives lines.
+    settings.KEY) and its values: the first is x, the second gives lines. An axis may have a label and choices instead: names
+    for several fields at once, like a method with its settings.
 
     Finished runs are kept, so the same command goes on where it was interrupted.
 

@@ -49,13 +49,15 @@ def run_cells(
     fresh: bool = False,
     skip: tuple[Part, ...] = (),
     tolerant: bool = False,
+    alone: Sequence[bool] = (),
     keep: Callable[[Result], None] = lambda _: None,
     watch: Callable[[Spec, int], None] = lambda _spec, _done: None,
     inside: Inside | None = None,
 ) -> Cells:
     """Run experiments and ``keep`` each result; units that the store holds are reused unless all are to be ``fresh``.
 
-    ``tolerant`` notes why one cannot be run and goes on with the next. ``watch`` is told how many units are done in all.
+    ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
+    the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
     An interrupt returns the experiments that are finished; units of the one that is not are in the store.
     """
     used = FreshStore(store) if fresh else store
@@ -68,7 +70,16 @@ def run_cells(
             watch(spec, before + done)
 
         try:
-            result = run_spec(spec, jobs=jobs, store=used, skip=skip, reuse=True, inside=inside, watch=tell)
+            result = run_spec(
+                spec,
+                jobs=jobs,
+                store=used,
+                skip=skip,
+                reuse=True,
+                inside=inside,
+                watch=tell,
+                alone=bool(alone) and alone[place],
+            )
             keep(result)
         except KeyboardInterrupt:
             return Cells(tuple(results), interrupted=True)

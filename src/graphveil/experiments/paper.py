@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.measures import PERCENT, Measure, Unit, find_measure
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.spec_file import (
     Fields,
@@ -26,17 +27,27 @@ FOLDER = "papers"
 # Enough to see that it works, not to compare.
 QUICK_EPOCHS = 5
 SLOW = "slow: run with --all"
+SCORE = "score"
 
 
 @dataclass(frozen=True)
 class PaperCell:
-    """A printed number in percent (None where none is printed) and our experiment for it."""
+    """A printed number (None where none is printed), our experiment for it, and what is measured of that.
+
+    A number is in the unit of its measure: scores are in percent.
+    """
 
     row: str
     column: str
     printed: float | None
     spec: Spec
     slow: bool = False
+    measured: str = SCORE
+
+    @property
+    def measure(self) -> Measure:
+        """How the number comes out of the experiment."""
+        return find_measure(self.measured)
 
     def with_runs(self, runs: int) -> PaperCell:
         """The same cell with another number of runs."""
@@ -137,18 +148,20 @@ def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:
     where = f"{where}, {name}"
     known_only(table, ("title", "note", "base", "columns", "rows"), where)
     base = spec_fields(typed(table, "base", dict, where), f"{where}: base")
-    columns = _labelled(table, "columns", where)
+    columns = _labelled(table, "columns", where, ("measure",))
     cells: list[PaperCell] = []
-    for label, given, row in _labelled(table, "rows", where, ("printed", "slow")):
+    for label, given, row in _labelled(table, "rows", where, ("printed", "slow", "measure")):
         here = f"{where}, {label}"
         printed, slow = typed(row, "printed", list, here), typed(row, "slow", list, here, [])
         if len(printed) != len(columns):
             raise InputError(f"{here}: printed must have {len(columns)} numbers, got {len(printed)}")
         if unknown := [name for name in slow if name not in [column for column, *_ in columns]]:
             raise InputError(f"{here}: slow names {unknown[0]!r}, which is no column")
-        for (column, override, _), number in zip(columns, printed, strict=True):
+        for (column, override, whole), number in zip(columns, printed, strict=True):
             spec = build_spec(merged(base, override, given), f"{here}, {column}")
-            cells.append(PaperCell(label, column, _percent(number, here), spec, column in slow))
+            measured = typed({**whole, **row}, "measure", str, here, SCORE)
+            read = _printed(number, _unit(measured, here), here)
+            cells.append(PaperCell(label, column, read, spec, column in slow, measured))
     title = typed(table, "title", str, where)
     return PaperTable(name, title, typed(table, "note", str, where, ""), tuple(cells))
 
@@ -170,10 +183,18 @@ def _labelled(
     return found
 
 
-def _percent(number: Any, where: str) -> float | None:
+def _unit(measured: str, where: str) -> Unit:
+    try:
+        return find_measure(measured).unit
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _printed(number: Any, unit: Unit, where: str) -> float | None:
     """A printed number, or None for "-"."""
     if number == "-":
         return None
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 100:
-        raise InputError(f'{where}: printed must be numbers from 0 to 100 or "-", got {number!r}')
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= unit.most:
+        allowed = "from 0 to 100" if unit is PERCENT else "of at least 0"
+        raise InputError(f'{where}: printed must be numbers {allowed} or "-", got {number!r}')
     return float(number)

@@ -3,52 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphveil.errors import GraphveilError
 from graphveil.experiments.cells import Cells
+from graphveil.experiments.measures import NONE, Reading, measured_apart
 from graphveil.experiments.paper import PaperCell
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import bootstrap
-from graphveil.experiments.sweep_result import NONE, with_interval
 
 UNFINISHED = "not finished"
+PARTS = ("method", "control", "structure")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A printed number with our result, or with why there is none."""
+    """A printed number with what we measured and, where something was learned, the whole result; or why there is none."""
 
     cell: PaperCell
+    reading: Reading
     result: Result | None
     note: str
 
     def row(self) -> list[str]:
         """Theirs, ours, control, structure and the note."""
-        theirs = NONE if self.cell.printed is None else f"{self.cell.printed:.1f}"
-        return [theirs, *(self._scores(part) for part in ("method", "control", "structure")), self.note]
+        unit = self.cell.measure.unit
+        theirs = NONE if self.cell.printed is None else unit.number(self.cell.printed)
+        return [theirs, *(unit.interval(self.reading.parts.get(part)) for part in PARTS), self.note]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer in the form that `--json` prints; what was printed is in percent, scores are 0..1."""
+        """The answer in the form that `--json` prints; what was printed is in the unit, percent are 0..1 in what is ours."""
         cell = self.cell
         about = {"row": cell.row, "column": cell.column, "data": cell.spec.data, "epsilon": cell.spec.epsilon}
-        ours = None if self.result is None else self.result.to_dict()
-        return {**about, "printed": cell.printed, "note": self.note or None, "ours": ours}
+        measured = {part: asdict(found) for part, found in self.reading.parts.items()}
+        return {
+            **about,
+            "measure": cell.measured,
+            "unit": cell.measure.unit.name,
+            "printed": cell.printed,
+            "note": self.note or None,
+            "measured": measured or None,
+            "ours": None if self.result is None else self.result.to_dict(),
+        }
 
-    def _scores(self, part: str) -> str:
-        scores = [] if self.result is None else self.result.scores(part)
-        return with_interval(bootstrap(scores) if scores else None)
+
+# What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.
+Apart = Reading | GraphveilError | None
 
 
-def answers(cells: Sequence[PaperCell], skipped: Sequence[str], done: Cells) -> list[Answer]:
-    """Each cell with what came of it; ``done`` holds the cells that were not skipped, in their order."""
-    results = iter(done.results)
+def apart(cells: Sequence[PaperCell], interrupted: bool = False) -> tuple[list[Apart], bool]:
+    """Measure the cells that need no learning, one after the other; and whether that was interrupted."""
+    found: list[Apart] = []
+    for cell in cells:
+        if interrupted:
+            found.append(None)
+            continue
+        try:
+            found.append(measured_apart(cell.measure, cell.spec))
+        except KeyboardInterrupt:
+            interrupted = True
+            found.append(None)
+    return found, interrupted
+
+
+def answers(
+    cells: Sequence[PaperCell], skipped: Sequence[str], done: Cells, measured: Sequence[Apart] = ()
+) -> list[Answer]:
+    """Each cell with what came of it.
+
+    ``done`` and ``measured`` hold the cells that were not skipped, in their order: those that learn, and those that measure
+    apart.
+    """
+    results, readings = iter(done.results), iter(measured)
     found = []
     for cell, why in zip(cells, skipped, strict=True):
-        result = None if why else next(results)
-        if isinstance(result, GraphveilError):
-            found.append(Answer(cell, None, f"not run: {result}"))
+        if why:
+            found.append(Answer(cell, Reading(), None, why))
+            continue
+        came = next(results if cell.measure.read is not None else readings)
+        if isinstance(came, GraphveilError):
+            found.append(Answer(cell, Reading(), None, f"not run: {came}"))
+        elif came is None:
+            found.append(Answer(cell, Reading(), None, UNFINISHED))
+        elif isinstance(came, Reading):
+            found.append(Answer(cell, came, None, came.note))
         else:
-            found.append(Answer(cell, result, why or (UNFINISHED if result is None else "")))
+            assert cell.measure.read is not None
+            reading = cell.measure.read(came)
+            found.append(Answer(cell, reading, came, reading.note))
     return found

@@ -63,9 +63,11 @@ def run_spec(
     given: tuple[Graph, Users] | None = None,
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
+    alone: bool = False,
 ) -> Result:
     """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
 
+    ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
@@ -77,11 +79,12 @@ def run_spec(
         (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
     ]
     total = len(done) + len(todo)
-    units = (
-        _parallel(spec, todo, jobs, given)
-        if jobs > 1 and len(todo) > 1
-        else _serial(spec, todo, inside, given)
-    )
+    if alone:
+        units = _alone(spec, todo, given)
+    elif jobs > 1 and len(todo) > 1:
+        units = _parallel(spec, todo, jobs, given)
+    else:
+        units = _serial(spec, todo, inside, given)
     try:
         for unit in units:
             done.append(unit)
@@ -102,6 +105,14 @@ def _serial(
 ) -> Iterator[UnitResult]:
     for part, number in todo:
         yield run_unit(spec, part, number, inside, given)
+
+
+def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> Iterator[UnitResult]:
+    """One unit after the other, each in a fresh process."""
+    for part, number in todo:
+        with workers(1) as pool:
+            unit = pool.submit(run_unit, spec, part, number, None, given).result()
+        yield unit
 
 
 def _parallel(

@@ -1,4 +1,4 @@
-"""A sweep: one experiment over the values of one or two of its fields."""
+"""A sweep: one experiment over the values of one or two of its fields, or over named choices of several fields."""
 
 from __future__ import annotations
 
@@ -33,15 +33,24 @@ NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device")
 
 @dataclass(frozen=True)
 class Axis:
-    """A field of the experiment and the values that it takes."""
+    """A field of the experiment and the values that it takes, or choices: names for several fields at once.
+
+    ``given`` are the fields that each value stands for. An axis of choices has no field, and its values are names.
+    """
 
     field: str
     values: tuple[Any, ...]
     label: str
+    given: tuple[Fields, ...]
 
     def name(self, value: Any) -> str:
-        """A value beside the name of the field, for a column or a line."""
-        return f"{self.label} = {text(value)}"
+        """A value beside the name of the field, for a column or a line; a choice says its own name."""
+        return f"{self.label} = {text(value)}" if self.field else str(value)
+
+    @property
+    def fixes(self) -> set[str]:
+        """The fields that it decides, settings as settings.KEY."""
+        return {name for fields in self.given for name in _names(fields)}
 
 
 @dataclass(frozen=True)
@@ -72,23 +81,19 @@ class Sweep:
     def cells(self) -> list[Cell]:
         """All experiments, checked, line by line."""
         x, *more = self.axes
-        second: list[tuple[int, Any]] = list(enumerate(more[0].values)) if more else [(0, None)]
         cells = []
-        for (line, other), (place, value) in product(second, enumerate(x.values)):
-            given, where = merged(self.base, one_field(x.field, value, self.name)), x.name(value)
-            if more:
-                given = merged(given, one_field(more[0].field, other, self.name))
-                where += f", {more[0].name(other)}"
+        for line, place in product(range(len(more[0].values) if more else 1), range(len(x.values))):
+            given, where = merged(self.base, x.given[place]), x.name(x.values[place])
+            for axis in more:
+                given = merged(given, axis.given[line])
+                where += f", {axis.name(axis.values[line])}"
             cells.append(Cell(place, line, build_spec(given, f"{self.name}, {where}")))
         return cells
 
     def over(self, given: Fields) -> Sweep:
         """The sweep with other fields in its base; a field that is swept cannot be fixed."""
-        swept = {axis.field.replace('"', "") for axis in self.axes}
-        fixed = {key for key in given if key != SETTINGS} | {
-            f"{SETTINGS}.{key}" for key in given.get(SETTINGS, {})
-        }
-        for field in sorted(swept & fixed):
+        swept = {name for axis in self.axes for name in axis.fixes}
+        for field in sorted(swept & _names(given)):
             raise InputError(f"{self.name} sweeps {field}, so it cannot be fixed: leave it out")
         return replace(self, base=merged(self.base, given))
 
@@ -114,8 +119,8 @@ def read_sweep(file: Path) -> Sweep:
     if not 1 <= len(axes) <= 2:
         raise InputError(f"{where} needs one or two axes, got {len(axes)}: write each below [[axes]]")
     read = tuple(_axis(axis, where) for axis in axes)
-    if len({axis.field for axis in read}) < len(read):
-        raise InputError(f"{where} has two axes of {read[0].field}: let one of them go")
+    if len(read) == 2 and (shared := sorted(read[0].fixes & read[1].fixes)):
+        raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
     sweep = Sweep(file.stem, typed(content, "title", str, where, file.stem), base, read)
     sweep.cells()
     return sweep
@@ -124,7 +129,9 @@ def read_sweep(file: Path) -> Sweep:
 def _axis(table: Any, where: str) -> Axis:
     if not isinstance(table, Mapping):
         raise InputError(f"{where}: axes must be tables: write each below [[axes]], with field and values")
-    known_only(table, ("field", "values", "label"), f"{where}: an axis")
+    known_only(table, ("field", "values", "label", "choices"), f"{where}: an axis")
+    if "choices" in table:
+        return _choices(table, where)
     field = typed(table, "field", str, f"{where}: an axis")
     place = f"{where}: axis {field}"
     if field in NO_AXES:
@@ -134,9 +141,39 @@ def _axis(table: Any, where: str) -> Axis:
         raise InputError(f"{place} has no values: list at least one")
     if any(value in values[:number] for number, value in enumerate(values)):
         raise InputError(f"{place} has a value twice: leave one out")
-    for value in values:
-        one_field(field, value, place)
-    return Axis(field, tuple(values), typed(table, "label", str, place, _short(field)))
+    given = tuple(one_field(field, value, place) for value in values)
+    return Axis(field, tuple(values), typed(table, "label", str, place, _short(field)), given)
+
+
+def _choices(table: Mapping[str, Any], where: str) -> Axis:
+    """An axis whose values are names, each for some fields of the experiment."""
+    for key in ("field", "values"):
+        if key in table:
+            raise InputError(f"{where}: an axis has choices, or a field with values: leave {key} out")
+    label = typed(table, "label", str, f"{where}: an axis of choices")
+    names: list[str] = []
+    given: list[Fields] = []
+    for choice in typed(table, "choices", list, f"{where}: axis {label}"):
+        place = f"{where}: axis {label}"
+        if not isinstance(choice, Mapping):
+            raise InputError(f"{place}: choices must be tables with label and set, got {choice!r}")
+        known_only(choice, ("label", "set"), place)
+        names.append(typed(choice, "label", str, place))
+        given.append(spec_fields(typed(choice, "set", dict, place), f"{place}, {names[-1]}"))
+        if names[-1] in names[:-1]:
+            raise InputError(f"{place} has the choice {names[-1]!r} twice: leave one out")
+        if refused := [key for key in given[-1] if key in NO_AXES and key not in (SETTINGS, OPTIONS)]:
+            raise InputError(f"{place}, {names[-1]}: {refused[0]} cannot be swept: leave it out")
+    if not names:
+        raise InputError(f"{where}: axis {label} has no choices: list at least one")
+    return Axis("", tuple(names), label, tuple(given))
+
+
+def _names(fields: Fields) -> set[str]:
+    """The names of some fields, settings as settings.KEY."""
+    return {key for key in fields if key != SETTINGS} | {
+        f"{SETTINGS}.{key}" for key in fields.get(SETTINGS, {})
+    }
 
 
 def _short(field: str) -> str:

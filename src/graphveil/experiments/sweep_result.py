@@ -91,7 +91,7 @@ class SweepResult:
         axes, cells = self.sweep.axes, []
         for (x, line), result in self.results.items():
             places = zip(axes, (x, line), strict=False)
-            at = {axis.field: axis.values[place] for axis, place in places}
+            at = {axis.field or axis.label: axis.values[place] for axis, place in places}
             cells.append({"at": at, **result.to_dict()})
         return {
             "name": self.sweep.name,

@@ -1,0 +1,25 @@
+"""Users whose answers are overheard: what an attacker who sees all reports has in hand."""
+
+from __future__ import annotations
+
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import Reports
+from graphveil.privacy import Plan
+
+
+class OverheardUsers(Users):
+    """The same users with the same books and the same words; every report that they send is kept in ``heard`` too."""
+
+    def __init__(self, users: Users) -> None:
+        self.__dict__.update(users.__dict__)
+        self.heard: list[tuple[Plan, Reports]] = []
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer as always, while somebody listens."""
+        reports = super().report(plan)
+        self.heard.append((plan, reports))
+        return reports
+
+    def features_heard(self) -> list[Reports]:
+        """The reports about everybody's features, round after round."""
+        return [reports for plan, reports in self.heard if plan.subject == "features" and plan.users == "all"]
