@@ -55,6 +55,7 @@ def test_a_claim_that_does_not_hold_fails_the_demo(small, tmp_path, capsys, monk
         return found
 
     monkeypatch.setattr(demo_module, "audit", broken)
+    monkeypatch.setattr(demo_module, "EPSILONS", (2.0,))
     assert status(["demo", "--out", str(tmp_path / "report.html"), "--runs", "1", "--jobs", "1"]) == 1
     assert "does not hold" in capsys.readouterr().err
 

@@ -19,8 +19,14 @@ SPEC = Spec("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_options
 
 
 @pytest.fixture(scope="module")
-def result():
-    return run_spec(SPEC)
+def store(tmp_path_factory):
+    """Holds the units of `result`."""
+    return UnitStore(tmp_path_factory.mktemp("runs") / "runs.jsonl")
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    return run_spec(SPEC, store=store)
 
 
 def numbers(result):
@@ -112,33 +118,31 @@ def test_what_is_not_private_has_no_control():
     assert fields["privacy"]["features"] is None
 
 
-def test_a_graph_of_one_s_own_runs():
+def test_a_graph_of_one_s_own_runs(result):
     graph, users = gv.load("town", **SMALL)
-    result = gv.run("base", graph, users, epsilon=2.0, runs=2, settings=SETTINGS)
-    assert result.scores() == run_spec(SPEC).scores()
+    own = gv.run("base", graph, users, epsilon=2.0, runs=1, settings=SETTINGS)
+    for part in parts_of(SPEC):
+        assert own.scores(part) == result.scores(part)[:1]
+    more = gv.run("base", graph, users, epsilon=2.0, runs=2, settings=SETTINGS, control=False)
+    assert more.scores() == result.scores()
 
 
-def test_finished_units_are_kept_and_reused(tmp_path, monkeypatch, result):
-    store = UnitStore(tmp_path / "runs.jsonl")
-    run_spec(SPEC, store=store)
+def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
     monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
     assert numbers(run_spec(SPEC, store=store, reuse=True)) == numbers(result)
 
 
-def test_a_line_that_was_cut_off_is_passed_over(tmp_path):
-    store = UnitStore(tmp_path / "runs.jsonl")
-    run_spec(replace(SPEC, runs=1), store=store)
-    whole = store.file.read_text()
-    store.file.write_text(whole[: len(whole) // 2])
-    found = store.find(replace(SPEC, runs=1), parts_of(SPEC))
-    assert 0 < len(found) < 3
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path, result, store):
+    lines = store.file.read_text().splitlines(keepends=True)
+    assert len(lines) == 6
+    broken = UnitStore(tmp_path / "runs.jsonl")
+    broken.file.write_text("".join(lines[:3]) + lines[3][: len(lines[3]) // 2])
+    assert len(broken.find(SPEC, parts_of(SPEC))) == 3
 
 
-def test_another_setting_is_another_experiment(tmp_path):
-    store = UnitStore(tmp_path / "runs.jsonl")
-    run_spec(replace(SPEC, runs=1), store=store)
-    other = replace(SPEC, runs=1, settings={"epochs": 6})
-    assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"]
+def test_another_setting_is_another_experiment(result, store):
+    other = replace(SPEC, settings={"epochs": 6})
+    assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"] * 2
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch):

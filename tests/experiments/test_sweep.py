@@ -211,7 +211,8 @@ def test_structure_is_computed_once_and_finished_units_are_reused(small, counted
 
 def test_processes_change_no_number(tmp_path):
     file = tmp_path / "one.toml"
-    file.write_text(SMALL + '[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n')
+    once = SMALL.replace("runs = 2", "runs = 1")
+    file.write_text(once + '[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n')
     sweep = read_sweep(file)
     specs = [cell.spec for cell in sweep.cells()]
     rows = [

@@ -36,7 +36,7 @@ def test_every_user_is_booked_the_own_level_s_budget():
 
 
 def test_labels_cost_besides():
-    ready = make_ready(spec_of(label_epsilon=1.5), "method", 0, None, None)
+    ready = make_ready(spec_of(label_epsilon=1.5, settings={"epochs": 2}), "method", 0, None, None)
     ready.method.run(ready.job)
     spent, levels = ready.job.users.ledger.spent, ready.users._levels
     asked = ready.graph.train | ready.graph.validation

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,8 @@ def exp_below(exponent: Fraction, digits: int = 60) -> Fraction:
     return Fraction(power) * (1 - Fraction(1, 10 ** (digits - 3)))
 
 
+# Deciding a claim asks for the same few logarithms again and again.
+@lru_cache(maxsize=4096)
 def _log_bounds(ratio: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     context = _context(digits)
     top, bottom = context.ln(Decimal(ratio.numerator)), context.ln(Decimal(ratio.denominator))
