@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,8 +122,7 @@ def _also(name: str) -> Callable[[UnitResult], float | None]:
     """What a method predicts besides, by name."""
 
     def value(unit: UnitResult) -> float | None:
-        also: Mapping[str, float] = getattr(unit, "also", None) or {}
-        return also.get(name)
+        return unit.also.get(name)
 
     return value
 

@@ -94,6 +94,7 @@ class Togl(Method):
     settings = ToglSettings
     reports_levels = True
     reports_links = True
+    several_tasks = True
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID
         | SCALE_GRID
@@ -207,6 +208,8 @@ def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
         ANALYSES,
         Denoised,
         Known,
+        combined_scores,
+        correlation_scores,
         pair_fisher_scores,
     )
 
@@ -218,7 +221,12 @@ def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
         train = graph.links.train
         return pair_fisher_scores(values, train.linked, train.unlinked)
     known = Known(_labels(job, topology), graph.train, graph.validation, graph.class_count)
-    return ANALYSES[settings.analysis](values, known)
+    scores = ANALYSES[settings.analysis](values, known)
+    if job.norms is None:
+        return scores
+    by_norm = correlation_scores(values, job.norms.values, np.flatnonzero(graph.train))
+    weight = settings.norm_importance
+    return combined_scores([(scores, 1 - weight), (by_norm, weight)])
 
 
 def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
