@@ -257,8 +257,8 @@ def run(method: Method, graph: Graph, users: Any, trial: Trial) -> Outcome:
 
 
 def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
-    """A short job: a few epochs."""
-    given = {"epochs": 3, **trial.settings}
+    """A short job: a few epochs of a small model."""
+    given = {"epochs": 3, "hidden": 16, **trial.settings}
     return Job(
         graph,
         users,
