@@ -13,6 +13,7 @@ import typer
 
 from graphveil import __version__
 from graphveil.cli.advise import advise_app
+from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.add_typer(advise_app, name="advise")
+app.command()(attributes)
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)

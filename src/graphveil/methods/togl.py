@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from graphveil.errors import InputError
-from graphveil.mechanisms import FeatureMechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import Estimate, FeatureMechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import (
@@ -203,6 +203,11 @@ def split_of(job: Job) -> float:
 
 def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     """The score of every attribute from reports of round 1, for the job's task or tasks."""
+    return estimate_scores(job, topology, reports.estimate())
+
+
+def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
+    """The score of every attribute from estimates of all users' values, for the job's task or tasks."""
     from graphveil.denoise.aggregators import KProp
     from graphveil.learn.attributes import (
         ANALYSES,
@@ -215,7 +220,7 @@ def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
 
     settings, graph = job.settings, job.graph
     hops = KProp(settings.analysis_hops).operator(topology.mean)
-    values = Denoised(reports.estimate(), hops, job.device)
+    values = Denoised(estimate, hops, job.device)
     if job.task == "link":
         assert graph.links is not None
         train = graph.links.train

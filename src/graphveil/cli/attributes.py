@@ -1,0 +1,188 @@
+"""graphveil attributes: which attributes matter for a task, as private reports tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from graphveil.cli.options import (
+    AsJson,
+    DataName,
+    LabelEpsilon,
+    MaxMemory,
+    RangePair,
+    TaskName,
+)
+from graphveil.cli.run import parse_range, parse_settings
+from graphveil.errors import InputError
+from graphveil.experiments.privacy_words import privacy_sentence
+from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+
+if TYPE_CHECKING:
+    from graphveil.experiments.attribute_comparison import Comparison
+
+METHOD = "togl"
+# So many attributes are printed, where not more are asked for.
+PRINTED = 10
+
+
+def attributes(
+    data: DataName,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            help="The budget of the round that ranks: all of it. `graphveil run togl` gives round 1 half of its budget."
+        ),
+    ],
+    mechanism: Annotated[
+        str, typer.Option(help="A mechanism that asks for some of the values; piecewise by default.")
+    ] = "",
+    analysis: Annotated[
+        str | None,
+        typer.Option(help="fda, sma, mutual-information, chi-square or pca; fda by default."),
+    ] = None,
+    hops: Annotated[
+        int | None, typer.Option(help="K, hops of averaging before the analysis; 3 by default.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many attributes count as the best.")] = 5,
+    task: TaskName = "node",
+    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
+    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism."),
+    ] = None,
+    label_epsilon: LabelEpsilon = None,
+    public_range: RangePair = None,
+    max_memory: MaxMemory = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw the best attributes into this file, .png or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank attributes by what they say for the task, from the reports of togl's first round, beside its control.
+
+    Only that round is asked. The ranking is compared over runs, with blind reports, with the ranking that raw features would
+    give, and with the degree. The last two look at the simulated users' own values, which no server has.
+
+    Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
+    """
+    given = {"analysis": analysis, "analysis_hops": hops}
+    spec = Spec(
+        METHOD,
+        data,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        task=task,
+        runs=runs,
+        seed=seed,
+        settings={
+            **{key: value for key, value in given.items() if value is not None},
+            **outer_settings(setting or []),
+        },
+        data_options={} if public_range is None else {"range": parse_range(public_range)},
+        label_epsilon=label_epsilon,
+        max_memory=max_memory,
+    )
+    from graphveil.experiments.attribute_ranking import check_ranking
+    from graphveil.experiments.sweep_figure import check_figure
+
+    check_ranking(spec, top)
+    if task == "link" and analysis not in (None, "fda"):
+        raise InputError(
+            "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
+        )
+    file = None if out is None else check_figure(out)
+    found = watched(spec, top)
+    if file is not None:
+        from graphveil.experiments.attribute_figure import write_attribute_figure
+
+        write_attribute_figure(found, file)
+    if as_json:
+        drawn = None if file is None else str(file)
+        typer.echo(json.dumps({**found.to_dict(), "figure": drawn}, ensure_ascii=False))
+        return
+    show(found)
+    if file is not None:
+        typer.echo(f"The figure is in {file}.")
+
+
+def outer_settings(pairs: list[str]) -> dict[str, Any]:
+    """Options of the loader and of the mechanism.
+
+    >>> outer_settings(["data.users=400"])
+    {'data.users': 400}
+    """
+    settings = parse_settings(pairs)
+    for key in settings:
+        if not key.startswith((DATA_PREFIX, MECHANISM_PREFIX)):
+            raise InputError(
+                f"--set takes data.KEY and mechanism.KEY here, got {key!r}: for example --set data.users=400"
+            )
+    return settings
+
+
+def watched(spec: Spec, top: int) -> Comparison:
+    """Rank with a progress bar on stderr."""
+    from graphveil.experiments.attribute_comparison import compare_rankings
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        current = bars.add_task("starting", total=100)
+        return compare_rankings(
+            spec,
+            top=top,
+            progress=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+        )
+
+
+def show(found: Comparison) -> None:
+    """The best attributes as a table, and below how far the ranking can be trusted."""
+    from graphveil.cli.cells import print_table
+
+    fields = found.to_dict()
+    top, runs = fields["top"], fields["runs"]
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column("rank", justify="right")
+    table.add_column("attribute", justify="right" if found.names is None else "left")
+    for heading in ("score", "over one that says nothing", f"in the top {top}", "correlation with degree"):
+        table.add_column(heading, justify="right")
+    # What is listed starts with the first attributes of the ranking, without gaps.
+    for place, each in enumerate(fields["attributes"][: max(PRINTED, top)], 1):
+        table.add_row(
+            str(place),
+            escape(found.name(each["attribute"])),
+            f"{each['score']:.3g}",
+            "-" if each["relative"] is None else f"{each['relative']:.2f}",
+            f"{each['times_in_top']} of {runs}",
+            f"{each['degree_correlation']:+.3f}",
+        )
+    print_table(table)
+    for line in lines(fields):
+        typer.echo(line)
+
+
+def lines(fields: dict[str, Any]) -> list[str]:
+    """Stability, agreement, fairness, the verdict and what it cost, in words."""
+    top, stability, agreement = fields["top"], fields["stability"], fields["agreement"]
+    fairness = fields["fairness"]
+    stable = "one run has no stability to measure"
+    if stability["jaccard"] is not None:
+        beside = f"control {stability['control']:.2f}, chance {stability['chance']:.2g}"
+        stable = f"Jaccard {stability['jaccard']:.2f} of the top {top} over pairs of runs, {beside}"
+    share, control, chance = (f"{100 * agreement[key]:.3g}%" for key in ("share", "control", "chance"))
+    return [
+        f"stability: {stable}",
+        f"agreement with the ranking without privacy: {share} of the top {top}, control {control}, chance {chance}",
+        f"fairness: mean |correlation| with degree {fairness['top']:.3f} in the top {top}, {fairness['all']:.3f} in all",
+        "(agreement and fairness look at the simulated users' own values, which no server has)",
+        fields["verdict"],
+        privacy_sentence(fields["privacy"]),
+    ]
