@@ -24,7 +24,9 @@ def test_without_a_command_the_commands_are_listed(capsys):
     assert "mechanisms" in out
 
 
-@pytest.mark.parametrize("command", ["audit", "mechanisms", "demo", "tune", "embed", "sweep", "paper"])
+@pytest.mark.parametrize(
+    "command", ["audit", "mechanisms", "demo", "tune", "embed", "sweep", "paper", "attributes"]
+)
 def test_help_has_an_example(command, capsys):
     assert status([command, "--help"]) == 0
     assert f"Example: graphveil {command}" in capsys.readouterr().out

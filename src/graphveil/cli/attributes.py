@@ -156,17 +156,21 @@ def show(found: Comparison) -> None:
         table.add_column(heading, justify="right")
     # What is listed starts with the first attributes of the ranking, without gaps.
     for place, each in enumerate(fields["attributes"][: max(PRINTED, top)], 1):
-        table.add_row(
-            str(place),
-            escape(found.name(each["attribute"])),
-            f"{each['score']:.3g}",
-            "-" if each["relative"] is None else f"{each['relative']:.2f}",
-            f"{each['times_in_top']} of {runs}",
-            f"{each['degree_correlation']:+.3f}",
-        )
+        table.add_row(str(place), escape(found.name(each["attribute"])), *numbers(each, runs))
+    table.add_row("", "control's best", *numbers(fields["control_best"], runs))
     print_table(table)
     for line in lines(fields):
         typer.echo(line)
+
+
+def numbers(about: dict[str, Any], runs: int) -> tuple[str, str, str, str]:
+    """What a row says of an attribute."""
+    return (
+        f"{about['score']:.3g}",
+        "-" if about["relative"] is None else f"{about['relative']:.2f}",
+        f"{about['times_in_top']} of {runs}",
+        f"{about['degree_correlation']:+.3f}",
+    )
 
 
 def lines(fields: dict[str, Any]) -> list[str]:

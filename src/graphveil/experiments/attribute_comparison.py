@@ -20,6 +20,7 @@ from graphveil.experiments.attribute_ranking import (
     tie_seeds,
 )
 from graphveil.experiments.spec import Spec
+from graphveil.experiments.statistics import FEW_RUNS
 from graphveil.graphs.users import evaluation
 from graphveil.methods.method import Progress
 from graphveil.methods.togl import estimate_scores, null_scores
@@ -46,13 +47,17 @@ class Comparison:
     names: tuple[str, ...] | None
     privacy: dict[str, Any]
 
-    @property
-    def relative(self) -> Scores | None:
-        """The score of each attribute over that of one that says nothing, mean over runs; None where the latter is 0."""
+    def relative(self, ranking: Ranking) -> Scores | None:
+        """Each attribute's score over that of one that says nothing, mean over runs; None where the latter is 0."""
         if not (self.null > 0).all():
             return None
-        mean: Scores = (self.ranking.scores / self.null[:, None]).mean(axis=0)
+        mean: Scores = (ranking.scores / self.null[:, None]).mean(axis=0)
         return mean
+
+    @property
+    def control_best(self) -> dict[str, Any]:
+        """The attribute that blind reports put first: the best of many that say nothing."""
+        return self._about(int(self.control.order[0]), self.control)
 
     @property
     def listed(self) -> NDArray[np.int64]:
@@ -109,9 +114,10 @@ class Comparison:
             f"the control's in {top * found['control']:.1f}"
         )
         if found["probability"] > SURE:
+            few = "" if self.spec.runs >= FEW_RUNS else f" ({self.spec.runs} runs are few)"
             return (
                 f"{words}: no more than blind reports would; at ε = {epsilon:g} nothing measurable is learned of "
-                "which attributes matter"
+                f"which attributes matter{few}"
             )
         said = (
             "say which attributes matter" if found["share"] >= 0.5 else "say some of which attributes matter"
@@ -132,7 +138,8 @@ class Comparison:
             "top": self.ranking.top,
             "runs": spec.runs,
             "seed": spec.seed,
-            "attributes": [self._about(int(attribute)) for attribute in self.listed],
+            "attributes": [self._about(int(attribute), self.ranking) for attribute in self.listed],
+            "control_best": self.control_best,
             "stability": self.stability,
             "agreement": self.agreement,
             "fairness": self.fairness,
@@ -140,15 +147,15 @@ class Comparison:
             "verdict": self.verdict,
         }
 
-    def _about(self, attribute: int) -> dict[str, Any]:
-        relative = self.relative
+    def _about(self, attribute: int, ranking: Ranking) -> dict[str, Any]:
+        relative = self.relative(ranking)
         return {
             "attribute": attribute,
             "name": None if self.names is None else self.names[attribute],
-            "score": float(self.ranking.mean[attribute]),
+            "score": float(ranking.mean[attribute]),
             "relative": None if relative is None else float(relative[attribute]),
-            "times_in_top": int(self.ranking.times_in_top[attribute]),
-            "degree_correlation": float(self.ranking.correlations[:, attribute].mean()),
+            "times_in_top": int(ranking.times_in_top[attribute]),
+            "degree_correlation": float(ranking.correlations[:, attribute].mean()),
         }
 
     @property

@@ -22,7 +22,7 @@ def write_attribute_figure(found: Comparison, file: Path) -> None:
         for inside, colour in ((True, BLUE), (False, GREY)):
             places = [place for place, each in enumerate(chosen.tolist()) if (each in truly) == inside]
             if places:
-                label = f"among the top {top} without privacy" if inside else "not among them"
+                label = f"{'' if inside else 'not '}among the top {top} without privacy"
                 axes.barh(places, scores[chosen[places]], color=colour, label=label)
         axes.axvline(
             found.control.mean.max(), color=ORANGE, linestyle="--", label="the control's best (ε = 0)"

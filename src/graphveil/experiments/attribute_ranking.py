@@ -44,10 +44,7 @@ class Ranking:
     seeds: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= self.top <= self.scores.shape[1]:
-            raise InputError(
-                f"top must be from 1 to {self.scores.shape[1]}, the number of attributes, got {self.top}"
-            )
+        refuse_top(self.top, self.scores.shape[1])
 
     @cached_property
     def tops(self) -> tuple[NDArray[np.int64], ...]:
@@ -170,6 +167,7 @@ def rank_attributes(
     scores, correlations = [], []
     for run in range(spec.runs):
         answered = ask_first_round(spec, part, run, whole)
+        refuse_top(top, answered.ready.graph.feature_count)
         scores.append(answered.scores)
         correlations.append(answered.correlations)
         if watch is not None:
@@ -188,6 +186,12 @@ def check_ranking(spec: Spec, top: int) -> None:
         raise InputError("attributes are ranked over links that are public: leave link_epsilon out")
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top must be an integer of at least 1, got {top!r}")
+
+
+def refuse_top(top: int, attributes: int) -> None:
+    """Refuse more best attributes than there are attributes."""
+    if not 1 <= top <= attributes:
+        raise InputError(f"top must be from 1 to {attributes}, the number of attributes, got {top}")
 
 
 def tie_seeds(spec: Spec, of: str) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,134 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.cli import status
+from graphveil.methods import togl
+
+SMALL = [
+    *("--set", "data.users=400", "--set", "data.features=24", "--set", "data.neighbourhood=25"),
+    *("--set", "data.labelled=0.3", "--set", "data.validated=0.2", "--runs", "2"),
+]
+PLAIN = ["attributes", "--data", "town", "--epsilon", "20"]
+RANK = [*PLAIN, *SMALL]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    # Two simulated rounds are enough to compare with here.
+    monkeypatch.setattr(togl, "NULL_SCORES", 40)
+
+
+def test_the_table_stands_beside_control_and_chance(capsys):
+    assert status(RANK) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines[0].split()) == (
+        "rank attribute score over one that says nothing in the top 5 correlation with degree"
+    )
+    assert [line.split()[0] for line in lines[1:11]] == [str(rank) for rank in range(1, 11)]
+    assert lines[11].split()[:2] == ["control's", "best"]
+    starts = ["stability: Jaccard ", "agreement with the ranking without privacy: ", "fairness: mean "]
+    assert [line.startswith(start) for line, start in zip(lines[12:15], starts, strict=True)] == [True] * 3
+    assert "control" in lines[12] and "chance 0.13" in lines[12]
+    assert lines[13].endswith("chance 20.8%")
+    assert "which no server has" in lines[15]
+    assert lines[16].startswith("the top 5 agree with the ranking without privacy in ")
+    assert lines[17] == "Every user reported features at ε = 20; the server needs no trust."
+
+
+def test_json_is_one_object_and_nothing_else(capsys, tmp_path):
+    assert (
+        status([*RANK, "--json", "--top", "3", "--hops", "1", "--analysis", "chi-square", "--out", "a.png"])
+        == 0
+    )
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) == 1
+    fields = json.loads(printed)
+    expected = {
+        "data": "town",
+        "epsilon": 20.0,
+        "mechanism": "piecewise",
+        "analysis": "chi-square",
+        "hops": 1,
+    }
+    expected |= {"top": 3, "runs": 2, "task": "node", "seed": 0, "label_epsilon": None, "figure": "a.png"}
+    assert {key: fields[key] for key in expected} == expected
+    names = {"attribute", "name", "score", "relative", "times_in_top", "degree_correlation"}
+    assert {frozenset(each) for each in fields["attributes"]} == {frozenset(names)}
+    assert set(fields["stability"]) == {"jaccard", "control", "chance"}
+    assert set(fields["agreement"]) == {"share", "control", "chance", "probability"}
+    assert set(fields["fairness"]) == {"top", "all"}
+    assert fields["privacy"]["features"] == {"epsilon": 20.0, "delta": 0.0}
+    assert "ranking without privacy" in fields["verdict"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_command_prints_the_same(capsys):
+    printed = []
+    for seed in ("0", "0", "7"):
+        assert status([*RANK, "--json", "--seed", seed]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != printed[2]
+
+
+def test_one_run_and_private_labels(capsys):
+    assert status([*RANK, "--runs", "1", "--label-epsilon", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "stability: one run has no stability to measure" in out
+    assert "Users reported features at ε = 20 and labels at ε = 2, in all ε = 22" in out
+
+
+def test_names_of_features_are_shown_as_they_are(capsys, tmp_path):
+    graph, users = gv.load("town", users=200, features=8, telling=2, labelled=0.3, validated=0.2)
+    with gv.graphs.users.evaluation():
+        arrays = {"x": users.features, "y": users.labels, "edges": graph.edge_list().T}
+    names = np.array([f"[red]{place}" for place in range(8)])
+    np.savez(tmp_path / "my.npz", **arrays, range=np.array([0.0, 1.0]), feature_names=names)
+    assert status(["attributes", "--data", "my.npz", "--epsilon", "2", "--runs", "2", "--top", "2"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"[red]{place} " in out for place in range(8))
+
+
+MISTAKES = [
+    ([*RANK, "--top", "0"], "top must be an integer of at least 1, got 0"),
+    ([*RANK, "--analysis", "guess"], "setting analysis"),
+    ([*RANK, "--hops", "-1"], "setting analysis_hops"),
+    ([*RANK, "--set", "rho=1"], "--set takes data.KEY and mechanism.KEY here, got 'rho'"),
+    ([*RANK, "--range", "wide"], "--range takes LOW,HIGH"),
+    ([*RANK, "--runs", "0"], "runs must be an integer of at least 1"),
+    ([*RANK, "--out", "a.pdf"], "a.pdf is no figure"),
+    ([*RANK, "--mechanism", "krr"], "krr does not report features"),
+    ([*RANK, "--task", "link", "--analysis", "sma"], "leave --analysis out"),
+    (["attributes", "--data", "town", "--epsilon", "-1"], "epsilon must be a positive finite number"),
+    (["attributes", "--data", "town"], "Missing option '--epsilon'"),
+]
+LATER = [
+    ([*RANK, "--top", "25"], "top must be from 1 to 24, the number of attributes, got 25"),
+    ([*RANK, "--mechanism", "laplace"], "togl needs a mechanism that asks for some of the values"),
+    ([*RANK, "--epsilon", "100"], "togl needs a mechanism that asks for some of the values"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [*MISTAKES, *LATER])
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
+    assert status(arguments) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+    assert printed.out == ""
+
+
+def test_mistakes_are_found_before_torch_is_imported():
+    calls = [arguments for arguments, _ in MISTAKES]
+    code = (
+        f"import sys; from graphveil.cli import status; print([status(each) for each in {calls!r}]); "
+        "print({'torch', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [str([2] * len(calls)), "set()"]
