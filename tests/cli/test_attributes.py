@@ -61,7 +61,7 @@ def test_json_is_one_object_and_nothing_else(capsys, tmp_path):
     assert {key: fields[key] for key in expected} == expected
     names = {"attribute", "name", "score", "relative", "times_in_top", "degree_correlation"}
     assert {frozenset(each) for each in fields["attributes"]} == {frozenset(names)}
-    assert set(fields["stability"]) == {"jaccard", "control", "chance"}
+    assert set(fields["stability"]) == {"jaccard", "control", "chance", "without_privacy"}
     assert set(fields["agreement"]) == {"share", "control", "chance", "probability"}
     assert set(fields["fairness"]) == {"top", "all"}
     assert fields["privacy"]["features"] == {"epsilon": 20.0, "delta": 0.0}

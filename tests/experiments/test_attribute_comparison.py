@@ -51,6 +51,7 @@ def test_attributes_that_tell_are_found_at_a_large_budget(found, telling):
     assert found.agreement["probability"] < 1e-6
     assert found.verdict.endswith("reports at ε = 40 say which attributes matter")
     assert found.stability["jaccard"] > 5 * found.stability["chance"]
+    assert found.stability["without_privacy"] == found.reference.jaccard
 
 
 def test_the_control_finds_no_more_than_chance(found):

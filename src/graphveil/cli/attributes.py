@@ -180,6 +180,7 @@ def lines(fields: dict[str, Any]) -> list[str]:
     stable = "one run has no stability to measure"
     if stability["jaccard"] is not None:
         beside = f"control {stability['control']:.2f}, chance {stability['chance']:.2g}"
+        beside += f", without privacy {stability['without_privacy']:.2f}"
         stable = f"Jaccard {stability['jaccard']:.2f} of the top {top} over pairs of runs, {beside}"
     share, control, chance = (f"{100 * agreement[key]:.3g}%" for key in ("share", "control", "chance"))
     return [

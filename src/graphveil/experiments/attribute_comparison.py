@@ -79,6 +79,7 @@ class Comparison:
             "jaccard": self.ranking.jaccard if several else None,
             "control": self.control.jaccard if several else None,
             "chance": chance_jaccard(size, top),
+            "without_privacy": self.reference.jaccard if several else None,
         }
 
     @property
