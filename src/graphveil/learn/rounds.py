@@ -20,8 +20,13 @@ Targetable = FeatureMechanism | PersonalMechanism
 
 
 def answer_square(mechanism: Targetable) -> float:
-    """The mean square of an answer where all attributes are asked alike, in the units of an estimate; public."""
-    return mechanism.spread**2 / mechanism.asking.mean_square_factor
+    """v: the mean square of an answer before it counts 1/π, in the units of a value; public."""
+    asking = mechanism.asking
+    if isinstance(mechanism, FeatureMechanism):
+        square = (mechanism.spread / mechanism.scale) ** 2
+    else:
+        square = mechanism.spread**2 * mechanism.report_length * asking.count / asking.size**2
+    return square / asking.mean_square_factor
 
 
 def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:

@@ -113,6 +113,9 @@ class Togl(Method):
             raise InputError(
                 f"m_from must be round with {job.mechanism}, whose levels ask for different numbers of values"
             )
+        pool, attributes = job.settings.pool, job.graph.feature_count
+        if isinstance(pool, int) and pool > attributes:
+            raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {pool}")
         refuse_links(job)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
@@ -187,9 +190,7 @@ def split_of(job: Job) -> float:
 
     def at(share: float) -> Round:
         mechanism = _targetable(job.feature_plan(share * epsilon, **_asked(job)))
-        count = mechanism.asking.count
-        width = mechanism.public.half_width * mechanism.size / count
-        return Round(count, answer_square(mechanism) / width**2)
+        return Round(mechanism.asking.count, answer_square(mechanism) / mechanism.public.half_width**2)
 
     reach = 1.0 + (float(graph.degrees.mean()) if settings.analysis_hops else 0.0)
     heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
