@@ -171,6 +171,13 @@ def test_the_whole_share_goes_to_a_pool_of_the_best_size():
         assert expected_target(scores, NULL, asked, rho=1.0) == Target(clear, float(asked))
 
 
+@pytest.mark.parametrize("size", [None, 1, 8, 39])
+def test_the_best_are_never_asked_less_often_than_the_others(size):
+    for seed in range(10):
+        found = expected_target(scores_of([2], height=1.0, seed=seed), NULL, 2, size=size)
+        assert found.from_pool >= 2 * len(found.pool) / 40 * (1 - 1e-12)
+
+
 def error_of(weight, null, asked, size, share):
     """The formula, one pool at a time."""
     d, order = len(weight), np.sort(weight)[::-1]
@@ -190,7 +197,7 @@ def test_no_other_pool_and_share_have_a_smaller_error(asked, seed):
         error_of(weight, NULL, asked, size, share)
         for size in range(1, 12)
         for share in np.linspace(0.002, 0.998, 499)
-        if max(0, asked - (12 - size)) <= share * asked <= size
+        if max(size / 12 * asked, asked - (12 - size)) <= share * asked <= size
     ]
     assert chosen <= min(others) * (1 + 1e-9)
     assert chosen == pytest.approx(min(others), rel=1e-2)

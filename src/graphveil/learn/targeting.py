@@ -99,9 +99,11 @@ def expected_target(
     inside = total[sizes - 1]
     others = np.maximum(total[-1] - inside, null.std() * np.sqrt(d - sizes))
     pooled, rest = np.sqrt(inside * sizes), np.sqrt(others * (d - sizes))
-    shares = pooled / np.maximum(pooled + rest, 1e-300) if rho is None else np.full(len(sizes), rho)
+    # The best attributes are never asked less often than the others.
+    best_shares = np.maximum(pooled / np.maximum(pooled + rest, 1e-300), sizes / d)
+    shares = best_shares if rho is None else np.full(len(sizes), rho)
     shares = np.clip(shares, np.maximum(0, asked - (d - sizes)) / asked, np.minimum(1, sizes / asked))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         errors = np.where(shares > 0, pooled**2 / shares, np.inf) + np.where(
             shares < 1, rest**2 / (1 - shares), np.where(rest > 0, np.inf, 0.0)
         )
