@@ -20,8 +20,13 @@ Targetable = FeatureMechanism | PersonalMechanism
 
 
 def answer_square(mechanism: Targetable) -> float:
-    """The mean square of an answer where all attributes are asked alike, in the units of an estimate; public."""
-    return mechanism.spread**2 / mechanism.asking.mean_square_factor
+    """v: the mean square of an answer before it counts 1/π, in the units of a value; public."""
+    asking = mechanism.asking
+    if isinstance(mechanism, FeatureMechanism):
+        square = (mechanism.spread / mechanism.scale) ** 2
+    else:
+        square = mechanism.spread**2 * mechanism.report_length * asking.count / asking.size**2
+    return square / asking.mean_square_factor
 
 
 def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
@@ -40,7 +45,7 @@ def rounds_input(
     x̂_j = Σ_r a_rj x̂_rj / Σ_r a_rj with a_rj = π_rj/v_r. An attribute that is hardly ever asked has an estimate with a large
     variance; as a column of an input it would be the loudest. With ``precision`` the columns stay multiplied by Σ_r a_rj: each
     answer then counts 1/v_r, however rarely it was asked for. Rows have the norm ``share``·√d in expectation, by public
-    constants alone.
+    constants alone and as if rounds asked for different values: where they ask for the same ones, rows are a little longer.
     """
     mechanisms = [reports.mechanism for reports in rounds]
     targets = [each for each in mechanisms if isinstance(each, (FeatureMechanism, PersonalMechanism))]

@@ -48,13 +48,14 @@ def printed_target(scores: Scores, asked: int, rho: float) -> Target:
 
 
 def pooled_target(scores: Scores, asked: int, rho: float, size: int) -> Target:
-    """A share ρ of the answers about the T best attributes, as far as T attributes can take so many.
+    """A share ρ of the answers about the T best attributes, as far as T attributes can take so many; with ρ = 0 no pool.
 
     >>> pooled_target(np.array([0.1, 0.9, 0.5]), 1, 0.5, 2)
     Target(pool=(1, 2), from_pool=0.5)
     """
-    if not 1 <= size <= len(scores):
-        raise InputError(f"pool must be from 1 to {len(scores)}, the number of attributes, got {size}")
+    _check_size(size, len(scores))
+    if rho == 0:
+        return Target()
     least = max(0, asked - (len(scores) - size))
     return Target(_numbers(ranking(scores)[:size]), max(float(least), min(rho * asked, float(size), asked)))
 
@@ -81,20 +82,28 @@ def expected_target(
     An attribute that is asked with probability π has a variance of c/π. Let W be the signal of the T best attributes and R that
     of the d - T others: the error W·T/(ρm) + R·(d - T)/((1-ρ)m) is smallest at ρ = √(WT)/(√(WT) + √(R(d-T))). R counts at
     least as much as the mean of so many scores of attributes that say nothing may be off by (one standard error). Where
-    nothing stands out, all attributes are asked alike. ``rho`` or ``size`` is taken as given.
+    nothing stands out, all attributes are asked alike. ``rho`` or ``size`` is taken as given; at ρ = 1, where the others are
+    never asked and every T has an infinite error, T is that of the best ρ.
     """
     d, weight = len(scores), signal(scores, null)
+    if size is not None:
+        _check_size(size, d)
     order = ranking(weight)
     total = np.cumsum(weight[order])
-    if total[-1] <= 0:
+    if total[-1] <= 0 or d == 1 or rho == 0:
         return Target()
+    if rho == 1 and size is None:
+        best_size = len(expected_target(scores, null, asked).pool)
+        return pooled_target(weight, asked, 1.0, best_size)
     sizes = np.arange(1, d) if size is None else np.array([size])
     inside = total[sizes - 1]
     others = np.maximum(total[-1] - inside, null.std() * np.sqrt(d - sizes))
     pooled, rest = np.sqrt(inside * sizes), np.sqrt(others * (d - sizes))
-    shares = pooled / np.maximum(pooled + rest, 1e-300) if rho is None else np.full(len(sizes), rho)
-    shares = np.minimum(shares, sizes / asked)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # The best attributes are never asked less often than the others.
+    best_shares = np.maximum(pooled / np.maximum(pooled + rest, 1e-300), sizes / d)
+    shares = best_shares if rho is None else np.full(len(sizes), rho)
+    shares = np.clip(shares, np.maximum(0, asked - (d - sizes)) / asked, np.minimum(1, sizes / asked))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         errors = np.where(shares > 0, pooled**2 / shares, np.inf) + np.where(
             shares < 1, rest**2 / (1 - shares), np.where(rest > 0, np.inf, 0.0)
         )
@@ -131,6 +140,11 @@ def expected_error(
     before = first.asked / attributes / first.mean_square if both else 0.0
     errors = [1 / (before + share / second.mean_square) for share in (pooled, max(rest, 1e-12))]
     return found * errors[0] + (1 - found) * errors[1]
+
+
+def _check_size(size: int, attributes: int) -> None:
+    if not 1 <= size <= attributes:
+        raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {size}")
 
 
 def _numbers(attributes: NDArray[np.int64]) -> tuple[int, ...]:

@@ -118,6 +118,8 @@ class PersonalMechanism(Mechanism):
         if self.shares is not None:
             fixed = checked_shares(self.shares, len(self.budgets))
             object.__setattr__(self, "shares", tuple(fixed.tolist()))
+        if (self.asking.size, self.asking.count) != (self.size, self.most):
+            raise InputError(f"favoured must be about {self.most} of {self.size} values")
         for ways in zip(*self.ways, strict=True):
             for group in _groups(ways).values():
                 first = ways[group[0]].channel

@@ -81,13 +81,21 @@ class Settings(BaseModel):
         try:
             return cls(**(given or {}))
         except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
-            key = ".".join(str(step) for step in problem["loc"])
+            problems = error.errors(include_url=False)
+            problem = problems[0]
+            choices = [other for other in problems if other["loc"][:1] == problem["loc"][:1]]
+            # A setting that may be one of several kinds has a problem with each of them.
+            several = len(choices) > 1 and all(isinstance(other["loc"][-1], str) for other in choices)
+            key = ".".join(str(step) for step in problem["loc"][: 1 if several else None])
             if problem["type"] == "extra_forbidden":
                 raise InputError(
                     f"there is no setting {key!r} here: choose from {', '.join(cls.model_fields)}"
                 ) from None
-            raise InputError(f"setting {key}: {problem['msg']}, got {problem['input']!r}") from None
+            told = problem["msg"]
+            if several:
+                kinds = [other["msg"].split(",")[0].removeprefix("Input should be ") for other in choices]
+                told = f"Input should be {', or '.join(kinds)}"
+            raise InputError(f"setting {key}: {told}, got {problem['input']!r}") from None
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+import math
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from pydantic import Field
 
 from graphveil.errors import InputError
-from graphveil.mechanisms import Estimate, FeatureMechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.registry import takes_levels
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import (
@@ -85,7 +86,7 @@ class Togl(Method):
     learn_from=second --set columns=unbiased --set m_from=total --set hops=0 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
 
     Where links are predicted, attributes are scored by how well products of two users' values tell linked pairs from others
-    (Fisher's criterion over pairs), whatever the analysis, but for PCA.
+    (Fisher's criterion over pairs), whatever the analysis.
     """
 
     name = "togl"
@@ -108,11 +109,15 @@ class Togl(Method):
 
     def prepare(self, job: Job) -> None:
         """Refuse mechanisms that cannot ask some attributes more often, and links that would not fit."""
-        _targetable(job.feature_plan())
         if job.settings.m_from == "total" and takes_levels(job.mechanism):
             raise InputError(
                 f"m_from must be round with {job.mechanism}, whose levels ask for different numbers of values"
             )
+        for plan in self.feature_plans(job):
+            _targetable(plan)
+        pool, attributes = job.settings.pool, job.graph.feature_count
+        if isinstance(pool, int) and pool > attributes:
+            raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {pool}")
         refuse_links(job)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
@@ -185,18 +190,22 @@ def split_of(job: Job) -> float:
     graph, epsilon = job.graph, job.epsilon
     assert epsilon is not None
 
-    def at(share: float) -> Round:
-        mechanism = _targetable(job.feature_plan(share * epsilon, **_asked(job)))
-        count = mechanism.asking.count
-        width = mechanism.public.half_width * mechanism.size / count
-        return Round(count, answer_square(mechanism) / width**2)
+    def at(share: float) -> Round | None:
+        mechanism = job.feature_plan(share * epsilon, **_asked(job)).build()
+        if not _can_target(mechanism):
+            return None
+        return Round(mechanism.asking.count, answer_square(mechanism) / mechanism.public.half_width**2)
 
     reach = 1.0 + (float(graph.degrees.mean()) if settings.analysis_hops else 0.0)
     heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
     both = settings.learn_from == "both"
+    # Shares are even steps from both ends, so that what one leaves is another one.
+    rounds = [at(share) for share in SPLITS]
     errors = [
-        expected_error(at(share), at(1 - share), graph.feature_count, graph.class_count, heard, both=both)
-        for share in SPLITS
+        expected_error(first, second, graph.feature_count, graph.class_count, heard, both=both)
+        if first and second
+        else math.inf
+        for first, second in zip(rounds, reversed(rounds), strict=True)
     ]
     return SPLITS[int(np.argmin(errors))]
 
@@ -278,12 +287,17 @@ def _asked(job: Job) -> dict[str, Any]:
 def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
     """The mechanism of a plan, if it can ask some attributes more often than others."""
     mechanism = plan.build()
-    if not isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) or not mechanism.names_dimensions:
+    if not _can_target(mechanism):
         raise InputError(
             f"togl needs a mechanism that asks for some of the values, which {plan.mechanism} does not here: take piecewise, "
             "multibit or square-wave, or set mechanism.sampled"
         )
     return mechanism
+
+
+def _can_target(mechanism: Mechanism) -> TypeGuard[FeatureMechanism | PersonalMechanism]:
+    """Whether a mechanism asks for some of the values, and can ask for some more often."""
+    return isinstance(mechanism, (FeatureMechanism, PersonalMechanism)) and mechanism.names_dimensions
 
 
 register_method(Togl())

@@ -1,0 +1,244 @@
+"""From scores to a pool: the printed rule, a share of the answers, and the pool with the smallest expected error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphveil.errors import InputError
+from graphveil.learn.targeting import (
+    Round,
+    Target,
+    expected_error,
+    expected_target,
+    pooled_target,
+    printed_target,
+    ranking,
+    signal,
+)
+from graphveil.mechanisms.asking import Asking
+
+RANDOM = np.random.default_rng(0)
+NULL = RANDOM.chisquare(3, 1000) / 3
+
+
+def scores_of(clear=(), height=20.0, size=40, seed=1):
+    """Scores of attributes that say nothing, but for some that are clear."""
+    scores = np.random.default_rng(seed).chisquare(3, size) / 3
+    scores[list(clear)] += height
+    return scores
+
+
+# Ranking and fixed rules
+
+
+def test_equal_scores_are_ranked_by_number():
+    assert ranking(np.array([1.0, 2.0, 1.0, 2.0])).tolist() == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "rho", "pool"),
+    [
+        (2, 0.5, (4,)),
+        (3, 0.5, (4,)),
+        (4, 0.5, (3, 4)),
+        (1, 0.9, ()),
+        (1, 1.0, (4,)),
+        (5, 0.0, ()),
+        (10, 0.3, (2, 3, 4)),
+    ],
+)
+def test_the_printed_rule_takes_the_best_rounded_down(asked, rho, pool):
+    found = (
+        printed_target(np.arange(5.0), asked, rho)
+        if asked <= 5
+        else printed_target(np.concatenate([np.arange(5.0), np.full(20, -1.0)]), asked, rho)
+    )
+    assert found == Target(pool, float(len(pool)))
+
+
+def test_a_product_just_below_an_integer_counts_as_that_integer():
+    assert 0.29 * 100 < 29
+    assert len(printed_target(np.arange(200.0), 100, 0.29).pool) == 29
+
+
+def test_a_share_of_the_answers_is_about_the_best():
+    scores = np.array([0.1, 0.9, 0.5, 0.7])
+    assert pooled_target(scores, 2, 0.75, 3) == Target((1, 2, 3), 1.5)
+    assert pooled_target(scores, 2, 1.0, 1) == Target((1,), 1.0)
+    # Of three asked, two at least are in a pool of three of four.
+    assert pooled_target(scores, 3, 0.1, 3) == Target((1, 2, 3), 2.0)
+    assert pooled_target(scores, 2, 0.3, 4) == Target((0, 1, 2, 3), 2.0)
+
+
+def test_no_share_for_the_best_means_no_pool_and_not_that_they_are_left_out():
+    scores = scores_of([3, 7])
+    for found in (
+        printed_target(scores, 4, 0.0),
+        pooled_target(scores, 4, 0.0, 8),
+        expected_target(scores, NULL, 4, rho=0.0),
+    ):
+        assert found == Target() and found.options == {}
+
+
+@pytest.mark.parametrize("size", [0, 41, -1])
+def test_a_pool_of_more_attributes_than_there_are_is_refused(size):
+    with pytest.raises(InputError, match="pool must be from 1 to 40, the number of attributes"):
+        pooled_target(scores_of(), 1, 0.5, size)
+    with pytest.raises(InputError, match="pool must be from 1 to 40, the number of attributes"):
+        expected_target(scores_of([1]), NULL, 1, size=size)
+
+
+@given(
+    st.integers(2, 12).flatmap(lambda d: st.tuples(st.just(d), st.integers(1, d - 1), st.integers(1, d))),
+    st.floats(0, 1),
+    st.integers(0, 100),
+)
+def test_every_target_can_be_asked(shape, rho, seed):
+    """Whatever T, m and ρ are, also T < m and T = d: `Asking` takes what is chosen."""
+    d, asked, size = shape
+    random = np.random.default_rng(seed)
+    scores, null = random.random(d) * 3, random.random(100)
+    targets = [
+        printed_target(scores, asked, rho),
+        pooled_target(scores, asked, rho, size),
+        expected_target(scores, null, asked),
+        expected_target(scores, null, asked, rho=rho),
+        expected_target(scores, null, asked, size=size),
+    ]
+    for found in targets:
+        pool, share = found.options.get("pool"), found.options.get("from_pool")
+        asking = Asking.of(d, asked, pool, share)
+        assert math.isfinite(found.from_pool) and asking.inclusion.sum() == pytest.approx(asked)
+
+
+# Signal
+
+
+def test_what_chance_explains_is_no_signal():
+    assert signal(np.full(5, NULL.mean()), NULL).tolist() == [0] * 5
+    assert (signal(np.zeros(5), NULL) == 0).all()
+    lowest = scores_of()
+    assert signal(lowest, NULL).sum() < 0.1 * np.maximum(lowest - NULL.mean(), 0).sum() + 1.0
+
+
+def test_a_clear_score_counts_its_whole_excess():
+    scores = scores_of([2, 9])
+    found = signal(scores, NULL)
+    np.testing.assert_allclose(found[[2, 9]], scores[[2, 9]] - NULL.mean())
+    assert found.min() >= 0
+
+
+def test_a_score_that_half_of_its_peers_have_by_chance_counts_half():
+    null, scores = np.array([0.0, 0.0, 0.0, 2.0]), np.array([2.0, 2.0, 0.0, 0.0])
+    # Two of four are as high, one would be by chance.
+    np.testing.assert_allclose(signal(scores, null), [0.75, 0.75, 0, 0])
+
+
+# The smallest expected error
+
+
+def test_where_nothing_stands_out_nothing_is_favoured():
+    assert expected_target(np.full(20, NULL.min()), NULL, 2) == Target()
+    assert expected_target(np.zeros(20), NULL, 2, rho=0.5) == Target()
+    assert expected_target(np.zeros(20), NULL, 2, size=4) == Target()
+    assert expected_target(np.ones(1), NULL, 1) == Target()
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3])
+def test_a_few_clear_attributes_are_the_pool(asked):
+    clear = (3, 11, 17, 30)
+    found = expected_target(scores_of(clear, height=2000.0), NULL, asked)
+    assert found.pool == clear and found.from_pool > 0.6 * asked
+
+
+def test_what_is_given_is_kept():
+    scores = scores_of((3, 11, 17, 30))
+    assert expected_target(scores, NULL, 2, rho=0.6).from_pool == pytest.approx(1.2)
+    assert len(expected_target(scores, NULL, 2, size=9).pool) == 9
+    assert set(expected_target(scores, NULL, 2, size=9).pool) >= {3, 11, 17, 30}
+    assert expected_target(scores, NULL, 2, size=40) == Target(tuple(range(40)), 2.0)
+
+
+def test_the_whole_share_goes_to_a_pool_of_the_best_size():
+    clear = (3, 11, 17, 30)
+    scores = scores_of(clear, height=2000.0)
+    for asked in (1, 2):
+        assert expected_target(scores, NULL, asked, rho=1.0) == Target(clear, float(asked))
+
+
+@pytest.mark.parametrize("size", [None, 1, 8, 39])
+def test_the_best_are_never_asked_less_often_than_the_others(size):
+    for seed in range(10):
+        found = expected_target(scores_of([2], height=1.0, seed=seed), NULL, 2, size=size)
+        assert found.from_pool >= 2 * len(found.pool) / 40 * (1 - 1e-12)
+
+
+def error_of(weight, null, asked, size, share):
+    """The formula, one pool at a time."""
+    d, order = len(weight), np.sort(weight)[::-1]
+    inside, others = order[:size].sum(), order[size:].sum()
+    others = max(others, null.std() * math.sqrt(d - size))
+    return inside * size / (share * asked) + others * (d - size) / ((1 - share) * asked)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("asked", [1, 3, 9])
+def test_no_other_pool_and_share_have_a_smaller_error(asked, seed):
+    scores = scores_of([1, 4, 5], height=6.0 * (seed + 1), size=12, seed=seed)
+    weight = signal(scores, NULL)
+    found = expected_target(scores, NULL, asked)
+    chosen = error_of(weight, NULL, asked, len(found.pool), found.from_pool / asked)
+    others = [
+        error_of(weight, NULL, asked, size, share)
+        for size in range(1, 12)
+        for share in np.linspace(0.002, 0.998, 499)
+        if max(size / 12 * asked, asked - (12 - size)) <= share * asked <= size
+    ]
+    assert chosen <= min(others) * (1 + 1e-9)
+    assert chosen == pytest.approx(min(others), rel=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_given_share_gets_the_best_size(seed):
+    scores = scores_of([1, 4, 5], height=15.0, size=12, seed=seed)
+    weight, found = signal(scores, NULL), expected_target(scores, NULL, 1, rho=0.7)
+    errors = {size: error_of(weight, NULL, 1, size, 0.7) for size in range(1, 12)}
+    assert len(found.pool) == min(errors, key=errors.get)
+
+
+# The split
+
+
+def test_the_expected_error_falls_with_every_help():
+    base = {"attributes": 64, "classes": 4, "heard": 1000.0}
+    first, second = Round(1, 2.0), Round(1, 2.0)
+    plain = expected_error(first, second, **base)
+    assert expected_error(first, second, **{**base, "heard": 4000.0}) < plain
+    assert expected_error(first, Round(1, 1.5), **base) < plain
+    assert expected_error(Round(1, 1.5), second, **base) < plain
+    assert expected_error(Round(2, 2.0), second, **base) < plain
+    assert expected_error(first, Round(2, 2.0), **base) < plain
+    assert expected_error(first, second, **base, both=False) > plain
+    assert expected_error(first, second, **{**base, "attributes": 256}) > plain
+
+
+def test_the_expected_error_lies_between_found_and_missed():
+    first, second = Round(1, 2.0), Round(2, 3.0)
+    # One class: a pool of two. Its share is 0.8 of two answers; the rest have 0.4 answers over 62.
+    found, missed = 3 / 0.8, 3 / (0.4 / 62)
+    options = {"attributes": 64, "classes": 1, "both": False}
+    assert expected_error(first, second, heard=1e12, **options) == pytest.approx(found)
+    # Who hears nothing finds as often as chance does.
+    guessed = 2 / 64 * found + 62 / 64 * missed
+    assert expected_error(first, second, heard=1e-12, **options) == pytest.approx(guessed, rel=1e-4)
+
+
+@pytest.mark.parametrize(("attributes", "classes"), [(2, 4), (3, 1), (64, 0), (1, 2)])
+def test_the_expected_error_is_finite_at_the_edges(attributes, classes):
+    found = expected_error(Round(1, 2.0), Round(1, 2.0), attributes, classes, 10.0)
+    assert math.isfinite(found) and found > 0

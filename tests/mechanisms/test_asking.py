@@ -1,0 +1,409 @@
+"""Which values are asked: exact chances, draws that follow them, and estimates that stay unbiased whatever the pool."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare, norm
+
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms import Reports, mechanism
+from graphveil.mechanisms.asking import Asking
+from graphveil.privacy import Plan
+from graphveil.privacy.audit import audit
+from graphveil.privacy.check import check_mechanism
+
+# d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
+CASES = [
+    (5, 2, (1,), 1.0),
+    (5, 3, (0, 4), 2.0),
+    (5, 2, (1, 2, 3), 1.0),
+    (5, 2, (1, 2, 3), 1.3),
+    (5, 1, (0, 3), 0.7),
+    (4, 3, (0, 1, 2), 2.25),
+    (4, 2, (1, 2), 0.1),
+]
+
+
+@st.composite
+def askings(draw):
+    """Any asking of up to seven values."""
+    size = draw(st.integers(1, 7))
+    count = draw(st.integers(1, size))
+    pool = draw(st.lists(st.integers(0, size - 1), unique=True))
+    least, most = max(0, count - (size - len(pool))), min(count, len(pool))
+    return Asking.of(size, count, pool, draw(st.floats(least, most)))
+
+
+# Chances
+
+
+@given(askings())
+def test_weights_of_subsets_add_up_and_give_the_chance_of_each_value(asking):
+    subsets, weights, total = asking.subsets()
+    assert sum(weights) == total and min(weights) > 0
+    assert len(set(subsets)) == len(subsets) == asking.choices
+    assert all(len(subset) == asking.count for subset in subsets)
+    taken = sum(number * chance for number, chance in asking.takes.items())
+    for place in range(asking.size):
+        exact = Fraction(sum(w for subset, w in zip(subsets, weights, strict=True) if place in subset), total)
+        inside = place in asking.pool
+        among = len(asking.pool) if inside else asking.size - len(asking.pool)
+        assert exact == (taken if inside else asking.count - taken) / among
+        assert asking.inclusion[place] == pytest.approx(float(exact), rel=1e-12)
+
+
+@given(askings())
+def test_every_value_that_can_be_asked_counts_as_much_as_it_is_rare(asking):
+    asked = asking.inclusion > 0
+    np.testing.assert_allclose((asking.inclusion * asking.factors)[asked], asking.count / asking.size)
+    assert (asking.factors[~asked] == 0).all() and asking.everything == asked.all()
+    assert asking.inclusion.sum() == pytest.approx(asking.count)
+    square = sum(asking.inclusion * asking.factors**2) / asking.count
+    assert asking.mean_square_factor == pytest.approx(square)
+
+
+@given(askings(), st.integers(0, 3))
+def test_draws_are_ascending_and_allowed(asking, seed):
+    drawn = asking.choose(50, SeededWords(seed))
+    assert drawn.shape == (50, asking.count) and drawn.dtype == np.int32
+    assert (np.diff(drawn, axis=1) > 0).all() and drawn.min() >= 0 and drawn.max() < asking.size
+    assert asking.allows(drawn)
+    possible = set(asking.subsets()[0])
+    assert all(tuple(row) in possible for row in drawn.tolist())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_draws_follow_the_weights(case):
+    """60,000 draws; chi-square over all subsets at 1e-9 each, seed fixed."""
+    asking = Asking(*case)
+    subsets, weights, total = asking.subsets()
+    places = {subset: place for place, subset in enumerate(subsets)}
+    drawn = asking.choose(60_000, SeededWords(17))
+    seen = np.bincount([places[tuple(row)] for row in drawn.tolist()], minlength=len(subsets))
+    expected = np.array([float(Fraction(weight, total)) for weight in weights]) * 60_000
+    assert len(subsets) == 1 or chisquare(seen, expected).pvalue > 1e-9
+
+
+def test_togl_scales_fixed_values_by_1_and_drawn_ones_by_what_is_left():
+    d, m, fixed = 20, 5, (2, 7, 11)
+    asking = Asking.of(d, m, fixed)
+    assert asking.from_pool == 3.0 and asking.takes == {3: 1}
+    scales = d / m * asking.factors
+    np.testing.assert_allclose(scales[list(fixed)], 1)
+    np.testing.assert_allclose(np.delete(scales, fixed), (d - 3) / (m - 3))
+    drawn = asking.choose(200, SeededWords(0))
+    assert (np.isin(drawn, fixed).sum(axis=1) == 3).all()
+
+
+def test_one_answer_comes_from_the_pool_as_often_as_it_says():
+    asking = Asking.of(10, 1, [2, 5], 0.7)
+    np.testing.assert_allclose(asking.inclusion[[2, 5, 0]], [0.35, 0.35, 0.3 / 8])
+    inside = int(np.isin(asking.choose(40_000, SeededWords(3)), [2, 5]).sum())
+    # Six standard errors: a false alarm of 2e-9.
+    assert abs(inside - 28_000) < 6 * math.sqrt(40_000 * 0.7 * 0.3)
+
+
+def test_a_fraction_is_rounded_down_or_up_at_random():
+    asking = Asking.of(10, 4, [1, 2, 3], 1.25)
+    assert asking.takes == {1: Fraction(3, 4), 2: Fraction(1, 4)}
+    taken = np.isin(asking.choose(500, SeededWords(1)), [1, 2, 3]).sum(axis=1)
+    assert set(taken.tolist()) == {1, 2}
+
+
+def test_without_a_pool_the_draw_is_the_usual_one():
+    from graphveil.mechanisms.encode import choose_dimensions
+
+    for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):
+        assert asking.even and asking.everything and asking.mean_square_factor == 1
+        np.testing.assert_array_equal(
+            asking.choose(30, SeededWords(5)), choose_dimensions(30, 9, 3, SeededWords(5))
+        )
+
+
+@pytest.mark.parametrize(("pool", "from_pool"), [((1, 2, 3), 2.0), ((1, 2), 0.0)])
+def test_values_that_are_never_asked_are_not_estimated(pool, from_pool):
+    assert not Asking(6, 2, pool, from_pool).everything
+    found = mechanism(
+        "multibit", epsilon=2.0, dims=6, range=(0, 1), sampled=2, pool=list(pool), from_pool=from_pool
+    )
+    assert not found.unbiased
+    assert not found.randomize(np.ones((3, 6)), SeededWords(0)).estimate().unbiased
+
+
+@pytest.mark.parametrize(
+    ("pool", "from_pool", "words"),
+    [
+        ([1, 1], 1.0, "different dimensions from 0 to 5"),
+        ([1, 6], 1.0, "different dimensions from 0 to 5"),
+        ([-1], 1.0, "different dimensions from 0 to 5"),
+        ([1, 2, 3], 2.5, "from_pool must lie in 0..2"),
+        ([1], 1.5, "from_pool must lie in 0..1"),
+        ([1], -0.1, "from_pool must lie in 0..1"),
+        ([0, 1, 2, 3, 4], 0.5, "from_pool must lie in 1..2"),
+        ([1, 2, 3], None, "from_pool must lie in 0..2"),
+        ([], 1.0, "from_pool must lie in 0..0"),
+        (None, 1.0, "give the pool too"),
+        ([1], True, "from_pool must be a number"),
+        ([1], math.nan, "from_pool must be a number"),
+        ([1], math.inf, "from_pool must be a number"),
+        ([1], "1", "from_pool must be a number"),
+        ([True], 1.0, "a list of dimensions"),
+        ([1.0], 1.0, "a list of dimensions"),
+        ("12", 1.0, "a list of dimensions"),
+        (3, 1.0, "a list of dimensions"),
+    ],
+)
+def test_pools_that_make_no_sense_are_refused(pool, from_pool, words):
+    for name, more in (("multibit", {}), ("ppm", {"levels": 2})):
+        with pytest.raises(InputError, match=words):
+            mechanism(
+                name,
+                epsilon=1.0,
+                dims=6,
+                range=(0, 1),
+                sampled=2,
+                **more,
+                **{"pool": pool} if pool is not None else {},
+                from_pool=from_pool,
+            )
+
+
+def test_a_count_outside_the_dimensions_is_refused():
+    for count in (0, 6):
+        with pytest.raises(InputError, match="sampled must lie in 1..5"):
+            Asking(5, count)
+
+
+def test_a_pool_of_another_size_does_not_fit_a_mechanism():
+    found = mechanism("multibit", epsilon=1.0, dims=6, range=(0, 1), sampled=2)
+    with pytest.raises(InputError, match="favoured must be about 2 of 6 values"):
+        replace(found, favoured=Asking(6, 3, (1,), 1.0))
+    personal = mechanism("ppm", epsilon=1.0, dims=6, range=(0, 1), sampled=2, levels=2)
+    with pytest.raises(InputError, match="favoured must be about 2 of 6 values"):
+        replace(personal, favoured=Asking(6, 3, (1,), 1.0))
+
+
+# Estimates
+
+
+def exact_mean(found, row):
+    """The mean of the estimate of a row over every whole report, in fractions; None where a value is never asked."""
+    counts, total = found.joint_counts(row)
+    assert sum(counts) == total
+    estimates = found.settled().estimate(found.possible_reports()).dense()
+    return [
+        float(sum(Fraction(value) * count for value, count in zip(column, counts, strict=True)) / total)
+        for column in estimates.T.tolist()
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("name", ["multibit", "duchi", "three-output"])
+def test_the_mean_over_every_report_is_the_row_whatever_the_pool(name, case):
+    d, m, pool, from_pool = case
+    found = mechanism(
+        name, epsilon=3.0, dims=d, range=(-3, 5), sampled=m, pool=list(pool), from_pool=from_pool
+    )
+    assert found.unbiased
+    for row in (np.full(d, 5.0), np.where(np.arange(d) % 2, -3.0, 5.0)):
+        assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["piecewise", "square-wave", "condensed"])
+def test_the_mean_is_the_row_for_large_alphabets(name):
+    found = mechanism(name, epsilon=2.0, dims=3, range=(-3, 5), sampled=1, points=5, pool=[1], from_pool=0.6)
+    row = np.array([5.0, -3.0, 1.0])
+    assert exact_mean(found, row) == pytest.approx(row.tolist(), abs=1e-9)
+
+
+def test_the_mean_of_levels_is_as_without_a_pool():
+    settings = {"epsilon": 2.0, "dims": 4, "range": (0, 1), "levels": 2, "sampled": 2}
+    plain = mechanism("ppm", **settings)
+    pooled = mechanism("ppm", **settings, pool=[1, 3], from_pool=1.5)
+    for level in (1.0, 2.0):
+        row = np.array([1.0, 0.0, 0.0, 1.0, level])
+        assert exact_mean(pooled, row) == pytest.approx(exact_mean(plain, row), abs=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["piecewise", "square-wave", "condensed", "multibit", "hybrid"])
+def test_drawn_estimates_have_the_row_as_their_mean(name):
+    """20,000 users with the same row; five means, z-tests at 1e-6 in all, seed fixed."""
+    row, users = np.array([0.0, 0.37, 0.71, 1.0, 0.5]), 20_000
+    found = mechanism(name, epsilon=5.0, dims=5, range=(0, 1), sampled=2, pool=[1, 2, 4], from_pool=1.6)
+    drawn = found.randomize(np.tile(row, (users, 1)), SeededWords(11)).estimate().dense()
+    z = (drawn.mean(axis=0) - row) / (drawn.std(axis=0) / math.sqrt(users))
+    assert np.abs(z).max() < norm.isf(1e-6 / 10)
+
+
+def builder(name, pool, from_pool, fault=None, **fixed):
+    """A function that builds a mechanism with a pool, at any size that the suite asks for."""
+
+    def build(epsilon, dims, range, sampled=2, points=None):
+        inside = [place for place in pool if place < dims]
+        least, most = max(0, sampled - (dims - len(inside))), max(0, min(sampled, len(inside)))
+        settings = {
+            "sampled": sampled,
+            "pool": inside,
+            "from_pool": min(max(from_pool, least), most),
+            **fixed,
+        }
+        if points is not None:
+            settings["points"] = points
+        built = mechanism(name, epsilon=epsilon, dims=dims, range=range, **settings)
+        return built if fault is None else fault(built)
+
+    return build
+
+
+def check_sizes(what):
+    check_mechanism(what, epsilons=[2.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "pool", "from_pool"),
+    [
+        ("multibit", (1,), 1.0),
+        ("multibit", (0, 2, 5), 0.4),
+        ("multibit", (0, 1, 2), 1.5),
+        ("piecewise", (0, 2), 0.7),
+        ("square-wave", (1, 2), 1.5),
+        ("condensed", (1,), 0.5),
+    ],
+)
+def test_pooled_mechanisms_pass_the_suite(name, pool, from_pool):
+    check_sizes(builder(name, pool, from_pool))
+
+
+def test_levels_with_a_pool_pass_the_suite():
+    check_sizes(builder("ppm", (0, 2), 1.5, levels=3))
+
+
+class Unweighed(Asking):
+    """The fault: every answer counts the same."""
+
+    factors = property(lambda self: np.ones(self.size))
+    mean_square_factor = 1.0
+
+
+def forget_factors(built):
+    """A mechanism that does not make up for asking some values more often."""
+    asking = built.asking
+    return replace(built, favoured=Unweighed(asking.size, asking.count, asking.pool, asking.from_pool))
+
+
+def test_forgotten_factors_are_seen():
+    with pytest.raises(AssertionError, match="biased"):
+        check_sizes(builder("multibit", (1,), 1.0, fault=forget_factors))
+
+
+class Skewed(Asking):
+    """The fault: the draw does not follow the chances that are stated."""
+
+    def choose(self, users, words):
+        return Asking(self.size, self.count).choose(users, words)
+
+    def allows(self, dims):
+        return True
+
+
+def draw_evenly(built):
+    asking = built.asking
+    return replace(built, favoured=Skewed(asking.size, asking.count, asking.pool, asking.from_pool))
+
+
+def test_a_draw_that_ignores_the_pool_is_seen():
+    with pytest.raises(AssertionError):
+        check_sizes(builder("multibit", (0, 1), 1.6, fault=draw_evenly))
+
+
+@pytest.mark.parametrize(("name", "fixed"), [("multibit", {}), ("piecewise", {}), ("ppm", {"levels": 3})])
+def test_the_audit_holds_with_a_pool(name, fixed):
+    found = audit(builder(name, (0, 2), 1.3, **fixed), epsilon=2.0, quick=True, words=SeededWords(4))
+    assert found.holds, found.leaks
+
+
+# Reports
+
+
+@pytest.mark.parametrize("name", ["multibit", "ppm"])
+def test_reports_that_name_other_numbers_of_the_pool_are_refused(name):
+    more = {"levels": 2} if name == "ppm" else {}
+    settings = {"epsilon": 2.0, "dims": 6, "range": (0, 1), "sampled": 2, **more}
+    strict = mechanism(name, **settings, pool=[0, 1, 2], from_pool=1)
+    rows = np.ones((1, 6))
+    held = np.concatenate([rows, np.ones((1, 1))], axis=1) if more else rows
+    good = strict.randomize(held, SeededWords(0))
+    rest = [] if good.dims.size == 2 else [6]
+
+    def sent(named):
+        return Reports(strict, good.indptr, np.array([*named, *rest], dtype=np.int32), good.codes)
+
+    for named in ([0, 1], [3, 4]):
+        for message, read in (
+            (sent(named).to_bytes(), Reports.from_bytes),
+            (sent(named).to_json(), Reports.from_json),
+        ):
+            with pytest.raises(MessageError, match="as many values of the pool as its plan says"):
+                read(message, strict)
+    assert Reports.from_bytes(sent([1, 5]).to_bytes(), strict) == sent([1, 5])
+
+
+def test_plans_with_a_pool_survive_json():
+    for name, more in (("piecewise", {}), ("ppm", {"levels": 3})):
+        plan = Plan(
+            mechanism=name,
+            epsilon=2.0,
+            dims=12,
+            range=(0, 1),
+            sampled=2,
+            round=2,
+            **more,
+            options={"pool": [3, 1, 8], "from_pool": 1.3},
+        )
+        again = Plan.from_json(plan.to_json())
+        assert again == plan
+        built = again.build()
+        assert built.fingerprint == plan.build().fingerprint
+        assert built.asking == Asking(12, 2, (1, 3, 8), 1.3)
+
+
+def test_the_pool_is_part_of_the_fingerprint():
+    settings = {"epsilon": 2.0, "dims": 6, "range": (0, 1), "sampled": 2}
+    pools = [{}, {"pool": [1]}, {"pool": [2]}, {"pool": [1], "from_pool": 0.5}]
+    assert len({mechanism("multibit", **settings, **pool).fingerprint for pool in pools}) == 4
+
+
+@pytest.mark.parametrize("name", ["multibit", "ppm"])
+def test_the_size_of_a_report_does_not_depend_on_what_was_drawn(name):
+    more = {"levels": 3} if name == "ppm" else {}
+    settings = {"epsilon": 2.0, "dims": 300, "range": (0, 1), "sampled": 3, **more}
+    rows = np.random.default_rng(0).integers(0, 2, (40, 300)).astype(float)
+    if more:
+        rows = np.concatenate([rows, 1.0 + np.arange(40)[:, None] % 3], axis=1)
+    sizes = set()
+    for pool in ({}, {"pool": [0, 1, 299], "from_pool": 1.5}):
+        found = mechanism(name, **settings, **pool)
+        sizes |= {
+            len(found.randomize(rows[user : user + 1], SeededWords(user)).to_bytes()) for user in range(40)
+        }
+    assert len(sizes) == 1
+
+
+def test_spread_and_largest_are_those_of_the_estimates():
+    found = mechanism("multibit", epsilon=3.0, dims=5, range=(-1, 1), sampled=2, pool=[1, 2], from_pool=1.4)
+    rows = np.where(np.arange(5) % 2, 1.0, -1.0)
+    counts, total = found.joint_counts(rows)
+    squares = found.estimate(found.possible_reports()).dense() ** 2
+    chances = np.array([float(Fraction(count, total)) for count in counts])
+    assert (chances @ squares).sum() == pytest.approx(found.spread**2 * found.report_length)
+    assert np.sqrt(squares.max()) == pytest.approx(found.largest)
