@@ -19,6 +19,7 @@ from graphveil.methods.method import (
     Method,
     Outcome,
     Stopwatch,
+    Task,
     register_method,
 )
 from graphveil.methods.reported_links import refuse_links, weighed_links
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from graphveil.learn.targeting import Target
     from graphveil.learn.topology import Topology
 
-# The server simulates rounds in which nobody tells anything until it has so many scores to compare with.
-NULL_SCORES = 1000
+# The server simulates rounds in which nobody tells anything until it has so many scores to compare with, or so many rounds.
+NULL_SCORES, NULL_ROUNDS = 1000, 20
 AUTO = "auto"
 
 
@@ -96,6 +97,10 @@ class Togl(Method):
     reports_levels = True
     reports_links = True
     several_tasks = True
+    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {
+        "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
+        "link": {},
+    }
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID
         | SCALE_GRID
@@ -106,6 +111,10 @@ class Togl(Method):
             "rho": ("auto", 0.3, 0.5, 0.7, 1.0),
         }
     )
+
+    def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
+        """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
+        return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
     def prepare(self, job: Job) -> None:
         """Refuse mechanisms that cannot ask some attributes more often, and links that would not fit."""
@@ -196,7 +205,9 @@ def split_of(job: Job) -> float:
             return None
         return Round(mechanism.asking.count, answer_square(mechanism) / mechanism.public.half_width**2)
 
-    reach = 1.0 + (float(graph.degrees.mean()) if settings.analysis_hops else 0.0)
+    # Private links are not known before they are asked for.
+    spread = settings.analysis_hops > 0 and job.link_epsilon is None
+    reach = 1.0 + (float(graph.degrees.mean()) if spread else 0.0)
     heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
     both = settings.learn_from == "both"
     # Shares are even steps from both ends, so that what one leaves is another one.
@@ -254,7 +265,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     if isinstance(mechanism, PersonalMechanism):
         nothing = (np.random.default_rng(job.seed).integers(1, len(mechanism.budgets) + 1, users), nothing)
     found: list[Scores] = []
-    while sum(map(len, found)) < NULL_SCORES:
+    while len(found) < NULL_ROUNDS and len(found) * mechanism.dimensions < NULL_SCORES:
         words = SeededWords(job.seed, 1, len(found))
         found.append(attribute_scores(job, topology, mechanism.randomize(nothing, words)))
     return np.concatenate(found)
