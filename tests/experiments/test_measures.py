@@ -20,6 +20,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run_spec
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import Summary
+from graphveil.experiments.store import UnitStore
 from graphveil.experiments.unit import UnitResult, peak_megabytes
 
 TOWN = {
@@ -164,10 +165,16 @@ def test_percent_are_printed_as_before():
     assert PERCENT.interval(None) == "-"
 
 
-def test_a_run_alone_has_its_own_memory_and_the_same_score():
-    together = run_spec(RAW)
+def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    together = run_spec(RAW, store=store)
     ballast = np.ones(100 << 20, dtype=np.float32)
-    alone = run_spec(RAW, alone=True)
+    # What the store holds did not run alone, so it is run again; from then on it is found, by whoever asks.
+    alone = run_spec(RAW, alone=True, store=store, reuse=True)
+    assert [unit.alone for unit in (*together.units, *alone.units)] == [False, True]
+    assert [run_spec(RAW, alone=how, store=store, reuse=True).units for how in (True, False)] == [
+        alone.units
+    ] * 2
     assert alone.scores() == together.scores()
     assert alone.units[0].peak_mb < peak_megabytes() - 100
     assert ballast[-1] == 1

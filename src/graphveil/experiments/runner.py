@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from typing import Any
 
 from graphveil.errors import InputError
@@ -67,13 +68,15 @@ def run_spec(
 ) -> Result:
     """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
 
-    ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own.
+    ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own. Units
+    that the store holds are then reused only if they ran so too.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
     start = time.perf_counter()
     parts = [part for part in parts_of(spec) if part not in skip]
     done = store.find(spec, parts) if reuse and store is not None and given is None else []
+    done = [unit for unit in done if unit.alone or not alone]
     have = {(unit.part, unit.run) for unit in done}
     todo: list[Unit] = [
         (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
@@ -112,7 +115,7 @@ def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> I
     for part, number in todo:
         with workers(1) as pool:
             unit = pool.submit(run_unit, spec, part, number, None, given).result()
-        yield unit
+        yield replace(unit, alone=True)
 
 
 def _parallel(

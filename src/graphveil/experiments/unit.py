@@ -31,7 +31,8 @@ class UnitResult:
     """The score of one part of one run, and what it took.
 
     ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
-    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report.
+    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. ``alone`` says that
+    it ran in a process of its own with no other beside it, so that seconds and memory are its own.
     """
 
     part: Part
@@ -42,6 +43,7 @@ class UnitResult:
     seconds: dict[str, float]
     peak_mb: float
     also: dict[str, float] = field(default_factory=dict)
+    alone: bool = False
 
 
 @dataclass(frozen=True)
