@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -19,6 +18,8 @@ from graphveil.methods.method import TASKS, Task, check_norms
 DEVICES = ("auto", "cpu", "cuda")
 # Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
 NUMBERS = 3
+# Squares of norms are computed with.
+NORM_BOUNDS = (1e-100, 1e100)
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
@@ -165,8 +166,11 @@ class Spec:
                 raise InputError(
                     "norm_bound has no meaning where no norms are learned: give norm_epsilon too"
                 )
-            if not (math.isfinite(self.norm_bound) and self.norm_bound > 0):
-                raise InputError(f"norm_bound must be a positive finite number, got {self.norm_bound!r}")
+            low, high = NORM_BOUNDS
+            if not low <= self.norm_bound <= high:
+                raise InputError(
+                    f"norm_bound must be a positive number ({low:g} to {high:g}), got {self.norm_bound!r}"
+                )
 
     def _check_levels(self) -> None:
         if self.has_levels:
