@@ -144,6 +144,8 @@ def test_reports_of_some_users_are_refused():
     public = gv.Plan(mechanism="multibit", epsilon=1.0, dims=2, range=(0, 1), users=(0, 1))
     with pytest.raises(InputError, match="reports must be those of all 4 users"):
         attribute_inference(graph, users, users.declare(1.0, seed=0).report(public))
+    with pytest.raises(InputError, match="one round at least"):
+        attribute_inference(graph, users, [])
 
 
 def test_a_graph_without_features_has_no_attribute():

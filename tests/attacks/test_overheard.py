@@ -8,15 +8,17 @@ from graphveil.errors import BudgetError
 
 PLAN = gv.Plan(mechanism="multibit", epsilon=1.0, dims=64, range=(0, 1))
 LABELS = gv.Plan(mechanism="krr", epsilon=1.0, classes=4)
+NORMS = gv.Plan(mechanism="piecewise", epsilon=1.0, of="norm", dims=1, range=(0, 8))
 
 
 def test_listening_changes_no_answer_and_no_budget():
     _, users = gv.load("town", seed=0)
-    plain, listening = users.declare(2.0, seed=3), OverheardUsers(users.declare(2.0, seed=3))
+    plain, listening = users.declare(3.0, seed=3), OverheardUsers(users.declare(3.0, seed=3))
     assert listening.report(PLAN) == plain.report(PLAN)
     listening.report(LABELS)
-    assert [plan.subject for plan, _ in listening.heard] == ["features", "label"]
+    listening.report(NORMS)
+    assert [plan.subject for plan, _ in listening.heard] == ["features", "label", "features"]
     assert listening.features_heard() == [listening.heard[0][1]]
     with pytest.raises(BudgetError):
         listening.report(PLAN)
-    assert len(listening.heard) == 2
+    assert len(listening.heard) == 3

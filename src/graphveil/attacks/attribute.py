@@ -94,8 +94,10 @@ def attribute_inference(
     seen = (
         [_RawBallots(truth, graph)] if rounds is None else [_Ballots(one.estimate(), graph) for one in rounds]
     )
-    if any(ballots.users != graph.node_count for ballots in seen):
-        raise InputError(f"reports must be those of all {graph.node_count} users, in their order")
+    if not seen or any(ballots.users != graph.node_count for ballots in seen):
+        raise InputError(
+            f"reports must be those of all {graph.node_count} users, in their order, one round at least"
+        )
     adjacency, tally = _adjacency(graph), _Tally()
     answers = _RawBallots(truth, graph)
     for block in _blocks(len(chosen)):

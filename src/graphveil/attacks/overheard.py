@@ -21,5 +21,9 @@ class OverheardUsers(Users):
         return reports
 
     def features_heard(self) -> list[Reports]:
-        """The reports about everybody's features, round after round."""
-        return [reports for plan, reports in self.heard if plan.subject == "features" and plan.users == "all"]
+        """The reports about everybody's values, round after round; those about norms are not among them."""
+        return [
+            reports
+            for plan, reports in self.heard
+            if (plan.subject, plan.of, plan.users) == ("features", "values", "all")
+        ]
