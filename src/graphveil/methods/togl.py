@@ -300,8 +300,8 @@ def _targetable(plan: Plan) -> FeatureMechanism | PersonalMechanism:
     mechanism = plan.build()
     if not _can_target(mechanism):
         raise InputError(
-            f"togl needs a mechanism that asks for some of the values, which {plan.mechanism} does not here: take piecewise, "
-            "multibit or square-wave, or set mechanism.sampled"
+            f"togl needs a mechanism that asks for some of the values, which {plan.mechanism} does not with {plan.dims} of them at "
+            f"epsilon {plan.epsilon:g}: set mechanism.sampled, give less epsilon, or take piecewise, multibit or square-wave"
         )
     return mechanism
 
