@@ -70,7 +70,7 @@ def attributes(
     """Rank attributes by what they say for the task, from the reports of togl's first round, beside its control.
 
     Only that round is asked. The ranking is compared over runs, with blind reports, with the ranking that raw features would
-    give, and with the degree. The last two look at the simulated users' own values, which no server has.
+    give, and with the degree. The last two look at the simulated users' own values, which no server has; the ranking does not.
 
     Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
     """
@@ -187,7 +187,7 @@ def lines(fields: dict[str, Any]) -> list[str]:
         f"stability: {stable}",
         f"agreement with the ranking without privacy: {share} of the top {top}, control {control}, chance {chance}",
         f"fairness: mean |correlation| with degree {fairness['top']:.3f} in the top {top}, {fairness['all']:.3f} in all",
-        "(agreement and fairness look at the simulated users' own values, which no server has)",
+        "(what is without privacy, and correlation with degree, look at the simulated users' own values, which no server has)",
         fields["verdict"],
         privacy_sentence(fields["privacy"]),
     ]

@@ -234,9 +234,9 @@ def _raw_scores(answered: Answered) -> Scores:
     sparse = job.task == "node"
     assert graph.public_range is not None
     if not sparse:
-        refuse_above(
-            job.max_memory, (graph.node_count, 2 * graph.feature_count), "the ranking without privacy"
-        )
+        # Two places of single precision a number.
+        shape = (graph.node_count, 2 * graph.feature_count)
+        refuse_above(job.max_memory, shape, "the ranking without privacy", "take the task node")
     with evaluation():
         estimate = raw_estimate(answered.ready.users.features, graph.public_range.centre, sparse=sparse)
         return estimate_scores(open_job, answered.topology, estimate)

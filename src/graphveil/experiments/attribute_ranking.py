@@ -223,5 +223,5 @@ def raw_estimate(features: Any, centre: float, *, sparse: bool = True) -> Estima
         return Estimate(matrix.shape, pointers, indices, matrix.data.astype(np.float64), 0.0, True)
     rows = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
     users, attributes = rows.shape
-    values = rows.astype(np.float64).ravel() - centre
+    values = np.subtract(rows, centre, dtype=np.float64).ravel()
     return Estimate((users, attributes), even_pointers(users, attributes), None, values, centre, True)
