@@ -12,8 +12,8 @@ from graphveil.learn.attributes import (
     jaccard,
     pair_fisher_scores,
     sparse_model_scores,
-    top_attributes,
 )
+from graphveil.learn.targeting import ranking
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
 
 
@@ -38,12 +38,12 @@ def test_scores_are_finite_and_at_least_0_and_the_same_again(name, mechanism, ho
 @pytest.mark.parametrize("name", [name for name in ANALYSES if name != "pca"])
 def test_attributes_that_decide_come_first(name):
     values, known = decided(deciding=(4, 17))
-    assert set(top_attributes(ANALYSES[name](values, known), 2).tolist()) == {4, 17}
+    assert set(ranking(ANALYSES[name](values, known))[:2].tolist()) == {4, 17}
 
 
 def test_pca_puts_the_attributes_that_vary_first():
     values, known = decided(deciding=(4, 17))
-    assert set(top_attributes(ANALYSES["pca"](values, known), 2).tolist()) == {4, 17}
+    assert set(ranking(ANALYSES["pca"](values, known))[:2].tolist()) == {4, 17}
 
 
 @pytest.mark.parametrize("name", ANALYSES)
@@ -81,11 +81,11 @@ def test_sma_on_reports_is_sma_on_the_plain_matrix():
 def test_a_class_without_training_users_changes_no_order(name):
     values, known = decided()
     more = dataclasses.replace(known, class_count=4)
-    found = top_attributes(ANALYSES[name](values, more), 2)
+    found = ranking(ANALYSES[name](values, more))[:2]
     assert set(found.tolist()) == {4, 17}
     labels = np.where(known.validation & (np.arange(300) % 2 == 0), 3, known.labels)
     unseen = ANALYSES[name](values, dataclasses.replace(more, labels=labels))
-    assert np.isfinite(unseen).all() and set(top_attributes(unseen, 2).tolist()) == {4, 17}
+    assert np.isfinite(unseen).all() and set(ranking(unseen)[:2].tolist()) == {4, 17}
 
 
 @pytest.mark.parametrize("name", [name for name in ANALYSES if name != "pca"])
@@ -131,13 +131,6 @@ def test_combined_scores_weigh_shares():
     for wrong in ([], [(first, 0.0)], [(first, 2.0), (second, -1.0)]):
         with pytest.raises(InputError, match="weights"):
             combined_scores(wrong)
-
-
-def test_top_attributes_are_the_best_and_ties_go_by_number():
-    assert top_attributes(np.array([0.0, 1.0, 2.0, 1.0, 0.0]), 4).tolist() == [2, 1, 3, 0]
-    assert top_attributes(np.ones(4), 0).tolist() == []
-    with pytest.raises(InputError, match="within 0 and 4"):
-        top_attributes(np.ones(4), 5)
 
 
 def test_jaccard_is_the_mean_over_pairs():

@@ -37,7 +37,6 @@ __all__ = [
     "pair_fisher_scores",
     "principal_scores",
     "sparse_model_scores",
-    "top_attributes",
 ]
 
 Scores = NDArray[np.float64]
@@ -91,17 +90,6 @@ def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:
         raise InputError("weights of scores must be at least 0, and one of them above 0")
     mean: Scores = np.sum([weight / total * _to_sum_one(scores) for scores, weight in parts], axis=0)
     return mean
-
-
-def top_attributes(scores: Scores, count: int) -> NDArray[np.int64]:
-    """The attributes with the highest scores, the best first; of equal ones, that with the smaller number.
-
-    >>> top_attributes(np.array([0.5, 2.0, 0.5, 0.1]), 2).tolist()
-    [1, 0]
-    """
-    if not 0 <= count <= len(scores):
-        raise InputError(f"count must be within 0 and {len(scores)}, the number of attributes, got {count}")
-    return np.argsort(-scores, kind="stable")[:count]
 
 
 def jaccard(sets: Sequence[Iterable[int]]) -> float:
