@@ -16,7 +16,7 @@ from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, make_ready, privacy_of
 from graphveil.graphs.users import evaluation
 from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
-from graphveil.methods.method import Job, check_norms, check_task
+from graphveil.methods.method import Job
 from graphveil.methods.togl import Togl, attribute_scores
 from graphveil.privacy import Plan
 
@@ -135,17 +135,10 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
 
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
-    check_task(method.name, ready.job)
-    method.prepare(ready.job)
     users = replace(ready.job, graph=ready.graph, users=ready.users).declared(
         method, seed=spec.seed + run, blind=part == "control"
     )
-    job = replace(ready.job, users=users)
-    if job.label_epsilon is not None:
-        job = job.with_private_labels()
-    if job.norm_epsilon is not None:
-        check_norms(method, job.task)
-        job = job.with_norms()
+    job = method.begin(replace(ready.job, users=users))
     reports = job.users.report(method.feature_plans(job)[0])
     return Answered(ready, job, Topology(job.graph, job.device), reports)
 

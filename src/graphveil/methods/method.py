@@ -336,15 +336,19 @@ class Method(ABC):
         """Refuse, from public numbers, what cannot be done; before anybody is asked for anything."""
         return
 
-    def run(self, job: Job) -> Outcome:
-        """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
+    def begin(self, job: Job) -> Job:
+        """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
         check_task(self.name, job)
         if job.norm_epsilon is not None:
             check_norms(self, job.task)
         self.prepare(job)
         if job.label_epsilon is not None:
             job = job.with_private_labels()
-        job = job.with_norms()
+        return job.with_norms()
+
+    def run(self, job: Job) -> Outcome:
+        """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
+        job = self.begin(job)
         with evaluation() if self.reads_features else nullcontext():
             return self.learn(job)
 
