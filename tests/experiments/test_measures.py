@@ -1,12 +1,12 @@
 """Measures: what comes out of an experiment besides its score."""
 
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from graphveil.errors import InputError
+from graphveil.experiments.attribute_ranking import rank_attributes
 from graphveil.experiments.measures import (
     MEASURES,
     NUMBER,
@@ -100,11 +100,13 @@ def test_what_was_measured_besides():
     assert found.note == "one guess for everybody 0.3"
 
 
-def test_the_ranking_of_attributes_is_asked_for_by_name(monkeypatch):
-    module = ModuleType("attribute_ranking")
-    module.rank_attributes = lambda spec: SimpleNamespace(jaccard=0.5, degree_correlation=0.1, spec=spec)
-    monkeypatch.setitem(sys.modules, "graphveil.experiments.attribute_ranking", module)
-    assert find_measure("jaccard").apart(SMALL).parts["method"].mean == 0.5
+def test_measures_of_the_choice_of_attributes_are_those_of_the_ranking():
+    spec = Spec("togl", "town", epsilon=8.0, runs=2, settings=TOWN)
+    ranking = rank_attributes(spec)
+    assert find_measure("jaccard").apart(spec).parts["method"].mean == ranking.jaccard
+    found = find_measure("degree_correlation").apart(spec)
+    assert found.parts["method"].mean == ranking.degree_correlation
+    assert found.note == ""
 
 
 def test_attributes_at_random_have_the_mean_correlation():

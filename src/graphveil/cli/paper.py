@@ -30,7 +30,10 @@ def paper(
         bool, typer.Option("--all", help="Run slow cells too: those where every user answers every value.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="One run and few epochs, to see that it works.")
+        bool,
+        typer.Option(
+            "--quick", help="One run (two where they are compared) and few epochs, to see that it works."
+        ),
     ] = False,
     data: Annotated[
         list[str] | None, typer.Option("--data", help="Only the cells on this graph; may be repeated.")

@@ -72,7 +72,7 @@ class Reading:
 class Measure:
     """A measure reads a finished experiment (``read``), or needs none of its learning and does its own (``apart``).
 
-    ``alone`` asks for units that run in processes of their own, one after the other.
+    ``alone`` asks for units that run in processes of their own, one after the other. ``fewest`` is how many runs it needs.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Measure:
     read: Callable[[Result], Reading] | None = None
     apart: Callable[[Spec], Reading] | None = None
     alone: bool = False
+    fewest: int = 1
 
 
 def find_measure(name: str) -> Measure:
@@ -147,22 +148,18 @@ def _norm_error(result: Result) -> Reading:
     return Reading(_each(_also("norm_error"), "method", "control")(result).parts, note)
 
 
-def _ranking(spec: Spec) -> Any:
-    """What a method's analysis says about attributes; the module is loaded when it is asked for."""
-    from importlib import import_module
-
-    rank: Callable[[Spec], Any] = import_module("graphveil.experiments.attribute_ranking").rank_attributes
-    return rank(spec)
-
-
 def _jaccard(spec: Spec) -> Reading:
-    return Reading({"method": Summary(float(_ranking(spec).jaccard), None, None)})
+    from graphveil.experiments.attribute_ranking import rank_attributes
+
+    return Reading({"method": Summary(rank_attributes(spec).jaccard, None, None)})
 
 
 def _degree_correlation(spec: Spec) -> Reading:
     """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
+    from graphveil.experiments.attribute_ranking import rank_attributes
+
     if "analysis" in type(spec.full_settings()).model_fields:
-        return Reading({"method": Summary(float(_ranking(spec).degree_correlation), None, None)})
+        return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)
     with evaluation():
@@ -238,11 +235,11 @@ MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
-        Measure("spread", PERCENT, _spread),
+        Measure("spread", PERCENT, _spread, fewest=2),
         Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
         Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
         Measure("norm_error", NUMBER, _norm_error),
-        Measure("jaccard", NUMBER, apart=_jaccard),
+        Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
         Measure("degree_correlation", NUMBER, apart=_degree_correlation),
         Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
         Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),

@@ -54,9 +54,9 @@ class PaperCell:
         return replace(self, spec=replace(self.spec, runs=runs))
 
     def quick(self) -> PaperCell:
-        """One run of a few epochs."""
+        """As few runs as its measure needs, of a few epochs."""
         settings = {**self.spec.settings, "epochs": QUICK_EPOCHS}
-        return replace(self, spec=replace(self.spec, runs=1, settings=settings))
+        return replace(self, spec=replace(self.spec, runs=self.measure.fewest, settings=settings))
 
     def skipped(self, slow_too: bool) -> str:
         """Why it is not run; empty where it is."""
