@@ -49,7 +49,8 @@ def attributes(
         typer.Option(help="fda, sma, mutual-information, chi-square or pca; fda by default."),
     ] = None,
     hops: Annotated[
-        int | None, typer.Option(help="K, hops of averaging before the analysis; 3 by default.")
+        int | None,
+        typer.Option(help="K, hops of averaging before the analysis; by default 3, and 1 for the task link."),
     ] = None,
     top: Annotated[int, typer.Option(help="How many attributes count as the best.")] = 5,
     task: TaskName = "node",
