@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.attribute_ranking import rank_attributes
 from graphveil.experiments.measures import (
     MEASURES,
     NUMBER,
@@ -98,15 +97,6 @@ def test_what_was_measured_besides():
         "control": "0.4",
     }
     assert found.note == "one guess for everybody 0.3"
-
-
-def test_measures_of_the_choice_of_attributes_are_those_of_the_ranking():
-    spec = Spec("togl", "town", epsilon=8.0, runs=2, settings=TOWN)
-    ranking = rank_attributes(spec)
-    assert find_measure("jaccard").apart(spec).parts["method"].mean == ranking.jaccard
-    found = find_measure("degree_correlation").apart(spec)
-    assert found.parts["method"].mean == ranking.degree_correlation
-    assert found.note == ""
 
 
 def test_attributes_at_random_have_the_mean_correlation():
