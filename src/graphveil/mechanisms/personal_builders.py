@@ -27,7 +27,8 @@ from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
-from graphveil.mechanisms.ppm import PersonalMechanism, Way
+from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.registry import check_dims, entry, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 
