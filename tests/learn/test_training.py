@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from graphveil.errors import InputError
 from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
+from graphveil.learn.training import Best
 from tests.learn.graphs import small_graph
 
 
@@ -59,3 +61,22 @@ def test_training_learns_what_features_tell():
     model = build_backbone("sage", graph.class_count, 8, graph.class_count)
     fitted = fit(model, raw_input(rows), Topology(graph), targets_of(graph), Schedule(epochs=100))
     assert (fitted.scores.argmax(1).numpy() == labels)[graph.test].mean() > 0.95
+
+
+def test_a_loss_that_is_not_a_number_is_refused():
+    targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
+    best = Best(targets, Schedule(epochs=2))
+    assert best.keep(0, torch.full((2, 2), torch.nan))
+    assert not best.keep(1, torch.full((2, 2), torch.nan))
+    with pytest.raises(InputError, match="not a finite number"):
+        best.fitted()
+
+
+def test_a_later_epoch_is_kept_only_if_it_is_better():
+    targets = Targets(torch.tensor([0, 1]), torch.tensor([True, False]), torch.tensor([False, True]))
+    best = Best(targets, Schedule(epochs=3, patience=1))
+    right, unsure = torch.tensor([[0.0, 0.0], [0.0, 3.0]]), torch.zeros(2, 2)
+    assert best.keep(0, unsure) and not best.enough(0)
+    assert best.keep(1, right) and not best.enough(1)
+    assert not best.keep(2, right) and best.enough(2)
+    assert best.fitted().epoch == 1

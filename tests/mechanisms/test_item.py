@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphveil.channels.words import SeededWords
 from graphveil.errors import ClaimError, ClippedWarning, InputError
-from graphveil.mechanisms import mechanism, registry
+from graphveil.mechanisms import builders, mechanism
 from graphveil.mechanisms.item import amplified
 from graphveil.mechanisms.rows import Rows
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
@@ -138,7 +138,7 @@ def test_a_budget_that_the_response_cannot_serve_is_refused():
 
 
 def test_a_response_that_spends_too_much_is_not_built(monkeypatch):
-    monkeypatch.setattr(registry, "amplified", lambda epsilon, length: amplified(epsilon, length) + 0.01)
+    monkeypatch.setattr(builders, "amplified", lambda epsilon, length: amplified(epsilon, length) + 0.01)
     with pytest.raises(ClaimError, match="item claims .* but a whole report has epsilon 1.0"):
         item()
 

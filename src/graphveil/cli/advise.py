@@ -18,7 +18,7 @@ from graphveil.cli.options import (
     LevelCount,
     RangePair,
 )
-from graphveil.cli.run import parse_budgets, parse_range
+from graphveil.cli.parse import parse_budgets, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 from graphveil.graphs.levels import DISTRIBUTIONS, expected_shares
@@ -60,7 +60,7 @@ def levels_command(
         budgets=parse_budgets(budgets),
         gamma=gamma,
         level_distribution=level_distribution,
-        data_options={} if public_range is None else {"range": parse_range(public_range)},
+        data_options=range_option(public_range),
     )
     spec.check()
     if not spec.has_levels:

@@ -20,7 +20,7 @@ from graphveil.cli.options import (
     RangePair,
     TaskName,
 )
-from graphveil.cli.run import parse_range, parse_settings
+from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_words import privacy_sentence
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
@@ -88,7 +88,7 @@ def attributes(
             **{key: value for key, value in given.items() if value is not None},
             **outer_settings(setting or []),
         },
-        data_options={} if public_range is None else {"range": parse_range(public_range)},
+        data_options=range_option(public_range),
         label_epsilon=label_epsilon,
         max_memory=max_memory,
     )

@@ -11,57 +11,22 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from graphveil.cli.options import (
-    AsJson,
-    BackboneName,
-    DataName,
-    Delta,
-    Device,
-    Epsilon,
-    Gamma,
-    LabelEpsilon,
-    LevelBudgets,
-    LevelCount,
-    LevelDistribution,
-    LinkEpsilon,
-    LinkMechanismName,
-    MaxMemory,
-    MechanismName,
-    MethodName,
-    RangePair,
-    SettingPairs,
-    SettingsFile,
-    TaskName,
-)
-from graphveil.cli.run import all_settings, parse_budgets, parse_range
+from graphveil.cli.experiment import Asked, Terms, spec_of
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson
 from graphveil.experiments.spec import Spec
 
 if TYPE_CHECKING:
     from graphveil.experiments.embedding import Embedding
 
 
+@grouped
 def embed(
-    method: MethodName,
-    data: DataName,
+    *,
+    asked: Asked,
     out: Annotated[Path, typer.Option(help="The file to write: .npz, or .parquet with pyarrow.")],
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mechanism: MechanismName = "",
-    backbone: BackboneName = "",
-    task: TaskName = "node",
     seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    setting: SettingPairs = None,
-    settings_file: SettingsFile = None,
-    label_epsilon: LabelEpsilon = None,
-    link_epsilon: LinkEpsilon = None,
-    link_mechanism: LinkMechanismName = "link-rr",
-    levels: LevelCount = None,
-    budgets: LevelBudgets = None,
-    gamma: Gamma = None,
-    level_distribution: LevelDistribution = "uniform",
-    public_range: RangePair = None,
-    max_memory: MaxMemory = None,
-    device: Device = "auto",
+    terms: Terms,
     dims: Annotated[
         int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
     ] = None,
@@ -74,27 +39,7 @@ def embed(
 
     Example: graphveil embed lpgnn --data town --epsilon 4 --dims 8 --out town.npz
     """
-    spec = Spec(
-        method,
-        data,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        backbone=backbone,
-        task=task,
-        seed=seed,
-        settings=all_settings(method, settings_file, setting or []),
-        data_options={} if public_range is None else {"range": parse_range(public_range)},
-        label_epsilon=label_epsilon,
-        link_epsilon=link_epsilon,
-        link_mechanism=link_mechanism,
-        levels=levels,
-        budgets=parse_budgets(budgets),
-        gamma=gamma,
-        level_distribution=level_distribution,
-        max_memory=max_memory,
-        device=device,
-    )
+    spec = spec_of(asked, terms, seed=seed)
     from graphveil.experiments.embedding import check_embedding
     from graphveil.experiments.embedding_file import check_file
     from graphveil.experiments.unit import peak_megabytes

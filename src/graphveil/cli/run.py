@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,30 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from graphveil.cli.options import (
-    AsJson,
-    BackboneName,
-    DataName,
-    Delta,
-    Device,
-    Epsilon,
-    Gamma,
-    LabelEpsilon,
-    LevelBudgets,
-    LevelCount,
-    LevelDistribution,
-    LinkEpsilon,
-    LinkMechanismName,
-    MaxMemory,
-    MechanismName,
-    MethodName,
-    NormBound,
-    NormEpsilon,
-    RangePair,
-    SettingPairs,
-    SettingsFile,
-    TaskName,
-)
+from graphveil.cli.experiment import Asked, Terms, spec_of
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson, NormBound, NormEpsilon
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_words import privacy_sentence
 from graphveil.experiments.results import RESULTS, ResultStore
@@ -45,31 +23,16 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
+@grouped
 def run(
-    method: MethodName,
-    data: DataName,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mechanism: MechanismName = "",
-    backbone: BackboneName = "",
-    task: TaskName = "node",
+    *,
+    asked: Asked,
     runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
-    setting: SettingPairs = None,
-    settings_file: SettingsFile = None,
-    label_epsilon: LabelEpsilon = None,
-    link_epsilon: LinkEpsilon = None,
-    link_mechanism: LinkMechanismName = "link-rr",
-    levels: LevelCount = None,
-    budgets: LevelBudgets = None,
-    gamma: Gamma = None,
-    level_distribution: LevelDistribution = "uniform",
+    terms: Terms,
     norm_epsilon: NormEpsilon = None,
     norm_bound: NormBound = None,
-    public_range: RangePair = None,
-    max_memory: MaxMemory = None,
-    device: Device = "auto",
     no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
@@ -80,30 +43,13 @@ def run(
 
     Example: graphveil run base --data town --epsilon 2 --runs 5 --jobs 2
     """
-    options = {} if public_range is None else {"range": parse_range(public_range)}
-    spec = Spec(
-        method,
-        data,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        backbone=backbone,
-        task=task,
+    spec = spec_of(
+        asked,
+        terms,
         runs=runs,
         seed=seed,
-        settings=all_settings(method, settings_file, setting or []),
-        data_options=options,
-        label_epsilon=label_epsilon,
-        link_epsilon=link_epsilon,
-        link_mechanism=link_mechanism,
-        levels=levels,
-        budgets=parse_budgets(budgets),
-        gamma=gamma,
-        level_distribution=level_distribution,
         norm_epsilon=norm_epsilon,
         norm_bound=norm_bound,
-        max_memory=max_memory,
-        device=device,
         control=not no_control,
     )
     if jobs < 1:
@@ -190,65 +136,3 @@ def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
     if summary["low"] is None:
         return mean, "one run"
     return mean, f"{100 * summary['low']:{sign}.1f} to {100 * summary['high']:{sign}.1f}"
-
-
-def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
-    """The settings of a file, if one is given, and over them those of --set."""
-    from graphveil.experiments.settings_file import read_settings
-
-    return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
-
-
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs, values as numbers, true, false, none or text.
-
-    >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu"])
-    {'epochs': 20, 'lr': 0.1, 'activation': 'relu'}
-    """
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set takes KEY=VALUE, got {pair!r}: for example --set epochs=20")
-        settings[key.strip()] = parse_value(text.strip())
-    return settings
-
-
-def parse_value(text: str) -> Any:
-    """A number, true, false, none, or the text itself."""
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def parse_budgets(text: str | None) -> tuple[float, ...] | None:
-    """E1,E2,… as numbers.
-
-    >>> parse_budgets("0.5,1,2")
-    (0.5, 1.0, 2.0)
-    """
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"--budgets takes numbers with commas between them, got {text!r}: for example --budgets 1,2,4"
-        ) from None
-
-
-def parse_range(text: str) -> tuple[float, float]:
-    """LOW,HIGH as two numbers."""
-    try:
-        low, high = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
-        ) from None
-    return low, high

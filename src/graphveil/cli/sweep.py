@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.cli.options import AsJson, SettingPairs
-from graphveil.cli.run import INTERRUPTED, parse_settings
+from graphveil.cli.parse import parse_settings
+from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.spec_file import SETTINGS, Fields, packaged, spec_fields
 from graphveil.experiments.sweep import FOLDER, find_sweep, read_sweep

@@ -13,29 +13,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from graphveil.cli.options import (
-    AsJson,
-    BackboneName,
-    DataName,
-    Delta,
-    Device,
-    Epsilon,
-    Gamma,
-    LabelEpsilon,
-    LevelBudgets,
-    LevelCount,
-    LevelDistribution,
-    LinkEpsilon,
-    LinkMechanismName,
-    MaxMemory,
-    MechanismName,
-    MethodName,
-    RangePair,
-    SettingPairs,
-    SettingsFile,
-    TaskName,
-)
-from graphveil.cli.run import all_settings, parse_budgets, parse_range
+from graphveil.cli.experiment import Asked, Terms, spec_of
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 
@@ -46,14 +26,10 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
+@grouped
 def tune(
-    method: MethodName,
-    data: DataName,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    mechanism: MechanismName = "",
-    backbone: BackboneName = "",
-    task: TaskName = "node",
+    *,
+    asked: Asked,
     runs: Annotated[int, typer.Option(help="How many runs a trial; run i uses seed S + i.")] = 3,
     seed: Annotated[int, typer.Option(help="The seed S of the first run, and of the search.")] = 0,
     trials: Annotated[
@@ -66,18 +42,7 @@ def tune(
             help="How many processes. A whole grid gives the same; TPE sees results in another order."
         ),
     ] = 1,
-    setting: SettingPairs = None,
-    settings_file: SettingsFile = None,
-    label_epsilon: LabelEpsilon = None,
-    link_epsilon: LinkEpsilon = None,
-    link_mechanism: LinkMechanismName = "link-rr",
-    levels: LevelCount = None,
-    budgets: LevelBudgets = None,
-    gamma: Gamma = None,
-    level_distribution: LevelDistribution = "uniform",
-    public_range: RangePair = None,
-    max_memory: MaxMemory = None,
-    device: Device = "auto",
+    terms: Terms,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -101,28 +66,7 @@ def tune(
 
     Example: graphveil tune base --data town --epsilon 4 --trials 20 --jobs 2
     """
-    spec = Spec(
-        method,
-        data,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        backbone=backbone,
-        task=task,
-        runs=runs,
-        seed=seed,
-        settings=all_settings(method, settings_file, setting or []),
-        data_options={} if public_range is None else {"range": parse_range(public_range)},
-        label_epsilon=label_epsilon,
-        link_epsilon=link_epsilon,
-        link_mechanism=link_mechanism,
-        levels=levels,
-        budgets=parse_budgets(budgets),
-        gamma=gamma,
-        level_distribution=level_distribution,
-        max_memory=max_memory,
-        device=device,
-    )
+    spec = spec_of(asked, terms, runs=runs, seed=seed)
     from graphveil.experiments.settings_file import write_settings
     from graphveil.experiments.tuner import check_search
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphveil.linear.chebyshev import Series
 from graphveil.linear.columns import Columns, entries_of, write
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate
 

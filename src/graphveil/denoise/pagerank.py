@@ -39,10 +39,11 @@ from graphveil.denoise.blocks import (
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.linear.chebyshev import Chebyshev, Series
+from graphveil.linear.chebyshev import Chebyshev
 from graphveil.linear.columns import Columns, write
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import pagerank_matrix
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate
 

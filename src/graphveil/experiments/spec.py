@@ -10,7 +10,8 @@ from typing import Any, Literal, cast
 from graphveil.errors import InputError
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.mechanisms import entry, names
-from graphveil.mechanisms.registry import check_budget, level_budgets, takes_levels
+from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
+from graphveil.mechanisms.registry import check_budget
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.method import TASKS, Task, check_norms
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from graphveil.denoise.blocks import propagated_blocks
 from graphveil.errors import InputError
 from graphveil.learn.inputs import estimate_input
-from graphveil.linear.chebyshev import Series
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate
 

@@ -13,7 +13,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Progress, Schedule, converged
+from graphveil.learn.training import Best, Fitted, Progress, Schedule, adam
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -96,26 +96,18 @@ def fit_masked(
     Without the mask a network would copy each training user's label from its own input, where it comes back from the
     neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
     labels = training_labels(targets, model.score.out_features)
     train = targets.train.nonzero().ravel()
     everything = model.inputs(labels, topology)
-    best: Fitted | None = None
+    best, step = Best(targets, schedule, progress), adam(model, schedule)
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)
         with torch.no_grad():
             scores = model.eval()(everything, near)
-            validation_loss = float(targets.validation_loss(scores))
-        if best is None or validation_loss < best.validation_loss:
-            best = Fitted(scores, epoch, validation_loss, targets.validation_score(scores))
-        if progress is not None:
-            progress(epoch + 1, schedule.epochs, validation_loss)
-        if schedule.patience is not None and epoch - best.epoch >= schedule.patience:
+        best.keep(epoch, scores)
+        if best.enough(epoch):
             break
         left, hidden = mask(labels, train, masked)
         predicted = model.train()(model.inputs(left, topology)[hidden], near[hidden])
-        loss = targets.loss(predicted, targets.labels[hidden])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return converged(best)
+        step(targets.loss(predicted, targets.labels[hidden]))
+    return best.fitted()

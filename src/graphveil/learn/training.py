@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphveil.errors import InputError
 from graphveil.learn.backbones import Backbone
@@ -43,6 +43,51 @@ class Fitted:
     hidden: Tensor | None = None
 
 
+class Best:
+    """The epoch of the lowest validation loss so far, and whether to go on; for any loop over epochs."""
+
+    def __init__(self, targets: Goal, schedule: Schedule, progress: Progress | None = None) -> None:
+        self.targets, self.schedule, self.progress = targets, schedule, progress
+        self.found: Fitted | None = None
+
+    def keep(self, epoch: int, scores: Tensor, hidden: Tensor | None = None) -> bool:
+        """Look at the scores of an epoch, which need no gradient; whether they are the best so far."""
+        with torch.no_grad():
+            loss = float(self.targets.validation_loss(scores))
+        better = self.found is None or loss < self.found.validation_loss
+        if better:
+            reached = self.targets.validation_score(scores)
+            self.found = Fitted(scores, epoch, loss, reached, None if hidden is None else hidden.detach())
+        if self.progress is not None:
+            self.progress(epoch + 1, self.schedule.epochs, loss)
+        return better
+
+    def enough(self, epoch: int) -> bool:
+        """Whether the best epoch lies so far back that patience is at its end."""
+        patience = self.schedule.patience
+        return patience is not None and self.found is not None and epoch - self.found.epoch >= patience
+
+    def fitted(self) -> Fitted:
+        """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
+        if self.found is None or not math.isfinite(self.found.validation_loss):
+            raise InputError(
+                "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
+            )
+        return self.found
+
+
+def adam(model: nn.Module, schedule: Schedule) -> Callable[[Tensor], None]:
+    """A step of Adam down the gradient of a loss."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
+
+    def step(loss: Tensor) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
 def fit(
     model: Backbone,
     inputs: Input,
@@ -56,8 +101,7 @@ def fit(
     One pass through the first layer serves training and validation: both see the weights before the step. Only with
     dropout on the input does training need a pass of its own.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
-    best: Fitted | None = None
+    best, step = Best(targets, schedule, progress), adam(model, schedule)
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
@@ -68,23 +112,8 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-            validation_loss = float(targets.validation_loss(scores))
-        if best is None or validation_loss < best.validation_loss:
-            best = Fitted(scores, epoch, validation_loss, targets.validation_score(scores), hidden.detach())
-        if progress is not None:
-            progress(epoch + 1, schedule.epochs, validation_loss)
-        if schedule.patience is not None and epoch - best.epoch >= schedule.patience:
+        best.keep(epoch, scores, hidden)
+        if best.enough(epoch):
             break
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return converged(best)
-
-
-def converged(best: Fitted | None) -> Fitted:
-    """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
-    if best is None or not math.isfinite(best.validation_loss):
-        raise InputError(
-            "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
-        )
-    return best
+        step(loss)
+    return best.fitted()

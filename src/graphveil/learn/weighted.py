@@ -13,7 +13,7 @@ from graphveil.learn.backbones import Backbone
 from graphveil.learn.several import SeveralTargets
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Progress, Schedule, converged
+from graphveil.learn.training import Best, Fitted, Progress, Schedule, adam
 from graphveil.linear.composition import Input
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.sparse import SparseMatrix
@@ -112,10 +112,10 @@ def fit_with_links(
     The best are those of the epoch with the lowest validation loss.
     ``inputs`` makes the input from a topology: denoising runs over the current weights too, but has no gradient for them.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
+    best, step = Best(targets, schedule, progress), adam(model, schedule)
     pattern, weights = topology.pattern, topology.weights
+    kept = weights
     given = inputs(topology)
-    best: tuple[Fitted, Tensor] | None = None
     for epoch in range(schedule.epochs):
         if epoch and epoch % turns.every == 0 and turns.rate > 0:
             gradient = weight_gradient(model, given, pattern, weights, targets)
@@ -128,20 +128,12 @@ def fit_with_links(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-            validation_loss = float(targets.validation_loss(scores))
-        if best is None or validation_loss < best[0].validation_loss:
-            reached = targets.validation_score(scores)
-            fitted = Fitted(scores, epoch, validation_loss, reached, hidden.detach())
-            best = fitted, weights
-        if progress is not None:
-            progress(epoch + 1, schedule.epochs, validation_loss)
-        if schedule.patience is not None and epoch - best[0].epoch >= schedule.patience:
+        if best.keep(epoch, scores, hidden):
+            kept = weights
+        if best.enough(epoch):
             break
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert best is not None
-    return converged(best[0]), best[1]
+        step(loss)
+    return best.fitted(), kept
 
 
 def weight_gradient(

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphveil.errors import InputError
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 
 
-class Chebyshev:
+class Chebyshev(Series):
     """Σ_k c_k T_k(P), T_k(cos θ) = cos kθ, applied by ``series @ dense``: as `Polynomial`, with a gradient and no hop kept.
 
     Clenshaw's rule b_k = c_k X + 2P b_{k+1} - b_{k+2} ends with c_0 X + P b_1 - b_2 and needs the argument and two more
@@ -26,36 +25,12 @@ class Chebyshev:
     [2.0, 1.0]
     """
 
-    def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
-        if matrix.shape[0] != matrix.shape[1]:
-            raise InputError(f"a series needs a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}")
-        if not coefficients:
-            raise InputError("a series needs a coefficient: [1] is the identity")
-        self.matrix, self.coefficients = matrix, tuple(float(c) for c in coefficients)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
-    def degree(self) -> int:
-        """The number of hops."""
-        return len(self.coefficients) - 1
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        if self.coefficients == (1.0,):
-            return dense
+    def _product(self, dense: Tensor) -> Tensor:
         multiply: Callable[..., Tensor] = _Evaluation.apply
         return multiply(dense, self.matrix, self.coefficients)
 
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
-        """The product without a gradient, in room that is given; what is returned is one of the two."""
         return _clenshaw(self.matrix, self.coefficients, dense, total, spare)
-
-
-# Either form of many hops.
-Series = Polynomial | Chebyshev
 
 
 def _clenshaw(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from graphveil.linear.chebyshev import Series
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphveil.errors import InputError
+from graphveil.linear.series import Series
 from graphveil.linear.sparse import SparseMatrix
 
 
-class Polynomial:
+class Polynomial(Series):
     """Σ_k c_k P^k, applied by ``polynomial @ dense``: with a gradient, and with the memory of one hop however many there are.
 
     Horner's rule needs the argument, the sum so far and one product. The gradient is the same polynomial of Pᵀ, so no hop
@@ -24,31 +24,13 @@ class Polynomial:
     [2.0, 1.0]
     """
 
-    def __init__(self, matrix: SparseMatrix, coefficients: Sequence[float]) -> None:
-        if matrix.shape[0] != matrix.shape[1]:
-            raise InputError(f"a polynomial needs a square matrix, got {matrix.shape[0]} x {matrix.shape[1]}")
-        if not coefficients:
-            raise InputError("a polynomial needs a coefficient: [1] is the identity")
-        self.matrix, self.coefficients = matrix, tuple(float(c) for c in coefficients)
+    title = "polynomial"
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.matrix.shape
-
-    @property
-    def degree(self) -> int:
-        """The number of hops."""
-        return len(self.coefficients) - 1
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        if self.coefficients == (1.0,):
-            return dense
+    def _product(self, dense: Tensor) -> Tensor:
         multiply: Callable[..., Tensor] = _Evaluation.apply
         return multiply(dense, self.matrix, self.coefficients)
 
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
-        """The product without a gradient, in room that is given; what is returned is one of the two."""
         torch.mul(dense, self.coefficients[-1], out=total)
         for coefficient in reversed(self.coefficients[:-1]):
             _hop(self.matrix, total, dense, coefficient, spare)

@@ -1,5 +1,6 @@
 """Mechanisms: encode and respond on the client, decode on the server, around channels."""
 
+from graphveil.mechanisms import catalogue
 from graphveil.mechanisms.base import Answer, Mechanism
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
@@ -32,6 +33,7 @@ __all__ = [
     "PublicRange",
     "Reports",
     "budget_shares",
+    "catalogue",
     "entry",
     "estimate_level_shares",
     "feature_family",

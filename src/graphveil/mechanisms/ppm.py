@@ -7,11 +7,9 @@ randomized level τ' and answers some sampled dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property, reduce
-from itertools import combinations
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,17 +21,19 @@ from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.words import SystemWords, WordArray, Words
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.asking import Asking
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Mechanism, Subject
 from graphveil.mechanisms.encode import binary_symbols, choose_some, round_at_random
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.level_shares import checked_shares, estimate_level_shares
 from graphveil.mechanisms.personal import PersonalRows, level_of
+from graphveil.mechanisms.ppm_errors import largest_variance, mean_errors, mean_squares
+from graphveil.mechanisms.ppm_losses import loss_between, worst
+from graphveil.mechanisms.ppm_outcomes import WholeReports
+from graphveil.mechanisms.ppm_ways import Way, check_alike, groups, top
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
 
 Floats = NDArray[np.float64]
-# One dimension's outputs of two channels decode to the same signs if they agree to this, scaled to their largest.
-SAME_SIGNS = 1e-9
 
 
 class DrawnWords(Words):
@@ -45,35 +45,6 @@ class DrawnWords(Words):
     def take(self, count: int) -> WordArray:
         taken, self._drawn = self._drawn[:count], self._drawn[count:]
         return taken
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a user of some level answers beside some randomized level: so many values through a channel.
-
-    The codes of the answers are counted from ``first``.
-    """
-
-    count: int
-    channel: FiniteChannel
-    first: int = 0
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Whole reports that differ in the codes of their answers alone."""
-
-    chosen: tuple[int, ...]
-    level_code: int
-    way: Way
-    answered: tuple[int, ...]
-    # How often these dimensions are named, beside others.
-    weight: int
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return int(self.way.channel.output_count**self.way.count)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,10 +92,10 @@ class PersonalMechanism(Mechanism):
         if (self.asking.size, self.asking.count) != (self.size, self.most):
             raise InputError(f"favoured must be about {self.most} of {self.size} values")
         for ways in zip(*self.ways, strict=True):
-            for group in _groups(ways).values():
+            for group in groups(ways).values():
                 first = ways[group[0]].channel
                 for level in group[1:]:
-                    _check_alike(first, ways[level].channel)
+                    check_alike(first, ways[level].channel)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -307,9 +278,9 @@ class PersonalMechanism(Mechanism):
         decoded = np.zeros((self.level_channel.output_count, self.blank + 1))
         for place, weights in enumerate(self.posterior(shares)):
             ways = [ways[place] for ways in self.ways]
-            for group in _groups(tuple(ways)).values():
+            for group in groups(tuple(ways)).values():
                 way, weight = ways[group[0]], weights[group]
-                tops = np.array([_top(ways[level].channel) for level in group])
+                tops = np.array([top(ways[level].channel) for level in group])
                 # r(a_τ) of a level is 1 over its magnitude; the signs are the same for all levels of the group.
                 response = weight @ (1 / tops) / weight.sum() if weight.sum() > 0 else (1 / tops).mean()
                 signs = way.channel.outputs / tops[0]
@@ -353,7 +324,7 @@ class PersonalMechanism(Mechanism):
         found = []
         for level in range(1, len(self.budgets) + 1):
             weight = np.where(self._clamped == level, seen, 0.0)
-            found.append(_largest_variance(self._grid, weight @ squares / weight.sum()))
+            found.append(largest_variance(self._grid, weight @ squares / weight.sum()))
         return self.public.half_width**2 * np.array(found)
 
     def level_errors(self, shares: Any) -> Floats:
@@ -361,15 +332,7 @@ class PersonalMechanism(Mechanism):
 
         Noise and bias together: what a level's users gain or lose, which they know and the server does not.
         """
-        decoded, inputs = self.decoding(shares), self.ways[0][0].channel.inputs
-        found = np.zeros(len(self.budgets))
-        for level, ways in enumerate(self.ways):
-            for place, way in enumerate(ways):
-                codes = decoded[place, way.first : way.first + way.channel.output_count]
-                squares = (codes[None, :] - inputs[:, None]) ** 2
-                asked = way.count / self.size
-                error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
-                found[level] += self.transition[level, place] * error.mean()
+        found = mean_errors(self.ways, self.size, self.decoding(shares), self.transition)
         return self.public.half_width**2 * found
 
     def answered_by_level(self) -> Floats:
@@ -387,16 +350,8 @@ class PersonalMechanism(Mechanism):
         )
 
     def _mean_squares(self, shares: Floats) -> Floats:
-        """The mean square of an estimated entry, in half widths, beside each τ' (row) at each input (column)."""
-        squares = self.decoding(shares) ** 2
-        found = np.zeros((len(squares), len(self._grid)))
-        for place, weights in enumerate(self.posterior(shares)):
-            for level, weight in enumerate(weights):
-                way = self.ways[level][place]
-                codes = squares[place, way.first : way.first + way.channel.output_count]
-                means = np.interp(self._grid, way.channel.inputs, _probabilities(way.channel) @ codes)
-                found[place] += weight * way.count / self.size * means
-        return found
+        """The mean square of an estimated entry, in half widths, beside each τ' (row) at each input of the grid (column)."""
+        return mean_squares(self.ways, self.size, self.decoding(shares), self.posterior(shares), self._grid)
 
     @cached_property
     def _grid(self) -> Values:
@@ -406,7 +361,7 @@ class PersonalMechanism(Mechanism):
     @property
     def largest(self) -> float:
         """B, the largest magnitude of an entry (offset aside) whatever the shares of the levels are; public."""
-        tops = [self.size / way.count * _top(way.channel) for ways in self.ways for way in ways]
+        tops = [self.size / way.count * top(way.channel) for ways in self.ways for way in ways]
         return self.public.half_width * max(tops) * float(self.asking.factors.max())
 
     @cached_property
@@ -451,23 +406,13 @@ class PersonalMechanism(Mechanism):
     def _loss_between(self, one: int, other: int, equal_rows: bool) -> Loss:
         if one == other and equal_rows:
             return Loss(())
-        found = []
-        for place, (often, rarely) in enumerate(
-            zip(self._level_rows[one], self._level_rows[other], strict=True)
-        ):
-            if often == 0:
-                continue
-            way, against = self.ways[one][place], self.ways[other][place]
-            if rarely == 0 or (way.count, way.first) != (against.count, against.first):
-                return Loss(None)
-            answer = Loss.of(_largest_ratio(way.channel, against.channel, equal_rows))
-            found.append(Loss.total([Loss.of(Fraction(often, rarely)), answer.times(way.count)]))
-        return _worst(found)
+        rows, ways = self._level_rows, self.ways
+        return loss_between((rows[one], ways[one]), (rows[other], ways[other]), equal_rows)
 
     @property
     def loss(self) -> Loss:
         """The exact loss of whole reports, over any two inputs that the claim is about."""
-        return _worst([self.pair_loss(one, other) for one, other in self._pairs()])
+        return worst([self.pair_loss(one, other) for one, other in self._pairs()])
 
     def _pairs(self) -> list[tuple[int, int]]:
         levels = range(1, len(self.budgets) + 1)
@@ -482,7 +427,7 @@ class PersonalMechanism(Mechanism):
     def mixed_loss(self) -> Loss:
         """The exact loss between any two users of different levels."""
         levels = range(1, len(self.budgets) + 1)
-        return _worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
+        return worst([self.pair_loss(one, other) for one in levels for other in levels if one != other])
 
     @property
     def counts_follow_named(self) -> bool:
@@ -512,76 +457,18 @@ class PersonalMechanism(Mechanism):
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         row = np.asarray(private, dtype=np.float64)
-        level, unit = level_of(row) - 1, self.public.to_unit(row[:-1])
-        counts, orders, total = [], self._orders, self.level_channel.total
-        for part in self._outcomes():
-            way = self.ways[level][part.level_code]
-            if (way.count, way.first) != (part.way.count, part.way.first):
-                counts.append(np.zeros(part.size, dtype=object))
-                continue
-            rows = [_exact_row(way.channel, float(unit[place])) for place in part.answered]
-            left = (
-                total ** (self.most - way.count) * (orders // math.comb(self.most, way.count)) * part.weight
-            )
-            start = self._level_rows[level][part.level_code] * left
-            counts.append(start * reduce(np.multiply.outer, rows).ravel())
-        whole = self.asking.subsets()[2] * orders * total ** (self.most + 1)
-        return np.concatenate(counts), whole
-
-    @property
-    def _orders(self) -> int:
-        return math.lcm(*(math.comb(self.most, int(count)) for count in np.unique(self._counts)))
-
-    def _outcomes(self) -> Iterator[Outcomes]:
-        """All whole reports, in parts: by dimensions named, τ', how values are answered, and which."""
-        levels = range(self.level_channel.output_count)
-        ways = {code: [group[0] for group in self._ways_at(code)] for code in levels}
-        size = self.asking.choices * sum(
-            math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
-            for code in levels
-            for way in ways[code]
-        )
-        if size > MAX_OUTCOMES:
-            raise InputError(
-                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
-            )
-        subsets, weights, _ = self.asking.subsets()
-        for chosen, weight in zip(subsets, weights, strict=True):
-            for code in levels:
-                for way in ways[code]:
-                    for answered in combinations(chosen, way.count):
-                        yield Outcomes(chosen, code, way, answered, weight)
-
-    def _ways_at(self, code: int) -> list[list[Way]]:
-        ways = tuple(ways[code] for ways in self.ways)
-        return [[ways[level] for level in group] for group in _groups(ways).values()]
+        return self._whole_reports.counts(level_of(row) - 1, self.public.to_unit(row[:-1]))
 
     def possible_reports(self) -> Reports:
         """Every possible whole report, in the order of `joint_counts`."""
-        dims, codes = [], []
-        for part in self._outcomes():
-            block = np.full((part.size, self.report_length), self.blank, dtype=code_type(self.alphabet))
-            answered = [part.chosen.index(place) for place in part.answered]
-            shape = (part.way.channel.output_count,) * part.way.count
-            block[:, answered] = part.way.first + np.indices(shape).reshape(part.way.count, -1).T
-            block[:, -1] = part.level_code
-            codes.append(block)
-            dims.append(np.tile(np.array(part.chosen, dtype=np.int32), (part.size, 1)))
-        return self._reports(np.concatenate(dims), np.concatenate(codes))
+        return self._reports(*self._whole_reports.listed(self.blank, self.alphabet))
 
     def describe_outcome(self, index: int) -> str:
-        for part in self._outcomes():
-            if index < part.size:
-                shape = (part.way.channel.output_count,) * part.way.count
-                codes = part.way.first + np.array(np.unravel_index(index, shape))
-                told = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
-                told += [
-                    f"dimension {place} = code {code}"
-                    for place, code in zip(part.answered, codes, strict=True)
-                ]
-                return ", ".join(told)
-            index -= part.size
-        raise InputError("there is no such report")
+        return self._whole_reports.describe(index)
+
+    @property
+    def _whole_reports(self) -> WholeReports:
+        return WholeReports(self.name, self.asking, self.level_channel, self.ways)
 
     def blind(self) -> PersonalMechanism:
         """The control: channels for values are blinded, levels are randomized as before."""
@@ -603,7 +490,7 @@ class PersonalMechanism(Mechanism):
 def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
     """What all reports of a user together leak of the level itself: the exact loss over pairs of levels with equal rows."""
     levels = range(1, len(rounds[0].budgets) + 1)
-    return _worst(
+    return worst(
         [
             Loss.total(each.pair_loss(one, other, True) for each in rounds)
             for one in levels
@@ -611,76 +498,3 @@ def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
             if one != other
         ]
     )
-
-
-def _groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
-    """Levels whose answers have the same number and the same codes beside one τ'."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for level, way in enumerate(ways):
-        groups.setdefault((way.count, way.first), []).append(level)
-    return groups
-
-
-def _check_alike(one: FiniteChannel, other: FiniteChannel) -> None:
-    """Refuse channels whose codes do not stand for the same signs: a code would tell the levels apart."""
-    alike = (
-        one.output_count == other.output_count
-        and np.array_equal(one.inputs, other.inputs)
-        and np.abs(one.outputs / _top(one) - other.outputs / _top(other)).max() < SAME_SIGNS
-    )
-    if not alike:
-        raise InputError(
-            f"{one.name} answers with other codes at epsilon {one.claim.epsilon:g} than at {other.claim.epsilon:g}, which "
-            "would betray the level: take onebit inside, or ppm-printed where levels need no protection"
-        )
-
-
-def _top(channel: FiniteChannel) -> float:
-    """The largest magnitude that an answer decodes to."""
-    return float(np.abs(channel.outputs).max())
-
-
-def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
-    """The counts of a value that is one of the inputs."""
-    symbol = int(np.abs(channel.inputs - value).argmin())
-    if abs(channel.inputs[symbol] - value) > 1e-9:
-        raise InputError("reports are enumerated for values on the grid, got one between two symbols")
-    return np.array(channel.row(symbol), dtype=object)
-
-
-def _probabilities(channel: FiniteChannel) -> Floats:
-    rows = (channel.row(symbol) for symbol in range(channel.input_count))
-    return np.array([[count / channel.total for count in row] for row in rows])
-
-
-def _largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
-    """The largest ratio of an output's probabilities under two channels, over all inputs or over equal ones."""
-    best = Fraction(1)
-    first, second = (
-        [channel.row(symbol) for symbol in range(channel.input_count)] for channel in (one, other)
-    )
-    for output in range(one.output_count):
-        if equal:
-            pairs = [(row[output], against[output]) for row, against in zip(first, second, strict=True)]
-        else:
-            pairs = [(max(row[output] for row in first), min(row[output] for row in second))]
-        for often, rarely in pairs:
-            if often and not rarely:
-                return None
-            if often:
-                best = max(best, Fraction(often, rarely))
-    return best
-
-
-def _worst(losses: list[Loss]) -> Loss:
-    """The largest of some losses."""
-    if any(loss.terms is None for loss in losses):
-        return Loss(None)
-    return max(losses, key=lambda loss: loss.bounds()[1])
-
-
-def _largest_variance(inputs: Values, squares: Floats) -> float:
-    """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
-    slopes = np.diff(squares) / np.diff(inputs)
-    at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
-    return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))

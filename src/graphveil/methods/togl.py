@@ -10,7 +10,7 @@ from pydantic import Field
 
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
-from graphveil.mechanisms.registry import takes_levels
+from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import (
     SCALE_GRID,

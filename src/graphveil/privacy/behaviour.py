@@ -153,7 +153,7 @@ def same_dimensions(probe: Probe) -> list[str]:
     }
     (first, dims), *others = chosen.items()
     for title, other in others:
-        if not np.array_equal(dims, other):  # type: ignore[arg-type]
+        if not _same_dims(dims, other):
             return [
                 (
                     "which dimensions are reported depends on the values: with the same random words, "
@@ -228,10 +228,17 @@ def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
 
 def same_reports(one: Reports, other: Reports) -> bool:
     """Whether two sets of reports say the same, whatever mechanism they name."""
-    dims = one.dims is None and other.dims is None
-    if one.dims is not None and other.dims is not None:
-        dims = np.array_equal(one.dims, other.dims)
-    return dims and np.array_equal(one.indptr, other.indptr) and np.array_equal(one.codes, other.codes)
+    return (
+        _same_dims(one.dims, other.dims)
+        and np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.codes, other.codes)
+    )
+
+
+def _same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _some(reports: Reports, users: slice) -> Reports:

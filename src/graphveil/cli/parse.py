@@ -1,0 +1,79 @@
+"""What is written behind options, read as values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from graphveil.errors import InputError
+
+
+def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
+    """The settings of a file, if one is given, and over them those of --set."""
+    from graphveil.experiments.settings_file import read_settings
+
+    return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs, values as numbers, true, false, none or text.
+
+    >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu"])
+    {'epochs': 20, 'lr': 0.1, 'activation': 'relu'}
+    """
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set takes KEY=VALUE, got {pair!r}: for example --set epochs=20")
+        settings[key.strip()] = parse_value(text.strip())
+    return settings
+
+
+def parse_value(text: str) -> Any:
+    """A number, true, false, none, or the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_budgets(text: str | None) -> tuple[float, ...] | None:
+    """E1,E2,… as numbers.
+
+    >>> parse_budgets("0.5,1,2")
+    (0.5, 1.0, 2.0)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--budgets takes numbers with commas between them, got {text!r}: for example --budgets 1,2,4"
+        ) from None
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """LOW,HIGH as two numbers."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--range takes LOW,HIGH, two numbers, got {text!r}: for example --range 0,1"
+        ) from None
+    return low, high
+
+
+def range_option(text: str | None) -> dict[str, Any]:
+    """What the loader is told of --range: nothing, where it is not given.
+
+    >>> range_option("0,1")
+    {'range': (0.0, 1.0)}
+    """
+    return {} if text is None else {"range": parse_range(text)}

@@ -1,0 +1,121 @@
+"""How mechanisms are built that are more than one family on some values; personal ones have a file of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphveil.channels import KaryChannel, esw, featurerr, kary
+from graphveil.channels.exact import MAX_EPSILON, Claim, check_epsilon
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import verified
+from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.item import ItemMechanism, amplified
+from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
+from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
+from graphveil.mechanisms.registry import check_dims
+from graphveil.mechanisms.rows import PublicBall, PublicRange
+
+
+def build_featurerr(
+    epsilon: float, dims: int, range: Any, shares: Any = None, bins: int = 10, debiased: bool = False
+) -> FeatureMechanism:
+    """FEATURERR: value i answered at θ_i·ε by a graded response over k bins.
+
+    ``shares`` θ (public, see `budget_shares`) default to 1/d each; a share of 0 gets a blind answer. As printed the bins
+    decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
+    """
+    check_dims(dims)
+    weights = np.full(dims, 1 / dims) if shares is None else np.asarray(shares, dtype=np.float64)
+    if (
+        weights.shape != (dims,)
+        or not np.isfinite(weights).all()
+        or (weights < 0).any()
+        or weights.sum() <= 0
+    ):
+        raise InputError(f"shares must be {dims} numbers of at least 0 that are not all 0")
+    weights = weights / weights.sum()
+    distinct = {
+        weight: featurerr(epsilon * weight if weight else epsilon / dims, bins, raw=not debiased)
+        for weight in set(weights.tolist())
+    }
+    if 0.0 in distinct:
+        distinct[0.0] = distinct[0.0].blind()
+    channels = tuple(distinct[weight] for weight in weights.tolist())
+    return FeatureMechanism(
+        "featurerr",
+        Claim(epsilon),
+        PublicRange.of(range),
+        int(dims),
+        int(dims),
+        channels if len(distinct) > 1 else channels[:1],
+        1.0,
+        unbiased=debiased and 0.0 not in distinct,
+        binned=not debiased,
+    )
+
+
+def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> ItemMechanism:
+    """One item of a sparse binary row of at most ``length`` ones."""
+    check_dims(dims)
+    if PublicRange.of(range) != PublicRange(0.0, 1.0):
+        raise InputError(f"range must be (0, 1) for item, whose rows are binary, got {range!r}")
+    if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 1 <= length <= dims:
+        raise InputError(f"length must be an integer from 1 to {dims}, the number of items, got {length!r}")
+    response = amplified(check_epsilon(epsilon), int(length))
+    if response > MAX_EPSILON:
+        most = math.log1p(math.expm1(MAX_EPSILON) / length)
+        raise InputError(
+            f"epsilon must be at most {most:.4g} for item with a length of {length}, got {epsilon:g}"
+        )
+    channel = kary(response, dims + length)
+    assert isinstance(channel, KaryChannel)
+    entry_value, offset = indicator_decoding(channel)
+    return verified(
+        ItemMechanism(
+            "item", Claim(epsilon), int(dims), int(length), channel, length * entry_value, length * offset
+        )
+    )
+
+
+def build_privunit(
+    epsilon: float, dims: int, range: Any = None, radius: float | None = None
+) -> PrivUnitMechanism:
+    """PrivUnitG for rows in the public ball of that radius around 0, or else in the ball around the range.
+
+    A range alone gives the ball around its centre that holds all rows within it; a radius says more, and goes before.
+    """
+    check_dims(dims)
+    public = None if range is None else PublicRange.of(range)
+    if radius is not None:
+        return privunit(epsilon, int(dims), PublicBall(radius))
+    if public is None:
+        raise InputError(
+            "privunit needs radius or range: the public radius of a ball around 0 that rows lie in, or the public range "
+            "(LOW, HIGH) of their values"
+        )
+    return privunit(epsilon, int(dims), PublicBall.around(public, int(dims)))
+
+
+def build_krr(epsilon: float, classes: int) -> LabelMechanism:
+    """A label by k-ary randomized response."""
+    channel = kary(epsilon, classes)
+    assert isinstance(channel, KaryChannel)
+    entry_value, offset = indicator_decoding(channel)
+    return LabelMechanism("krr", Claim(epsilon), channel, "label", entry=entry_value, offset=offset)
+
+
+def build_esw(epsilon: float, levels: int) -> LevelMechanism:
+    """A level 1..f by the extended square wave."""
+    return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)
+
+
+def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
+    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
+    check_dims(dims)
+    channel = kary(epsilon, 2)
+    assert isinstance(channel, KaryChannel)
+    return LinkMechanism("link-rr", Claim(epsilon), int(dims), channel)

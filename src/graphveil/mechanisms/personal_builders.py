@@ -1,0 +1,210 @@
+"""How personal mechanisms are built: the budgets of the levels, and what answers a value inside."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphveil.channels import (
+    condensed,
+    duchi,
+    esw,
+    hybrid,
+    laplace,
+    onebit,
+    piecewise,
+    pm_sub,
+    square_wave,
+    three_output,
+)
+from graphveil.channels.channel import Channel, FiniteChannel
+from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
+from graphveil.errors import InputError
+from graphveil.mechanisms.asking import Asking
+from graphveil.mechanisms.base import verified
+from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.registry import check_dims, entry, sampled_count
+from graphveil.mechanisms.rows import PublicRange
+
+# m' = max(1, min(d, ⌊ε·rate⌋)) values are answered at a budget ε (PPGNN).
+PERSONAL_RATE = 1 / 2.2
+# What can answer a value inside a personal mechanism, and whether it takes a number of input points.
+INSIDE: dict[str, tuple[Callable[..., FiniteChannel], bool]] = {
+    "onebit": (onebit, False),
+    "duchi": (duchi, False),
+    "three-output": (three_output, False),
+    "laplace": (laplace, True),
+    "piecewise": (piecewise, True),
+    "square-wave": (square_wave, True),
+    "hybrid": (hybrid, True),
+    "pm-sub": (pm_sub, True),
+    "condensed": (condensed, True),
+}
+# Input points inside a personal mechanism: the same for all budgets.
+INSIDE_POINTS = 65
+
+
+def takes_levels(name: str) -> bool:
+    """Whether users of this feature mechanism choose a privacy level."""
+    found = entry(name)
+    return found.subject == "features" and "budgets" in inspect.signature(found.build).parameters
+
+
+def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
+    """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
+    if budgets is None:
+        count = 4 if levels is None else levels
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= 64:
+            raise InputError(f"levels must be an integer from 2 to 64, got {levels!r}")
+        return tuple(epsilon * 2.0**level for level in range(count))
+    try:
+        given = tuple(float(budget) for budget in budgets)
+    except (TypeError, ValueError):
+        raise InputError(f"budgets must be a list of numbers, one a level, got {budgets!r}") from None
+    rising = all(one < other for one, other in pairwise(given))
+    if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
+        raise InputError(f"budgets must be at least two positive finite numbers that rise, got {budgets!r}")
+    if given[0] != epsilon:
+        raise InputError(
+            f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
+        )
+    if levels is not None and levels != len(given):
+        raise InputError(f"levels must be the number of budgets, {len(given)}, or left out, got {levels!r}")
+    return given
+
+
+def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], FiniteChannel]:
+    """The family that answers one value inside a personal mechanism, with the same input points for all budgets."""
+    if inner not in INSIDE:
+        raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {inner!r}")
+    family, grid = INSIDE[inner]
+    if not grid:
+        if points is not None:
+            raise InputError(f"{inner} has no setting 'points': leave it out")
+        return family
+    return lambda epsilon: family(epsilon, points=2 if binary else points or INSIDE_POINTS)
+
+
+def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
+    check_dims(dims, sampled)
+    number = isinstance(gamma, (int, float, np.integer, np.floating)) and not isinstance(gamma, bool)
+    if not number or not 0 < gamma < 1:
+        raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
+
+
+def _named_more_often(
+    dims: int, ways: tuple[tuple[Way, ...], ...], pool: Any, from_pool: float | None
+) -> Asking | None:
+    """What a personal mechanism asks where a plan names a pool."""
+    asking = Asking.of(dims, max(way.count for each in ways for way in each), pool, from_pool)
+    return None if asking.even else asking
+
+
+def build_ppm(
+    epsilon: float,
+    dims: int,
+    range: Any,
+    levels: int | None = None,
+    budgets: Any = None,
+    gamma: float = 0.1,
+    inner: str = "onebit",
+    sampled: int | None = None,
+    binary: bool = False,
+    points: int | None = None,
+    shares: Any = None,
+    pool: Any = None,
+    from_pool: float | None = None,
+) -> PersonalMechanism:
+    """PPM where nothing of a report depends on the level but probabilities.
+
+    ε is the strictest level's budget. The level is answered at γε by everybody, values with what each level has left, by
+    signs of the family ``inner``. ``sampled`` sets m' for all levels. ``shares`` are public shares of the levels, where
+    these are known.
+    """
+    _check_personal(dims, gamma, sampled)
+    all_budgets = level_budgets(epsilon, levels, budgets)
+    count, family = len(all_budgets), inside(inner, binary, points)
+    level_budget = gamma * epsilon
+    level_channel = esw(level_budget, count)
+    assert isinstance(level_channel, Channel)
+    named = np.clip(level_channel.outputs, 1, count).astype(int)
+    asked = [sampled or sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
+    # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
+    left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
+    ways = tuple(
+        tuple(Way(size, family(min(MAX_EPSILON, budget / size))) for size in asked) for budget in left
+    )
+    public, claim = PublicRange.of(range), Claim(all_budgets[-1])
+    kept = binary and ways[0][0].channel.input_count == 2
+    return verified(
+        PersonalMechanism(
+            "ppm",
+            claim,
+            public,
+            int(dims),
+            all_budgets,
+            level_channel,
+            ways,
+            binary=kept,
+            shares=shares,
+            favoured=_named_more_often(int(dims), ways, pool, from_pool),
+        )
+    )
+
+
+def build_ppm_printed(
+    epsilon: float,
+    dims: int,
+    range: Any,
+    levels: int | None = None,
+    budgets: Any = None,
+    gamma: float = 0.1,
+    inner: str = "onebit",
+    sampled: int | None = None,
+    binary: bool = False,
+    points: int | None = None,
+    pool: Any = None,
+    from_pool: float | None = None,
+) -> PersonalMechanism:
+    """PPM as printed: level, number of values and magnitudes all at the user's own budget, so a report reveals the level.
+
+    The level is answered by ESW at γε_τ, m = max(1, min(d, ⌊(1-γ)ε_τ/2.2⌋)) values by the family ``inner`` at
+    (1-γ)ε_τ/m, sent as magnitudes. Values are protected at each level's budget; the level is not.
+    """
+    _check_personal(dims, gamma, sampled)
+    all_budgets = level_budgets(epsilon, levels, budgets)
+    count, family = len(all_budgets), inside(inner, binary, points)
+    waves = [esw(gamma * budget, count) for budget in all_budgets]
+    widest = waves[0].outputs
+    table: Counts = np.zeros((count, len(widest)), dtype=np.int64)
+    ways, first = [], 0
+    for level, (wave, budget) in enumerate(zip(waves, all_budgets, strict=True)):
+        start = int(wave.outputs[0] - widest[0])
+        table[level, start : start + wave.output_count] = wave.row(level)
+        left = math.nextafter(budget - gamma * budget, 0.0)
+        size = sampled or sampled_count(left, int(dims), PERSONAL_RATE)
+        channel = family(left / size)
+        ways.append((Way(size, channel, first),) * len(widest))
+        first += channel.output_count
+    own = Channel(
+        "esw at each own budget", table, np.arange(1.0, count + 1), widest, Claim(gamma * all_budgets[-1])
+    )
+    favoured = _named_more_often(int(dims), tuple(ways), pool, from_pool)
+    return PersonalMechanism(
+        "ppm-printed",
+        Claim(all_budgets[-1]),
+        PublicRange.of(range),
+        int(dims),
+        all_budgets,
+        own,
+        tuple(ways),
+        unbiased=favoured is None or favoured.everything,
+        binary=binary and ways[0][0].channel.input_count == 2,
+        favoured=favoured,
+    )

@@ -1,0 +1,49 @@
+"""Groups of options: taken one by one, in their place, and put together again."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from graphveil.cli.groups import grouped
+
+
+@dataclass(frozen=True)
+class Place:
+    street: Annotated[str, typer.Option("--road", help="Where.")]
+    number: int = 1
+
+
+@grouped
+def visit(*, first: Annotated[str, typer.Argument()], place: Place, last: int = 3) -> None:
+    """Go there."""
+    typer.echo(f"{first} {place} {last}")
+
+
+@pytest.fixture
+def app():
+    made = typer.Typer(add_completion=False)
+    made.command()(visit)
+    return made
+
+
+def test_the_options_of_a_group_stand_in_its_place():
+    assert list(inspect.signature(visit).parameters) == ["first", "street", "number", "last"]
+
+
+def test_a_command_gets_the_group(app):
+    result = CliRunner().invoke(app, ["Ada", "--road", "Long Lane", "--last", "4"])
+    assert result.stdout == "Ada Place(street='Long Lane', number=1) 4\n"
+
+
+def test_what_a_group_needs_is_asked_for(app):
+    assert CliRunner().invoke(app, ["Ada"]).exit_code == 2
+
+
+def test_the_command_keeps_its_name_and_help():
+    assert (visit.__name__, visit.__doc__) == ("visit", "Go there.")
