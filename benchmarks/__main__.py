@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [draws] [kernels] [propagation] [reports] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [draws] [kernels] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from benchmarks import draws, kernels, propagation, reports, tables, training, whole
+from benchmarks import draws, kernels, propagation, reports, rounds, tables, training, whole
 from benchmarks.result import QUICK, Result, Sizes, table
 
 BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "kernels": kernels.run,
     "propagation": propagation.run,
     "reports": reports.run,
+    "rounds": rounds.run,
     "tables": tables.run,
     "training": training.run,
     "whole": whole.run,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,19 @@ class Estimate:
         owners = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         matrix[owners, self.indices] += self.values
         return matrix
+
+    def first(self, count: int) -> Estimate:
+        """The estimates of the first dimensions alone."""
+        kept = min(count, self.shape[1])
+        shape = (self.shape[0], kept)
+        if self.indices is None:
+            values = self.values.reshape(self.shape)[:, :kept].ravel()
+            return replace(self, shape=shape, indptr=np.arange(shape[0] + 1) * kept, values=values)
+        chosen = self.indices < kept
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(chosen)])[self.indptr]
+        return replace(
+            self, shape=shape, indptr=indptr, indices=self.indices[chosen], values=self.values[chosen]
+        )
 
     def to_scipy(self) -> Any:
         """The sparse part as a ``scipy.sparse.csr_array`` (the offset is left out); needs scipy."""

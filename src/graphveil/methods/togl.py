@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # The server simulates rounds in which nobody tells anything until it has so many scores to compare with, or so many rounds.
 NULL_SCORES, NULL_ROUNDS = 1000, 20
+# Analyses whose score of an attribute depends on no other attribute.
+APART = ("fda", "mutual-information", "chi-square")
 AUTO = "auto"
 
 
@@ -264,10 +266,15 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
     if isinstance(mechanism, PersonalMechanism):
         nothing = (np.random.default_rng(job.seed).integers(1, len(mechanism.budgets) + 1, users), nothing)
+    # An analysis that looks at each attribute by itself needs no more attributes than scores.
+    apart = job.task == "link" or job.settings.analysis in APART
     found: list[Scores] = []
     while len(found) < NULL_ROUNDS and len(found) * mechanism.dimensions < NULL_SCORES:
         words = SeededWords(job.seed, 1, len(found))
-        found.append(attribute_scores(job, topology, mechanism.randomize(nothing, words)))
+        estimate = mechanism.randomize(nothing, words).estimate()
+        if apart and job.norms is None:
+            estimate = estimate.first(NULL_SCORES)
+        found.append(estimate_scores(job, topology, estimate))
     return np.concatenate(found)
 
 
