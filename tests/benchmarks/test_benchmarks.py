@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import draws, kernels, propagation, reports, tables, whole
+from benchmarks import draws, kernels, propagation, reports, rounds, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
 from graphveil.denoise import HOA
@@ -149,3 +149,19 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         "no benchmark is named 'drawz': choose some of draws, kernels, propagation, reports, tables"
         in capsys.readouterr().err
     )
+
+
+def test_two_rounds_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+
+    def measured(method: str, settings: dict[str, object], shape: tuple[int, int, int]) -> dict[str, object]:
+        shapes.append(shape)
+        return rounds.measure_here(method, settings, *shape)
+
+    monkeypatch.setattr(rounds, "_measured", measured)
+    results = rounds.run(TINY)
+    assert [(result.reference, result.unit) for result in results] == [
+        (reference, unit) for reference in ("base", "base", "lpgnn") for unit in ("s", "MB")
+    ]
+    assert set(shapes) == {(TINY.users, TINY.dimensions, TINY.epochs)}
+    assert all(result.ours > 0 and result.theirs > 0 for result in results)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import Estimate
+from graphveil.mechanisms import Estimate, mechanism
 from tests.mechanisms.support import EVERYTHING, private, small
 
 
@@ -41,3 +41,14 @@ def test_both_forms_agree_for_every_mechanism(name):
 
 def test_repr_says_what_it_is():
     assert repr(named()) == "Estimate(2 x 3, 3 entries, unbiased)"
+
+
+@pytest.mark.parametrize("name", ["multibit", "onebit"])
+def test_the_first_dimensions_are_those_of_the_whole(name: str) -> None:
+    built = mechanism(name, epsilon=4.0, dims=9, range=(-1, 1))
+    rows = np.random.default_rng(0).uniform(-1, 1, (20, 9))
+    whole = built.estimate(built.randomize(rows, SeededWords(1)))
+    for count in (1, 4, 9, 20):
+        part = whole.first(count)
+        assert np.array_equal(part.dense(), whole.dense()[:, :count])
+        assert part.indptr[-1] == len(part.values)

@@ -133,13 +133,13 @@ class Spec:
                 "leave out label_epsilon and link_epsilon"
             )
         if self.label_epsilon is not None:
-            check_budget(self.label_epsilon, None)
+            check_budget(self.label_epsilon, name="label_epsilon")
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
                 f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
             )
         if self.link_epsilon is not None:
-            check_budget(self.link_epsilon, None)
+            check_budget(self.link_epsilon, name="link_epsilon")
             if not method.reports_links:
                 raise InputError(
                     f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
@@ -160,7 +160,7 @@ class Spec:
 
     def _check_norms(self) -> None:
         if self.norm_epsilon is not None:
-            check_budget(self.norm_epsilon, None)
+            check_budget(self.norm_epsilon, name="norm_epsilon")
             check_norms(find_method(self.method), self.task)
         if self.norm_bound is not None:
             if self.norm_epsilon is None:

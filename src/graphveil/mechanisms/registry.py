@@ -116,11 +116,11 @@ _NEEDED = {
 }
 
 
-def check_budget(epsilon: Any, delta: Any = None) -> None:
-    """Refuse an ε that is not positive and finite, and a δ outside [0, 1)."""
+def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None:
+    """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
     number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
     if not number or not math.isfinite(epsilon) or epsilon <= 0:
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}")
+        raise InputError(f"{name} must be a positive finite number, got {epsilon!r}")
     if delta is not None:
         number = isinstance(delta, (int, float, np.integer, np.floating)) and not isinstance(delta, bool)
         if not number or not 0 <= delta < 1:

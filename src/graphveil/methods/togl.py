@@ -265,7 +265,9 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     # Any rows will do; these are one number, seen as often as needed.
     nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
     if isinstance(mechanism, PersonalMechanism):
-        nothing = (np.random.default_rng(job.seed).integers(1, len(mechanism.budgets) + 1, users), nothing)
+        shares = mechanism.level_shares(reports)
+        levels = np.random.default_rng(job.seed).choice(len(shares), users, p=shares) + 1
+        nothing = (levels, nothing)
     # An analysis that looks at each attribute by itself needs no more attributes than scores.
     apart = job.task == "link" or job.settings.analysis in APART
     found: list[Scores] = []
