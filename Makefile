@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# Tests of one file stay in one process, which shares what they set up.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -16,7 +18,7 @@ demo: $(INSTALLED)  ## collect, learn and audit on an embedded example
 	$(BIN)/graphveil demo
 
 test: lint  ## linters, types, tests and the examples in docstrings
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q $(PARALLEL)
 	$(BIN)/python -m pytest -q --doctest-modules src
 
 test-slow: $(INSTALLED)  ## the tests that take minutes

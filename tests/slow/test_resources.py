@@ -56,3 +56,8 @@ def test_hops_cost_no_memory():
     asked = ("upgnet", "--data", "cora", "--epsilon", "1", "--set", "epochs=20", "--set")
     few, many = (peak(*asked, f"hops={hops}") for hops in (1, 64))
     assert many - few <= 5
+
+
+@needs_data("co-phy")
+def test_two_rounds_on_co_phy_fit_into_two_and_a_half_gigabytes():
+    assert peak("togl", "--data", "co-phy", "--epsilon", "10") <= 2500
