@@ -120,5 +120,5 @@ def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
     spent, levels = ready.job.users.ledger.spent, ready.users._levels
     asked = ready.graph.train | ready.graph.validation
     np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
-    features = privacy_of(ready.job.users, ready.mechanism)["features"]
+    features = privacy_of(ready.job.users, ready.mechanisms)["features"]
     assert features == {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}

@@ -6,7 +6,8 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
-from graphveil.learn.training import Fitted, converged
+from graphveil.learn.targets import Targets
+from graphveil.learn.training import Best, Fitted, Schedule
 from graphveil.methods import find_method, method_names
 from graphveil.methods.check import Trial, declared, run, small_data
 
@@ -28,10 +29,15 @@ def test_bad_settings_are_refused_before_anything_is_learned(name, settings):
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
 def test_training_that_does_not_converge_is_refused(loss):
+    best = Best(
+        Targets(torch.zeros(1), torch.zeros(1, dtype=torch.bool), torch.zeros(1, dtype=torch.bool)),
+        Schedule(),
+    )
+    best.found = Fitted(torch.zeros(1, 1), 0, loss, 0.0)
     with pytest.raises(
         InputError, match="the validation loss is not a finite number: give a smaller learning rate"
     ):
-        converged(Fitted(torch.zeros(1, 1), 0, loss, 0.0))
+        best.fitted()
 
 
 def test_structure_survives_labels_that_say_next_to_nothing():
