@@ -10,6 +10,8 @@ import tomllib
 import pytest
 
 from graphveil.cli import status
+from graphveil.cli.tune import command
+from graphveil.experiments import Spec
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
@@ -159,3 +161,28 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, caps
     # A search of as many trials as are there has nothing to do.
     assert status([*arguments, "--trials", str(done), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trials"]["done"] == done
+
+
+def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
+    spec = Spec(
+        "ppgnn",
+        "town",
+        epsilon=0.5,
+        budgets=(0.5, 1.0, 4.0),
+        gamma=0.2,
+        level_distribution="strict",
+        label_epsilon=2.0,
+        data_options={"range": (0.0, 1.0)},
+    )
+    told = command(spec, tmp_path / "found.toml")
+    for words in (
+        "--epsilon 0.5",
+        "--budgets 0.5,1,4",
+        "--gamma 0.2",
+        "--level-distribution strict",
+        "--label-epsilon 2",
+    ):
+        assert words in told
+    assert "--range 0,1" in told
+    assert "--mechanism" not in told
+    assert "--level" not in command(Spec("base", "town", epsilon=1.0), tmp_path / "found.toml")

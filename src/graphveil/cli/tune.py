@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,23 +143,19 @@ def show(tuned: Tuned, file: Path) -> None:
 def command(spec: Spec, file: Path) -> str:
     """The call that runs the tuned settings, from the first seed that the search has not used."""
     plain = Spec(spec.method, spec.data)
-    names = (
-        "epsilon",
-        "delta",
-        "mechanism",
-        "backbone",
-        "task",
-        "label_epsilon",
-        "link_epsilon",
-        "link_mechanism",
-    )
     words = ["graphveil", "run", spec.method, "--data", spec.data]
-    for name in (*names, "max_memory", "device"):
-        if getattr(spec, name) != getattr(plain, name):
-            words += [f"--{name.replace('_', '-')}", text(getattr(spec, name))]
+    for option in (*fields(Asked), *fields(Terms)):
+        given = getattr(spec, option.name, option.default)
+        if given not in (option.default, getattr(plain, option.name, option.default)):
+            words += [f"--{option.name.replace('_', '-')}", listed(given)]
     if "range" in spec.data_options:
-        words += ["--range", ",".join(text(end) for end in spec.data_options["range"])]
+        words += ["--range", listed(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
+
+
+def listed(value: Any) -> str:
+    """One value, or several with commas between them."""
+    return ",".join(map(text, value)) if isinstance(value, (tuple, list)) else text(value)
 
 
 def text(value: Any) -> str:
