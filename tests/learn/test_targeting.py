@@ -178,23 +178,24 @@ def test_the_best_are_never_asked_less_often_than_the_others(size):
         assert found.from_pool >= 2 * len(found.pool) / 40 * (1 - 1e-12)
 
 
-def error_of(weight, null, asked, size, share):
+def error_of(weight, null, asked, size, share, before=0.0):
     """The formula, one pool at a time."""
     d, order = len(weight), np.sort(weight)[::-1]
     inside, others = order[:size].sum(), order[size:].sum()
     others = max(others, null.std() * math.sqrt(d - size))
-    return inside * size / (share * asked) + others * (d - size) / ((1 - share) * asked)
+    return inside / (before + share * asked / size) + others / (before + (1 - share) * asked / (d - size))
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("asked", [1, 3, 9])
-def test_no_other_pool_and_share_have_a_smaller_error(asked, seed):
+@pytest.mark.parametrize("before", [0.0, 0.05, 0.7])
+def test_no_other_pool_and_share_have_a_smaller_error(before, asked, seed):
     scores = scores_of([1, 4, 5], height=6.0 * (seed + 1), size=12, seed=seed)
     weight = signal(scores, NULL)
-    found = expected_target(scores, NULL, asked)
-    chosen = error_of(weight, NULL, asked, len(found.pool), found.from_pool / asked)
+    found = expected_target(scores, NULL, asked, before=before)
+    chosen = error_of(weight, NULL, asked, len(found.pool), found.from_pool / asked, before)
     others = [
-        error_of(weight, NULL, asked, size, share)
+        error_of(weight, NULL, asked, size, share, before)
         for size in range(1, 12)
         for share in np.linspace(0.002, 0.998, 499)
         if max(size / 12 * asked, asked - (12 - size)) <= share * asked <= size

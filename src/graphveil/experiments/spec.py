@@ -18,7 +18,7 @@ from graphveil.methods.method import TASKS, Task, check_norms
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
 # Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
-NUMBERS = 3
+NUMBERS = 4
 # Squares of norms are computed with.
 NORM_BOUNDS = (1e-100, 1e100)
 Part = Literal["method", "control", "structure"]

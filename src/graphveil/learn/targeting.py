@@ -75,15 +75,22 @@ def signal(scores: Scores, null: Scores) -> Scores:
 
 
 def expected_target(
-    scores: Scores, null: Scores, asked: int, *, rho: float | None = None, size: int | None = None
+    scores: Scores,
+    null: Scores,
+    asked: int,
+    *,
+    before: float = 0.0,
+    rho: float | None = None,
+    size: int | None = None,
 ) -> Target:
     """The pool and the share of answers with the smallest expected error, where attributes count by their `signal`.
 
-    An attribute that is asked with probability π has a variance of c/π. Let W be the signal of the T best attributes and R that
-    of the d - T others: the error W·T/(ρm) + R·(d - T)/((1-ρ)m) is smallest at ρ = √(WT)/(√(WT) + √(R(d-T))). R counts at
-    least as much as the mean of so many scores of attributes that say nothing may be off by (one standard error). Where
-    nothing stands out, all attributes are asked alike. ``rho`` or ``size`` is taken as given; at ρ = 1, where the others are
-    never asked and every T has an infinite error, T is that of the best ρ.
+    An attribute that is asked with probability π has a variance of c/(a + π), where a is what is known ``before``: the
+    probability at which it would have to be asked in this round to be known as well as it is. Let W be the signal of the T best
+    attributes, R that of the d - T others, α = m/T and β = m/(d - T): the error W/(a + ρα) + R/(a + (1-ρ)β) is smallest at
+    ρ = (√(Wα)(a + β) - √(Rβ)a)/(√(Wα)β + √(Rβ)α). R counts at least as much as the mean of so many scores of attributes that
+    say nothing may be off by (one standard error). Where nothing stands out, all attributes are asked alike. ``rho`` or ``size``
+    is taken as given; at ρ = 1 T is that of the best ρ.
     """
     d, weight = len(scores), signal(scores, null)
     if size is not None:
@@ -93,21 +100,23 @@ def expected_target(
     if total[-1] <= 0 or d == 1 or rho == 0:
         return Target()
     if rho == 1 and size is None:
-        best_size = len(expected_target(scores, null, asked).pool)
+        best_size = len(expected_target(scores, null, asked, before=before).pool)
         return pooled_target(weight, asked, 1.0, best_size)
     sizes = np.arange(1, d) if size is None else np.array([size])
     inside = total[sizes - 1]
     others = np.maximum(total[-1] - inside, null.std() * np.sqrt(d - sizes))
-    pooled, rest = np.sqrt(inside * sizes), np.sqrt(others * (d - sizes))
-    # The best attributes are never asked less often than the others.
-    best_shares = np.maximum(pooled / np.maximum(pooled + rest, 1e-300), sizes / d)
-    shares = best_shares if rho is None else np.full(len(sizes), rho)
-    shares = np.clip(shares, np.maximum(0, asked - (d - sizes)) / asked, np.minimum(1, sizes / asked))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        errors = np.where(shares > 0, pooled**2 / shares, np.inf) + np.where(
-            shares < 1, rest**2 / (1 - shares), np.where(rest > 0, np.inf, 0.0)
-        )
-    best = 0 if len(sizes) == 1 else int(np.argmin(errors))
+        alpha, beta = asked / sizes, asked / (d - sizes)
+        pooled, rest = np.sqrt(inside * alpha), np.sqrt(others * beta)
+        best_shares = (pooled * (before + beta) - rest * before) / (pooled * beta + rest * alpha)
+        shares = np.nan_to_num(best_shares, nan=1.0) if rho is None else np.full(len(sizes), rho)
+        if rho is None:
+            # The best attributes are never asked less often than the others.
+            shares = np.maximum(shares, sizes / d)
+        shares = np.clip(shares, np.maximum(0, asked - (d - sizes)) / asked, np.minimum(1, sizes / asked))
+        left = np.where(sizes < d, (1 - shares) * beta, 0.0)
+        errors = inside / (before + shares * alpha) + np.where(others > 0, others / (before + left), 0.0)
+    best = 0 if len(sizes) == 1 else int(np.argmin(np.nan_to_num(errors, nan=np.inf)))
     return pooled_target(weight, asked, float(shares[best]), int(sizes[best]))
 
 

@@ -187,7 +187,8 @@ class Togl(Method):
         if rho is not None and size is not None:
             return pooled_target(scores, asked, rho, size)
         null = null_scores(job, topology, first)
-        return expected_target(scores, null, asked, rho=rho, size=size)
+        before = _known_before(job, first, second) if settings.learn_from == "both" else 0.0
+        return expected_target(scores, null, asked, before=before, rho=rho, size=size)
 
 
 def split_of(job: Job) -> float:
@@ -278,6 +279,15 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
             estimate = estimate.first(NULL_SCORES)
         found.append(estimate_scores(job, topology, estimate))
     return np.concatenate(found)
+
+
+def _known_before(job: Job, first: Reports, second: Plan) -> float:
+    """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
+    from graphveil.learn.rounds import answer_square
+
+    told, next_one = first.mechanism, _targetable(second)
+    assert _can_target(told)
+    return told.asking.count / told.size * answer_square(next_one) / answer_square(told)
 
 
 def _labels(job: Job, topology: Topology) -> Any:
