@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -35,8 +36,8 @@ def test_the_raw_words_are_as_many_as_the_codes(count: int) -> None:
 
 
 @pytest.mark.parametrize("source", [draws.philox_words, draws.system_words])
-def test_the_raw_words_have_64_bits(source: object) -> None:
-    words = source()(64)  # type: ignore[operator]
+def test_the_raw_words_have_64_bits(source: Callable[[], draws.Take]) -> None:
+    words = source()(64)
     assert (words.dtype, len(np.unique(words))) == (np.uint64, 64)
 
 

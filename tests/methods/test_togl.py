@@ -150,6 +150,16 @@ def test_learning_from_the_second_round_ignores_the_first_but_for_the_target():
         assert np.array_equal(outcome.scores, again.scores) == same
 
 
+def test_what_round_1_told_counts_where_the_second_is_chosen():
+    town = {"users": 800, "features": 32, "telling": 8, "neighbourhood": 20, "degree": 10.0, "labelled": 0.3}
+    shares = []
+    for learn_from in ("second", "both"):
+        settings = {**QUICK, "pool": 8, "rho": "auto", "learn_from": learn_from}
+        spec = Spec("togl", "town", epsilon=8.0, data_options=town, settings=settings)
+        shares.append(rounds(make_ready(spec, "method", 0, None, None))[1].options["from_pool"])
+    assert shares[0] < shares[1]
+
+
 def test_the_second_question_costs_nothing_that_the_first_one_told():
     """The claim of the plan with a pool is that of the plan without one."""
     ready = made_ready()

@@ -277,8 +277,6 @@ class Reports:
             and np.array_equal(self.codes, other.codes)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Reports({self.mechanism.name}, {self.users} users, {self.codes.size} codes of {self.codes.dtype})"
 

@@ -187,7 +187,7 @@ class Togl(Method):
         if rho is not None and size is not None:
             return pooled_target(scores, asked, rho, size)
         null = null_scores(job, topology, first)
-        before = _known_before(job, first, second) if settings.learn_from == "both" else 0.0
+        before = _known_before(first, second) if settings.learn_from == "both" else 0.0
         return expected_target(scores, null, asked, before=before, rho=rho, size=size)
 
 
@@ -281,7 +281,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     return np.concatenate(found)
 
 
-def _known_before(job: Job, first: Reports, second: Plan) -> float:
+def _known_before(first: Reports, second: Plan) -> float:
     """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
     from graphveil.learn.rounds import answer_square
 
