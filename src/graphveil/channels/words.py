@@ -84,3 +84,14 @@ class SeededWords(Words):
 
     def __repr__(self) -> str:
         return f"SeededWords({', '.join(map(str, (self.seed, *self.stream)))})"
+
+
+class DrawnWords(Words):
+    """Words that have been drawn already, each given out once."""
+
+    def __init__(self, drawn: WordArray) -> None:
+        self._drawn = drawn
+
+    def take(self, count: int) -> WordArray:
+        taken, self._drawn = self._drawn[:count], self._drawn[count:]
+        return taken

@@ -84,7 +84,18 @@ class Mechanism(ABC):
 
     @abstractmethod
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        """The reports of some users, one row of ``private`` each; words from the operating system unless given."""
+        """The reports of some users, one row of ``private`` each; words from the operating system unless given.
+
+        Only a shape that does not fit may be refused, as `count` does: whether somebody answers must not depend on a value.
+        """
+
+    def count(self, private: Any) -> int:
+        """How many users this is the private data of; by its shape alone, which is public, and refused where that does not fit."""
+        return int(private.shape[0]) if hasattr(private, "shape") else len(private)
+
+    def altered(self, private: Any) -> int:
+        """How many of these users hold what does not fit, and is answered as something else; for the owner's eyes only."""
+        return 0
 
     @abstractmethod
     def estimate(self, reports: Reports) -> Estimate:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Values
 from graphveil.channels.words import Words
-from graphveil.errors import InputError
 
 # Dimensions of a block of users are ticked off on a board of at most this many fields.
 BOARD = 1 << 22
@@ -40,13 +39,8 @@ def round_at_random(values: Values, inputs: Values, words: Words) -> NDArray[np.
 
 
 def binary_symbols(values: Values) -> NDArray[np.int64]:
-    """Values that are known to be -1 or 1 as symbols 0 and 1."""
-    symbols = values > 0
-    if not (np.abs(values) == 1).all():
-        raise InputError(
-            "values must be the two ends of the range where they are declared binary: drop binary=True"
-        )
-    return symbols.astype(np.int64)
+    """Values that count as -1 or 1, by their sign, as symbols 0 and 1; 0 counts as -1."""
+    return (values > 0).astype(np.int64)
 
 
 def upper_bins(values: Values, bins: int) -> NDArray[np.int64]:

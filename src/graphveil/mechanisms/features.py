@@ -101,13 +101,18 @@ class FeatureMechanism(Mechanism):
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
         rows = Rows(private, self.size)
-        rows.check(self.public)
         if self.sampled == self.size:
             return Reports(self, even_pointers(rows.users, self.size), None, self._answer_all(rows, source))
         dims = self.asking.choose(rows.users, source)
         values = self.public.to_unit(rows.take(dims)).ravel()
         codes = self.channels[0].respond(self.encode(values, self.channels[0], source), source)
         return Reports(self, even_pointers(rows.users, self.sampled), dims.ravel(), codes)
+
+    def count(self, private: Any) -> int:
+        return Rows(private, self.size).users
+
+    def altered(self, private: Any) -> int:
+        return Rows(private, self.size).outside(self.public, self.binary)
 
     def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
         """Values of [-1, 1] as input symbols of a channel."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import ClippedWarning, InputError
+from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
-from graphveil.mechanisms.rows import Rows
+from graphveil.mechanisms.rows import PublicRange, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +26,7 @@ class ItemMechanism(Mechanism):
 
     The answer is a k-ary response over the d items and the L blanks, so one code is sent, whatever the row holds. An
     item that a user has is drawn with probability 1/L, so L(1[answer = j]-q)/(p-q) is unbiased for it. A row with more
-    than L items draws from all of them and is counted in a warning: its estimate is too small by L over their number.
+    than L items draws from all of them: its estimate is too small by L over their number. A value above 0 is an item.
 
     Source: padding and sampling, and what sampling saves, Wang, Li and Jha (2018), "Locally differentially private
     frequent itemset mining"; the response is `graphveil.channels.kary`.
@@ -95,7 +94,6 @@ class ItemMechanism(Mechanism):
         """For every user one of L places at random: the item there, or the place's own blank where the row has none."""
         owners, items = rows.nonzero()
         counts = np.bincount(owners, minlength=rows.users)
-        self._warn_of_long(counts)
         # A longer row draws from all its items: each is then drawn more rarely than 1/L, which costs no privacy.
         place = words.below(np.maximum(counts, self.length), rows.users)
         symbols = self.size + place
@@ -103,15 +101,14 @@ class ItemMechanism(Mechanism):
         symbols[has] = items[row_pointers(counts)[:-1][has] + place[has]]
         return symbols
 
-    def _warn_of_long(self, counts: NDArray[np.int64]) -> None:
-        count = int((counts > self.length).sum())
-        if count:
-            warnings.warn(
-                f"{count} of {counts.size} rows hold more than {self.length} items and their estimates are too small: "
-                "give a larger public length",
-                ClippedWarning,
-                stacklevel=4,
-            )
+    def count(self, private: Any) -> int:
+        return Rows(private, self.size).users
+
+    def altered(self, private: Any) -> int:
+        """How many rows hold more items than the public length, or values other than 0 and 1."""
+        rows = Rows(private, self.size)
+        long = np.bincount(rows.nonzero()[0], minlength=rows.users) > self.length
+        return max(int(long.sum()), rows.outside(PublicRange(0.0, 1.0), binary=True))
 
     def estimate(self, reports: Reports) -> Estimate:
         codes = reports.codes.astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ from numpy.typing import NDArray
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import Words
+from graphveil.channels.words import DrawnWords, SystemWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.mechanisms.rows import numbers_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SymbolMechanism(Mechanism):
-    """Every user holds one of the channel's input symbols, counted from ``first``, and sends one code."""
+    """Every user holds one of the channel's input symbols, counted from ``first``, and sends one code.
+
+    Whoever holds none of them (a label beyond the last class, or no label) sends a code of the blinded channel: whether
+    somebody answers tells nothing about a symbol.
+    """
 
     name: str
     claim: Claim
@@ -46,21 +52,36 @@ class SymbolMechanism(Mechanism):
         return False
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        symbols = self._symbols(private)
-        return Reports(self, even_pointers(symbols.size, 1), None, self.channel.respond(symbols, words))
+        source = SystemWords() if words is None else words
+        symbols, fits = self._symbols(private)
+        drawn = source.take(symbols.size)
+        codes = self.channel.respond(symbols, DrawnWords(drawn.copy()))
+        # Whoever holds none of the symbols answers at random, from the same words.
+        at_random = self._blind_channel.respond(symbols, DrawnWords(drawn))
+        return Reports(self, even_pointers(symbols.size, 1), None, np.where(fits, codes, at_random))
 
-    def _symbols(self, private: Any) -> NDArray[np.int64]:
+    @cached_property
+    def _blind_channel(self) -> FiniteChannel:
+        return self.channel.blind()
+
+    def count(self, private: Any) -> int:
+        return len(self._symbols(private)[0])
+
+    def altered(self, private: Any) -> int:
+        return int((~self._symbols(private)[1]).sum())
+
+    def _symbols(self, private: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The symbol of every user, and whether what the user holds is one."""
         array = np.asarray(private)
+        if array.ndim != 1:
+            raise InputError(
+                f"{self.subject}s must be a list, one a user, got an array of shape {array.shape}"
+            )
+        values = array if array.dtype.kind in "iuf" else numbers_of(array)
         last = self.first + self.channel.input_count - 1
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise InputError(
-                f"{self.subject}s must be a list of integers, got {array.dtype} of shape {array.shape}"
-            )
-        if array.size and not self.first <= int(array.min()) <= int(array.max()) <= last:
-            raise InputError(
-                f"{self.subject}s must lie in {self.first}..{last}, got {int(array.min())}..{int(array.max())}"
-            )
-        return array.astype(np.int64) - self.first
+        with np.errstate(all="ignore"):
+            fits = (values >= self.first) & (values <= last) & (values % 1 == 0)
+        return np.where(fits, values, self.first).astype(np.int64) - self.first, fits
 
     def extremes(self) -> list[int]:
         """The two symbols that an answer tells apart best."""

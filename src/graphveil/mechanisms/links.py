@@ -17,6 +17,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, row_pointers
+from graphveil.mechanisms.rows import Rows
 
 # Pairs that are looked at together: 64 of them share a word of each bit plane.
 BLOCK_PAIRS = 1 << 22
@@ -61,7 +62,8 @@ class LinkMechanism(Mechanism):
     Claim: ε for any two lists that differ in one link. One bit of the report is q or 1-q under either, with
     (1-q)/q ≤ e^ε as `graphveil.channels.kary` rounds it; all others have the same distribution.
 
-    ``private`` is a `NeighbourLists`, or an array of zeros and ones (users x n) of users who are asked about all n.
+    ``private`` is a `NeighbourLists`, or an array (users x n) of users who are asked about all n, above 0 where there is a
+    link. Numbers of nobody are passed over.
     """
 
     name: str
@@ -137,23 +139,17 @@ class LinkMechanism(Mechanism):
         starts = row_pointers(asked)
         rows = np.repeat(np.arange(len(asked)), np.diff(lists.indptr))
         near = lists.neighbours.astype(np.int64)
-        if near.size and int(near.min()) < 0:
-            raise InputError(f"neighbours must be numbers of at least 0, got {int(near.min())}")
-        mine = near < asked[rows]
+        mine = (near >= 0) & (near < asked[rows])
         return starts, np.unique(starts[rows[mine]] + near[mine])
 
     def _full_lists(self, private: Any) -> NeighbourLists:
-        rows = np.asarray(private)
-        if rows.ndim != 2 or rows.shape[1] != self.size or rows.dtype.kind not in "buif":
-            raise InputError(
-                f"links must be NeighbourLists or an array of zeros and ones with {self.size} columns, got "
-                f"{rows.dtype} of shape {rows.shape}"
-            )
-        if not ((rows == 0) | (rows == 1)).all():
-            raise InputError("links must be zeros and ones")
-        owners, neighbours = np.nonzero(rows)
-        pointers = row_pointers(np.bincount(owners, minlength=len(rows)))
-        return NeighbourLists(np.full(len(rows), self.size), pointers, neighbours)
+        rows = Rows(private, self.size)
+        owners, neighbours = rows.nonzero()
+        pointers = row_pointers(np.bincount(owners, minlength=rows.users))
+        return NeighbourLists(np.full(rows.users, self.size), pointers, neighbours)
+
+    def count(self, private: Any) -> int:
+        return len(private.owners) if isinstance(private, NeighbourLists) else Rows(private, self.size).users
 
     def estimate(self, reports: Reports) -> Estimate:
         gap = self.channel.surplus / TOTAL or 1.0

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.mechanisms.rows import numbers_of
 
 
 class PersonalRows(NamedTuple):
@@ -32,27 +33,26 @@ class PersonalRows(NamedTuple):
             raise InputError(
                 "rows must form a rectangle: every row needs the same number of values"
             ) from None
-        if array.ndim != 2 or array.shape[1] != dimensions + 1 or array.dtype.kind not in "iuf":
+        if array.ndim != 2 or array.shape[1] != dimensions + 1:
             raise InputError(
                 f"users hold a pair (levels, rows), or an array of users x ({dimensions} values and the level), got "
-                f"{array.dtype} of shape {array.shape}"
+                f"the shape {array.shape}"
             )
         return cls(array[:, -1], array[:, :-1])
 
-    def checked_levels(self, highest: int) -> NDArray[np.int64]:
-        """The levels as integers of 1..highest, one a row."""
+    def check_shape(self, users: int) -> None:
+        """Refuse anything but one level a row."""
+        shape = np.shape(self.levels)
+        if shape != (users,):
+            raise InputError(f"levels must be {users} integers, one a row, got shape {shape}")
+
+    def clipped_levels(self, highest: int) -> NDArray[np.int64]:
+        """The levels as integers of 1..highest: one outside counts as the nearer end, what is no number as 1."""
         levels = np.asarray(self.levels)
-        users = int(self.rows.shape[0]) if hasattr(self.rows, "shape") else len(self.rows)
-        if levels.shape != (users,) or levels.dtype.kind not in "iuf":
-            raise InputError(f"levels must be {users} integers, one a row, got shape {levels.shape}")
-        if levels.size and not (
-            (levels >= 1).all() and (levels <= highest).all() and (levels % 1 == 0).all()
-        ):
-            raise InputError(
-                f"levels must be integers of 1..{highest}, got {levels.min():g}..{levels.max():g}: "
-                "the mechanism's budgets say how many levels there are"
-            )
-        return levels.astype(np.int64)
+        if levels.dtype.kind not in "iuf":
+            levels = numbers_of(levels)
+        clipped: NDArray[np.int64] = np.clip(np.nan_to_num(levels, nan=1.0), 1, highest).astype(np.int64)
+        return clipped
 
 
 def level_of(private: Any) -> int:

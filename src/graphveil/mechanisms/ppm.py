@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphveil.channels.alias import code_type
 from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import SystemWords, WordArray, Words
+from graphveil.channels.words import DrawnWords, SystemWords, Words
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
@@ -34,17 +34,6 @@ from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
 
 Floats = NDArray[np.float64]
-
-
-class DrawnWords(Words):
-    """Words that have been drawn already."""
-
-    def __init__(self, drawn: WordArray) -> None:
-        self._drawn = drawn
-
-    def take(self, count: int) -> WordArray:
-        taken, self._drawn = self._drawn[:count], self._drawn[count:]
-        return taken
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,8 +137,7 @@ class PersonalMechanism(Mechanism):
         source = SystemWords() if words is None else words
         held = PersonalRows.of(private, self.size)
         rows = Rows(held.rows, self.size)
-        levels = held.checked_levels(len(self.budgets)) - 1
-        rows.check(self.public)
+        levels = held.clipped_levels(len(self.budgets)) - 1
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
         dims = self.asking.choose(rows.users, source)
         named = self.level_channel.respond(levels, source)
@@ -161,6 +149,18 @@ class PersonalMechanism(Mechanism):
         codes[:, :-1] = np.where(answered, drawn.reshape(answered.shape), self.blank)
         codes[:, -1] = named
         return self._reports(dims, codes)
+
+    def count(self, private: Any) -> int:
+        held = PersonalRows.of(private, self.size)
+        users = Rows(held.rows, self.size).users
+        held.check_shape(users)
+        return users
+
+    def altered(self, private: Any) -> int:
+        held = PersonalRows.of(private, self.size)
+        levels = np.asarray(held.levels)
+        wrong = int((held.clipped_levels(len(self.budgets)) != levels).sum())
+        return max(wrong, Rows(held.rows, self.size).outside(self.public, self.binary))
 
     def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
         """Values of [-1, 1] as rows of the table of all channels: those of the channel that starts there."""
@@ -211,7 +211,7 @@ class PersonalMechanism(Mechanism):
         return Channel("all answers", table, rows, codes, self.claim)
 
     def costs(self, private: Any) -> Floats:
-        levels = PersonalRows.of(private, self.size).checked_levels(len(self.budgets))
+        levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))
         return np.array(self.budgets)[levels - 1]
 
     def values_of(self, private: Any) -> Any:

@@ -156,11 +156,16 @@ class PrivUnitMechanism(Mechanism):
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
         rows = Rows(private, self.size)
-        rows.check_ball(self.ball)
         codes = np.empty((rows.users, self.size), dtype=np.uint16)
         for start, stop in rows.blocks():
             codes[start:stop] = self._respond(rows.dense(start, stop), source)
         return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
+
+    def count(self, private: Any) -> int:
+        return Rows(private, self.size).users
+
+    def altered(self, private: Any) -> int:
+        return Rows(private, self.size).outside_ball(self.ball)
 
     def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
         """The codes of some rows; how many words that takes depends on their number alone."""

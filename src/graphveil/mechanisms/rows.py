@@ -1,18 +1,21 @@
 """The private rows as a client holds them: a dense array or a sparse matrix, behind one face.
 
 A sparse matrix is recognised by what it offers (``indptr``, ``indices``, ``data``), so nothing here imports scipy.
+
+Only the shape of rows can be refused, because it is public. Whatever a value is, it is answered: outside the public range
+it counts as the nearer end, and what is no number counts as the middle.
 """
 
 from __future__ import annotations
 
-import warnings
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import ClippedWarning, InputError
+from graphveil.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -59,16 +62,19 @@ class PublicRange:
         return (self.high - self.low) / 2
 
     def to_unit(self, values: Floats) -> Floats:
-        """Values mapped to [-1, 1], the two ends exactly, those outside clipped."""
-        with np.errstate(over="ignore"):
+        """Values mapped to [-1, 1], the two ends exactly, those outside clipped; NaN to the middle."""
+        with np.errstate(all="ignore"):
             unit = np.clip((values - self.centre) / self.half_width, -1.0, 1.0)
         unit[values <= self.low] = -1.0
         unit[values >= self.high] = 1.0
+        unit[np.isnan(values)] = 0.0
         return unit
 
 
 # A row counts as outside a ball only beyond what rounding to single precision may do to its length.
 BALL_SLACK = 2.0**-20
+# What infinity is computed with.
+ENDLESS = 1e300
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,11 @@ class PublicBall:
     def polar(self, rows: Floats) -> tuple[Floats, Floats]:
         """Each row's distance from the centre in radii, and its direction: a unit vector.
 
-        The centre itself has the direction (1, …, 1)/√d. Whatever the magnitudes, nothing over- or underflows.
+        The centre itself has the direction (1, …, 1)/√d. Whatever the magnitudes, nothing over- or underflows: NaN counts as
+        the centre, and infinity as larger than any other number.
         """
-        moved = rows - self.centre
+        with np.errstate(all="ignore"):
+            moved = np.nan_to_num(rows - self.centre, nan=0.0, posinf=ENDLESS, neginf=-ENDLESS)
         top = np.abs(moved).max(axis=1)
         moved[top == 0] = 1.0
         moved /= np.where(top == 0, 1.0, top)[:, None]
@@ -119,48 +127,28 @@ class Rows:
             raise InputError(f"rows must be users x {dimensions} values, got the shape {shape}")
         self.users, self.dimensions = int(shape[0]), dimensions
 
-    def check(self, public: PublicRange) -> None:
-        """Refuse NaN and infinity; count the rows with a value outside the public range in a warning."""
+    def outside(self, public: PublicRange, binary: bool = False) -> int:
+        """How many rows hold a value that is no number or outside the range; where it is ``binary``, not one of its ends."""
         if self._sparse is not None:
             entries = np.asarray(self._sparse.data, dtype=np.float64)
-            _refuse_infinite(entries)
-            outside = (entries < public.low) | (entries > public.high)
             counts = np.diff(self._sparse.indptr)
-            owners = np.repeat(np.arange(self.users), counts)[outside]
-            clipped = np.zeros(self.users, dtype=bool)
-            clipped[owners] = True
-            if not public.low <= 0 <= public.high:
-                clipped |= counts < self.dimensions
-            count = int(clipped.sum())
-        else:
-            count = 0
-            for start, stop in self.blocks():
-                block = self.dense(start, stop)
-                _refuse_infinite(block)
-                count += int(((block < public.low) | (block > public.high)).any(axis=1).sum())
-        self._warn(
-            count,
-            f"have values outside the public range [{public.low:g}, {public.high:g}] and were clipped to it: "
-            "give a wider range if they are real",
-        )
+            altered = np.zeros(self.users, dtype=bool)
+            altered[np.repeat(np.arange(self.users), counts)[_misfits(entries, public, binary)]] = True
+            # Entries that a sparse matrix leaves out are 0.
+            if _misfits(np.zeros(1), public, binary)[0]:
+                altered |= counts < self.dimensions
+            return int(altered.sum())
+        blocks = (self.dense(start, stop) for start, stop in self.blocks())
+        return sum(int(_misfits(block, public, binary).any(axis=1).sum()) for block in blocks)
 
-    def check_ball(self, ball: PublicBall) -> None:
-        """Refuse NaN and infinity; count the rows outside the public ball in a warning."""
+    def outside_ball(self, ball: PublicBall) -> int:
+        """How many rows hold what is no number, or lie outside the ball."""
         count = 0
         for start, stop in self.blocks():
             block = self.dense(start, stop)
-            _refuse_infinite(block)
-            count += int((ball.polar(block)[0] > 1 + BALL_SLACK).sum())
-        self._warn(
-            count,
-            f"lie outside the public ball of radius {ball.radius:g} around {ball.centre:g} and were scaled down onto "
-            "it: give a larger radius if they are real",
-        )
-
-    def _warn(self, count: int, what: str) -> None:
-        """Warn of rows that were clipped, at the line that asked for reports."""
-        if count:
-            warnings.warn(f"{count} of {self.users} rows {what}", ClippedWarning, stacklevel=4)
+            far = ball.polar(block)[0] > 1 + BALL_SLACK
+            count += int((far | ~np.isfinite(block).all(axis=1)).sum())
+        return count
 
     def blocks(self, size: int = 1 << 18) -> list[tuple[int, int]]:
         """Ranges of users whose dense rows have about ``size`` values together."""
@@ -170,7 +158,7 @@ class Rows:
     def dense(self, start: int, stop: int) -> Floats:
         """The rows of these users, dense."""
         if self._dense is not None:
-            return np.asarray(self._dense[start:stop], dtype=np.float64)
+            return _floats(self._dense[start:stop])
         matrix = self._sparse
         first, last = int(matrix.indptr[start]), int(matrix.indptr[stop])
         block = np.zeros((stop - start, self.dimensions))
@@ -182,7 +170,7 @@ class Rows:
         """For every user the values at their own dimensions (users x m)."""
         users = np.arange(self.users)[:, None]
         if self._dense is not None:
-            return np.asarray(self._dense[users, dimensions], dtype=np.float64)
+            return _floats(self._dense[users, dimensions])
         matrix = self._sparse
         owners = np.repeat(np.arange(self.users, dtype=np.int64), np.diff(matrix.indptr))
         held = owners * self.dimensions + matrix.indices
@@ -198,29 +186,25 @@ class Rows:
         """The Euclidean length of every row, as users x 1."""
         if self._sparse is not None:
             owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
-            squares = np.asarray(self._sparse.data, dtype=np.float64) ** 2
-            lengths = np.sqrt(np.bincount(owners, squares, minlength=self.users))
+            with np.errstate(all="ignore"):
+                squares = _floats(self._sparse.data) ** 2
+                lengths = np.sqrt(np.bincount(owners, squares, minlength=self.users))
             return lengths.reshape(-1, 1)
         lengths = np.empty((self.users, 1))
         for start, stop in self.blocks():
-            lengths[start:stop, 0] = np.linalg.norm(self.dense(start, stop), axis=1)
+            with np.errstate(all="ignore"):
+                lengths[start:stop, 0] = np.linalg.norm(self.dense(start, stop), axis=1)
         return lengths
 
     def nonzero(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Users and dimensions of all entries of binary rows that are 1, in order; anything but 0 and 1 is refused."""
+        """Users and dimensions of all entries above 0, in order: the items of rows that are taken as sets."""
         if self._sparse is not None:
             owners = np.repeat(np.arange(self.users), np.diff(self._sparse.indptr))
-            held, entries = np.asarray(self._sparse.indices, dtype=np.int64), np.asarray(self._sparse.data)
-        else:
-            dense = np.asarray(self._dense)
-            owners, held = np.nonzero(dense)
-            entries = dense[owners, held]
-        if not np.isin(entries, (0, 1)).all():
-            raise InputError(
-                "rows must hold only 0 and 1 for this mechanism: report x > 0, or take another mechanism"
-            )
-        ones = entries == 1
-        return owners[ones], held[ones]
+            held = np.asarray(self._sparse.indices, dtype=np.int64)
+            some = np.asarray(self._sparse.data) > 0
+            return owners[some], held[some]
+        owners, held = np.nonzero(np.asarray(self._dense) > 0)
+        return owners.astype(np.int64), held.astype(np.int64)
 
 
 def row_norms(data: Any) -> Floats:
@@ -236,9 +220,37 @@ def _dense(data: Any) -> NDArray[Any]:
         array = np.asarray(data)
     except ValueError:
         raise InputError("rows must form a rectangle: every row needs the same number of values") from None
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"rows must hold numbers, got an array of {array.dtype}")
-    return array
+    return array if array.dtype.kind in "biuf" else numbers_of(array)
+
+
+def numbers_of(array: NDArray[Any]) -> Floats:
+    """An array of anything as numbers; what is none, as a word or a missing value, becomes NaN."""
+    values = np.empty(array.shape)
+    for place, value in enumerate(array.ravel().tolist()):
+        values.flat[place] = _number(value)
+    return values
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value) if _is_number(value) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _floats(values: NDArray[Any]) -> Floats:
+    """As double precision; a number beyond it is infinite."""
+    with np.errstate(all="ignore"):
+        return np.asarray(values, dtype=np.float64)
+
+
+def _misfits(values: Floats, public: PublicRange, binary: bool) -> NDArray[np.bool_]:
+    """Which values are answered as something else."""
+    if binary:
+        fit = (values == public.low) | (values == public.high)
+    else:
+        fit = (values >= public.low) & (values <= public.high)
+    return np.asarray(~fit)
 
 
 def _is_number(value: Any) -> bool:
@@ -253,11 +265,3 @@ def _canonical(data: Any) -> Any:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
-
-
-def _refuse_infinite(values: Floats) -> None:
-    if not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise InputError(
-            f"rows must hold finite numbers, got {bad} that are NaN or infinite: fill or drop them first"
-        )
