@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.users import Users, evaluation
+from graphveil.graphs.users import Users
 from graphveil.mechanisms import Estimate, Reports
 
 # Votes of so many attributes are counted at a time.
@@ -88,8 +88,7 @@ def attribute_inference(
     """
     chosen = _checked(np.arange(graph.feature_count) if attributes is None else attributes, graph)
     rounds = [reports] if isinstance(reports, Reports) else reports
-    with evaluation():
-        truth = users.features
+    truth = users.raw.rows()
     seen: list[_Ballots | _RawBallots]
     seen = (
         [_RawBallots(truth, graph)] if rounds is None else [_Ballots(one.estimate(), graph) for one in rounds]

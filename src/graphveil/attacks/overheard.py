@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.privacy import Plan
+from graphveil.privacy import Plan, Respondents
 
 
-class OverheardUsers(Users):
-    """The same users with the same books and the same words; every report that they send is kept in ``heard`` too."""
+class OverheardUsers:
+    """The same respondents, with every report that they send kept in ``heard`` too."""
 
-    def __init__(self, users: Users) -> None:
-        self.__dict__.update(users.__dict__)
+    def __init__(self, users: Respondents) -> None:
+        self._users = users
         self.heard: list[tuple[Plan, Reports]] = []
 
     def report(self, plan: Plan) -> Reports:
         """Answer as always, while somebody listens."""
-        reports = super().report(plan)
+        reports = self._users.report(plan)
         self.heard.append((plan, reports))
         return reports
 

@@ -21,7 +21,6 @@ from graphveil.experiments.attribute_ranking import (
 )
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import FEW_RUNS
-from graphveil.graphs.users import evaluation
 from graphveil.methods.method import Progress
 from graphveil.methods.togl import estimate_scores, null_scores
 
@@ -237,6 +236,5 @@ def _raw_scores(answered: Answered) -> Scores:
         # Two places of single precision a number.
         shape = (graph.node_count, 2 * graph.feature_count)
         refuse_above(job.max_memory, shape, "the ranking without privacy", "take the task node")
-    with evaluation():
-        estimate = raw_estimate(answered.ready.users.features, graph.public_range.centre, sparse=sparse)
-        return estimate_scores(open_job, answered.topology, estimate)
+    estimate = raw_estimate(answered.ready.users.raw.rows(), graph.public_range.centre, sparse=sparse)
+    return estimate_scores(open_job, answered.topology, estimate)

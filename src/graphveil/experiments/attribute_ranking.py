@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.experiments.measures import degree_correlations
 from graphveil.experiments.spec import Part, Spec
-from graphveil.experiments.unit import Ready, make_ready, privacy_of
-from graphveil.graphs.users import evaluation
+from graphveil.experiments.unit import Ready, answering, make_ready, privacy_of
 from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
 from graphveil.methods.method import Job
 from graphveil.methods.togl import Togl, attribute_scores
@@ -120,13 +119,12 @@ class Answered:
     @property
     def correlations(self) -> Scores:
         """The correlation of users' own values with the degree, seen from outside."""
-        with evaluation():
-            return degree_correlations(self.ready.users.features, self.ready.graph.degrees)
+        return degree_correlations(self.ready.users.raw.rows(), self.ready.graph.degrees)
 
     @property
     def privacy(self) -> dict[str, Any]:
         """What the ledger says was spent."""
-        return privacy_of(self.job.users, (self.reports.mechanism,))
+        return privacy_of(self.ready.ledger, (self.reports.mechanism,))
 
 
 def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
@@ -135,12 +133,11 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
 
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
-    users = replace(ready.job, graph=ready.graph, users=ready.users).declared(
-        method, seed=spec.seed + run, blind=part == "control"
-    )
+    ledger = method.open_ledger(replace(ready.job, graph=ready.graph), ready.users)
+    users = answering(spec, part, ready.users, ledger, spec.seed + run)
     job = method.begin(replace(ready.job, users=users))
     reports = job.users.report(method.feature_plans(job)[0])
-    return Answered(ready, job, Topology(job.graph, job.device), reports)
+    return Answered(replace(ready, ledger=ledger), job, Topology(job.graph, job.device), reports)
 
 
 def rank_attributes(

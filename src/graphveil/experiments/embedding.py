@@ -141,7 +141,7 @@ def check_embedding(spec: Spec, dims: int | None) -> None:
 def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_from: int | None) -> Embedding:
     from graphveil import __version__
 
-    privacy = privacy_of(ready.job.users, ready.mechanisms)
+    privacy = privacy_of(ready.ledger, ready.mechanisms)
     private_links = spec.link_epsilon is not None
     graph = ready.job.graph
     known = bool((graph.labels >= 0).any())

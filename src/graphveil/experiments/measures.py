@@ -14,7 +14,6 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.experiments.unit import UnitResult, make_ready
-from graphveil.graphs.users import evaluation
 
 NONE = "-"
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
@@ -162,8 +161,7 @@ def _degree_correlation(spec: Spec) -> Reading:
         return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)
-    with evaluation():
-        found = degree_correlations(ready.users.features, ready.graph.degrees)
+    found = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
     return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
 
 

@@ -13,9 +13,10 @@ from graphveil.experiments.figure import Drawing
 from graphveil.experiments.page import Section, Table
 from graphveil.experiments.results import Record
 from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import with_levels
+from graphveil.experiments.unit import answering, with_levels
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
+from graphveil.privacy import Nobody
 
 if TYPE_CHECKING:
     from graphveil.denoise.components import Components
@@ -116,7 +117,7 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
         users = with_levels(spec, users, spec.seed)
     job = Job(
         graph,
-        users,
+        Nobody(),
         None,
         spec.seed,
         epsilon=spec.epsilon,
@@ -131,7 +132,8 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
     if size > MAX_GIGABYTES:
         raise InputError(f"{spec.mechanism} reports every value: {size:.1f} GB are too many for a report")
     # Each user may spend what the plan claims at most: nothing else is asked here.
-    asked = users.declare(plan.claim.epsilon, plan.claim.delta, seed=spec.seed, blind=blind)
+    ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
+    asked = answering(spec, "control" if blind else "method", users, ledger, spec.seed)
     estimate = asked.report(plan).estimate()
     return Curve(
         None if blind else spec.epsilon, energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative

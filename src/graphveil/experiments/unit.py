@@ -16,13 +16,14 @@ import numpy as np
 
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Part, Spec
-from graphveil.graphs import Graph, Users, hold_out_links, load, resplit
+from graphveil.graphs import Graph, SimulatedUsers, Users, hold_out_links, load, resplit
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.metrics import measure
-from graphveil.mechanisms import Mechanism, PersonalMechanism
+from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress, Task
+from graphveil.privacy import Ledger, Nobody
 from graphveil.privacy.ledger import add_up
 
 
@@ -73,7 +74,7 @@ def run_unit(
         run,
         score,
         outcome.detail,
-        privacy_of(ready.job.users, ready.mechanisms),
+        privacy_of(ready.ledger, ready.mechanisms),
         seconds,
         peak_megabytes(),
         _also(ready.graph, ready.users, outcome),
@@ -102,13 +103,14 @@ def validate_unit(
 class Ready:
     """A method before it asks anybody: the data with the split of this run, and a job whose users declared its cost.
 
-    ``users`` are those that were loaded; those of the job answer reports only, and their ledger says what was spent.
+    ``users`` are those that were loaded; those of the job answer plans only, and the ledger says what they have spent.
     """
 
     method: Method
     graph: Graph
     users: Users
     job: Job
+    ledger: Ledger
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -126,9 +128,21 @@ def make_ready(
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
-    job = _job(spec, part, method, graph, users, seed, progress)
-    asked = job.declared(method, seed=seed, blind=part == "control")
-    return Ready(method, graph, users, replace(job, users=asked, graph=method.public_part(job)))
+    job = _job(spec, part, method, graph, seed, progress)
+    ledger = method.open_ledger(job, users)
+    job = replace(
+        job,
+        users=answering(spec, part, users, ledger, seed),
+        graph=method.public_part(job),
+        raw=users.raw.rows() if method.reads_features else None,
+    )
+    return Ready(method, graph, users, job, ledger)
+
+
+def answering(spec: Spec, part: Part, users: Users, ledger: Ledger, seed: int) -> SimulatedUsers:
+    """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
+    unsound = not entry(spec.mechanism).sound
+    return users.answering(ledger, seed=seed, blind=part == "control", unsound=unsound)
 
 
 def _learn(
@@ -174,15 +188,15 @@ def _also(graph: Graph, users: Users, outcome: Outcome) -> dict[str, float]:
     }
 
 
-def privacy_of(users: Users, mechanisms: Sequence[Mechanism] = ()) -> dict[str, Any]:
-    """What the users' ledger says was spent, by subject.
+def privacy_of(ledger: Ledger, mechanisms: Sequence[Mechanism] = ()) -> dict[str, Any]:
+    """What a ledger says was spent, by subject.
 
     Where users chose a level, the budgets of the levels, and what their reports reveal of the level itself: the exact maximum
     over pairs of levels with equal features (None where that is everything). It is part of the features' budget. So is what a
     norm costs, which training and validation users report where norms are learned too.
     """
-    spent = _spent(users)
-    norm = add_up(charge.claim for charge in users.ledger.charges if charge.of == "norm").epsilon
+    spent = _spent(ledger)
+    norm = add_up(charge.claim for charge in ledger.charges if charge.of == "norm").epsilon
     if norm:
         spent["features"]["norm"] = norm
     personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
@@ -194,17 +208,17 @@ def privacy_of(users: Users, mechanisms: Sequence[Mechanism] = ()) -> dict[str, 
     return spent
 
 
-def _spent(users: Users) -> dict[str, Any]:
+def _spent(ledger: Ledger) -> dict[str, Any]:
 
     def spent(subject: Any) -> dict[str, float] | None:
-        if not any(subject == charge.subject for charge in users.ledger.charges):
+        if not any(subject == charge.subject for charge in ledger.charges):
             return None
-        claim = users.ledger.total(subject)
+        claim = ledger.total(subject)
         return {"epsilon": claim.epsilon, "delta": claim.delta}
 
     def total() -> dict[str, float] | None:
         # A budget for links is one link's, so it does not add up with budgets for all that a user holds.
-        claims = [charge.claim for charge in users.ledger.charges if charge.subject != "links"]
+        claims = [charge.claim for charge in ledger.charges if charge.subject != "links"]
         whole = add_up(claims)
         return {"epsilon": whole.epsilon, "delta": whole.delta} if claims else None
 
@@ -232,15 +246,14 @@ def peak_megabytes() -> float:
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def _job(
-    spec: Spec, part: Part, method: Method, graph: Graph, users: Users, seed: int, progress: Progress | None
-) -> Job:
+def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None) -> Job:
+    """What a method is given, before anybody has declared a budget."""
     settings = spec.full_settings()
     if part == "structure":
         settings = method.settings_for({}, spec.data, cast(Task, spec.task), spec.mechanism)
     return Job(
         graph,
-        users,
+        Nobody(),
         settings,
         seed,
         epsilon=spec.epsilon,

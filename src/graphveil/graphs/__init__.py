@@ -7,9 +7,10 @@ from graphveil.graphs.download import get
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.load import load
+from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
 from graphveil.graphs.town import Town
-from graphveil.graphs.users import Users, evaluation
+from graphveil.graphs.users import Private, Users
 
 __all__ = [
     "DATASETS",
@@ -19,13 +20,14 @@ __all__ = [
     "Graph",
     "KnownLinks",
     "LinkPairs",
+    "Private",
     "RandomSplit",
+    "SimulatedUsers",
     "Split",
     "SplitRecipe",
     "Town",
     "Users",
     "dataset",
-    "evaluation",
     "from_arrays",
     "from_networkx",
     "from_pyg",

@@ -92,7 +92,7 @@ def from_pyg(
 def to_pyg(graph: Graph, users: Users | None = None) -> Data:
     """A graph as PyG's ``Data``: what the server knows, with -1 for labels that it does not know.
 
-    With ``users``, their raw features and all labels too: only for evaluation.
+    With ``users``, their raw features and all labels too: nothing is private then.
     """
     import torch
     from torch_geometric.data import Data
@@ -106,9 +106,9 @@ def to_pyg(graph: Graph, users: Users | None = None) -> Data:
         num_nodes=graph.node_count,
     )
     if users is not None:
-        data.y = torch.from_numpy(np.array(users.labels))
+        data.y = torch.from_numpy(np.array(users.raw.labels))
         if graph.feature_count:
-            features = users.features
+            features = users.raw.rows()
             dense = features.toarray() if hasattr(features, "tocsr") else features
             data.x = torch.from_numpy(np.array(dense, dtype=np.float32))
     return data

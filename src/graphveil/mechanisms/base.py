@@ -125,6 +125,11 @@ class Mechanism(ABC):
         """The ε that it was asked for: the claim, unless users choose budgets; then the smallest of these."""
         return self.claim.epsilon
 
+    @property
+    def level_budgets(self) -> tuple[float, ...] | None:
+        """What a report costs a user of each level, where users choose one: public."""
+        return None
+
     def pair_epsilon(self, one: Any, other: Any) -> float:
         """The ε that is claimed for two inputs: the same for any two, unless users choose budgets."""
         return self.claim.epsilon

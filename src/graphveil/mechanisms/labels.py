@@ -77,7 +77,7 @@ class SymbolMechanism(Mechanism):
             raise InputError(
                 f"{self.subject}s must be a list, one a user, got an array of shape {array.shape}"
             )
-        values = array if array.dtype.kind in "iuf" else numbers_of(array)
+        values = array if array.dtype.kind in "iuf" else numbers_of(np.asarray(private, dtype=object))
         last = self.first + self.channel.input_count - 1
         with np.errstate(all="ignore"):
             fits = (values >= self.first) & (values <= last) & (values % 1 == 0)

@@ -29,6 +29,8 @@ class PersonalRows(NamedTuple):
             return cls(*private)
         try:
             array = np.asarray(private)
+            # Beside a word, numbers would become words too: as objects they stay numbers.
+            array = array if array.dtype.kind in "biuf" else np.asarray(private, dtype=object)
         except ValueError:
             raise InputError(
                 "rows must form a rectangle: every row needs the same number of values"
@@ -50,7 +52,7 @@ class PersonalRows(NamedTuple):
         """The levels as integers of 1..highest: one outside counts as the nearer end, what is no number as 1."""
         levels = np.asarray(self.levels)
         if levels.dtype.kind not in "iuf":
-            levels = numbers_of(levels)
+            levels = numbers_of(np.asarray(self.levels, dtype=object))
         clipped: NDArray[np.int64] = np.clip(np.nan_to_num(levels, nan=1.0), 1, highest).astype(np.int64)
         return clipped
 

@@ -137,6 +137,7 @@ class PersonalMechanism(Mechanism):
         source = SystemWords() if words is None else words
         held = PersonalRows.of(private, self.size)
         rows = Rows(held.rows, self.size)
+        held.check_shape(rows.users)
         levels = held.clipped_levels(len(self.budgets)) - 1
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
         dims = self.asking.choose(rows.users, source)
@@ -158,7 +159,7 @@ class PersonalMechanism(Mechanism):
 
     def altered(self, private: Any) -> int:
         held = PersonalRows.of(private, self.size)
-        levels = np.asarray(held.levels)
+        levels = np.asarray(held.levels, dtype=object)
         wrong = int((held.clipped_levels(len(self.budgets)) != levels).sum())
         return max(wrong, Rows(held.rows, self.size).outside(self.public, self.binary))
 
@@ -209,6 +210,10 @@ class PersonalMechanism(Mechanism):
                 table[start + symbol, first : first + channel.output_count] = channel.row(symbol)
         rows, codes = np.arange(float(len(table))), np.arange(float(self.blank))
         return Channel("all answers", table, rows, codes, self.claim)
+
+    @property
+    def level_budgets(self) -> tuple[float, ...]:
+        return self.budgets
 
     def costs(self, private: Any) -> Floats:
         levels = PersonalRows.of(private, self.size).clipped_levels(len(self.budgets))

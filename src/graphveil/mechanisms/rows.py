@@ -74,7 +74,7 @@ class PublicRange:
 # A row counts as outside a ball only beyond what rounding to single precision may do to its length.
 BALL_SLACK = 2.0**-20
 # What infinity is computed with.
-ENDLESS = 1e300
+ENDLESS = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Rows:
     def outside(self, public: PublicRange, binary: bool = False) -> int:
         """How many rows hold a value that is no number or outside the range; where it is ``binary``, not one of its ends."""
         if self._sparse is not None:
-            entries = np.asarray(self._sparse.data, dtype=np.float64)
+            entries = _floats(self._sparse.data)
             counts = np.diff(self._sparse.indptr)
             altered = np.zeros(self.users, dtype=bool)
             altered[np.repeat(np.arange(self.users), counts)[_misfits(entries, public, binary)]] = True
@@ -163,7 +163,7 @@ class Rows:
         first, last = int(matrix.indptr[start]), int(matrix.indptr[stop])
         block = np.zeros((stop - start, self.dimensions))
         owners = np.repeat(np.arange(stop - start), np.diff(matrix.indptr[start : stop + 1]))
-        block[owners, matrix.indices[first:last]] = matrix.data[first:last]
+        block[owners, matrix.indices[first:last]] = _floats(matrix.data[first:last])
         return block
 
     def take(self, dimensions: NDArray[np.int32]) -> Floats:
@@ -179,7 +179,7 @@ class Rows:
         values = np.zeros(asked.size)
         if len(held):
             found = held[place] == asked
-            values[found] = matrix.data[place[found]]
+            values[found] = _floats(matrix.data[place[found]])
         return values.reshape(dimensions.shape)
 
     def norms(self) -> Floats:
@@ -220,7 +220,8 @@ def _dense(data: Any) -> NDArray[Any]:
         array = np.asarray(data)
     except ValueError:
         raise InputError("rows must form a rectangle: every row needs the same number of values") from None
-    return array if array.dtype.kind in "biuf" else numbers_of(array)
+    # Beside a word, numbers would become words too: as objects they stay numbers.
+    return array if array.dtype.kind in "biuf" else numbers_of(np.asarray(data, dtype=object))
 
 
 def numbers_of(array: NDArray[Any]) -> Floats:

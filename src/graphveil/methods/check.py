@@ -12,10 +12,11 @@ from graphveil.channels.exact import Claim
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs, hold_out_links
+from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.methods.method import Job, Method, Outcome, Task, find_method
-from graphveil.privacy import Plan
+from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
 EPSILON, LABEL_EPSILON, LINK_EPSILON, NORM_EPSILON = 1.0, 2.0, 4.0, 3.0
@@ -30,7 +31,7 @@ PAIRS = 200
 class Recorder:
     """Users who answer as usual while their reports are written down."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Respondents) -> None:
         self._users, self.answers = users, list[Reports]()
 
     def report(self, plan: Plan) -> Reports:
@@ -82,14 +83,14 @@ def check_trial(method: Method, trial: Trial) -> None:
     """The whole suite with these settings."""
     name = method.name
     graph, users = small_data(task=trial.task)
-    asked = declared(method, graph, users, trial)
-    first = answers(run(method, graph, asked, trial), graph)
+    asked, ledger = declared(method, graph, users, trial)
+    first = answers(run(method, graph, asked, trial, users), graph)
     assert np.isfinite(first).all(), f"{name} gave scores that are not finite"
     assert np.array_equal(first, answers(learn(method, graph, users, trial), graph)), (
         f"{name} gave other scores for the same seed"
     )
     if method.reports_features:
-        check_ledger(method, graph, asked, trial)
+        check_ledger(method, graph, ledger, trial)
         check_control(method, graph, users, trial)
         check_only_reports_matter(method, graph, users, trial)
     if trial.task == "node":
@@ -103,28 +104,29 @@ def check_trial(method: Method, trial: Trial) -> None:
 def check_norms_besides(method: Method, trial: Trial) -> None:
     """With a budget for norms everybody gets one predicted, and they are as private as the other features."""
     graph, users = small_data()
-    asked = declared(method, graph, users, trial)
+    asked, ledger = declared(method, graph, users, trial)
     norms = run(method, graph, asked, trial).norms
     assert norms is not None and norms.shape == (graph.node_count,) and np.isfinite(norms).all(), (
         f"{method.name} says that it learns several tasks, so it must predict a norm for every user"
     )
-    check_ledger(method, graph, asked, trial)
+    check_ledger(method, graph, ledger, trial)
     check_control(method, graph, users, trial)
     check_only_reports_matter(method, graph, users, trial)
 
 
-def check_ledger(method: Method, graph: Graph, asked: Users, trial: Trial) -> None:
+def check_ledger(method: Method, graph: Graph, ledger: Ledger, trial: Trial) -> None:
     """What users who have been asked were charged is what is claimed."""
-    claims = method.claims(make_job(method, graph, asked, trial))
+    job = make_job(method, graph, Nobody(), trial)
+    claims = method.claims(job)
     for subject in ("features", "label", "level", "links"):
-        claimed, spent = claims.get(subject, Claim(0.0)), asked.ledger.total(subject)
+        claimed, spent = claims.get(subject, Claim(0.0)), ledger.total(subject)
         assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
             spent.delta, claimed.delta, rtol=1e-12
         ), f"{method.name} claims {claimed} for {subject} and charged {spent}"
     # Where users choose a level, the budget that is given is the strictest one's. A norm costs its budget besides.
-    allowed = max(method.personal_budgets(make_job(method, graph, asked, trial)) or (EPSILON,))
+    allowed = max(method.personal_budgets(job) or (EPSILON,))
     allowed += trial.norm_epsilon or 0.0
-    spent = asked.ledger.total("features")
+    spent = ledger.total("features")
     assert spent.epsilon <= allowed * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
 
 
@@ -132,7 +134,7 @@ def check_control(method: Method, graph: Graph, users: Users, trial: Trial) -> N
     """The control runs, and does not depend on the features at all."""
     other = small_data(features=1, task=trial.task)[1]
     blind, swapped = (
-        answers(run(method, graph, declared(method, graph, who, trial, blind=True), trial), graph)
+        answers(run(method, graph, declared(method, graph, who, trial, blind=True)[0], trial), graph)
         for who in (users, other)
     )
     assert np.array_equal(blind, swapped), f"the control of {method.name} changes with the private features"
@@ -140,7 +142,7 @@ def check_control(method: Method, graph: Graph, users: Users, trial: Trial) -> N
 
 def check_only_reports_matter(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """With the reports at hand the users can go: whatever features they hold changes nothing but the reports."""
-    recorder = Recorder(declared(method, graph, users, trial))
+    recorder = Recorder(declared(method, graph, users, trial)[0])
     expected = answers(run(method, graph, recorder, trial), graph)
     again = answers(run(method, graph, Replay(recorder.answers), trial), graph)
     assert np.array_equal(expected, again), (
@@ -150,10 +152,10 @@ def check_only_reports_matter(method: Method, graph: Graph, users: Users, trial:
 
 def check_private_labels(method: Method, graph: Graph, users: Users, trial: Trial) -> None:
     """With a budget for labels, these are asked for and charged, and nothing else about labels is known."""
-    asked = declared(method, graph, users, trial)
+    asked, ledger = declared(method, graph, users, trial)
     recorder = Recorder(asked)
-    first = run(method, graph, asked if method.reads_features else recorder, trial)
-    spent = asked.ledger.total("label")
+    first = run(method, graph, recorder, trial, users)
+    spent = ledger.total("label")
     assert np.isclose(spent.epsilon, LABEL_EPSILON), (
         f"{method.name} charged {spent} for labels, {LABEL_EPSILON} was declared"
     )
@@ -167,7 +169,7 @@ def check_private_labels(method: Method, graph: Graph, users: Users, trial: Tria
 
 def check_links_unseen(method: Method, graph: Graph, users: Users, trial: Trial, first: NDArray[Any]) -> None:
     """Which of the test pairs are linked changes nothing of the first answers."""
-    test = users._test_links
+    test = users.raw.test_links
     assert test is not None
     turned = users.with_test_links(LinkPairs(test.unlinked, test.linked), (graph.indptr, graph.indices))
     other = answers(learn(method, graph, turned, trial), graph)
@@ -242,21 +244,30 @@ def small_data(features: int = 0, task: Task = "node") -> tuple[Graph, Users]:
 
 def learn(method: Method, graph: Graph, users: Users, trial: Trial) -> Outcome:
     """Run with a fresh budget that is just enough."""
-    return run(method, graph, declared(method, graph, users, trial), trial)
+    return run(method, graph, declared(method, graph, users, trial)[0], trial, users)
 
 
-def declared(method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False) -> Users:
-    """Users with the budget that the method claims."""
-    return make_job(method, graph, users, trial).declared(method, seed=3, blind=blind)
+def declared(
+    method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False
+) -> tuple[SimulatedUsers, Ledger]:
+    """Users with the budget that the method claims, and their books."""
+    ledger = method.open_ledger(make_job(method, graph, Nobody(), trial), users)
+    return users.answering(ledger, seed=3, blind=blind), ledger
 
 
-def run(method: Method, graph: Graph, users: Any, trial: Trial) -> Outcome:
-    """Let the method learn from users, or from what stands for them; the graph it gets is what is public."""
-    job = make_job(method, graph, users, trial)
-    return method.run(replace(job, graph=method.public_part(job)))
+def run(
+    method: Method, graph: Graph, asked: Respondents, trial: Trial, holding: Users | None = None
+) -> Outcome:
+    """Let the method learn from users, or from what stands for them; the graph it gets is what is public.
+
+    One that claims no privacy gets the raw features of those who hold them.
+    """
+    job = make_job(method, graph, asked, trial)
+    raw = holding.raw.rows() if holding is not None and method.reads_features else None
+    return method.run(replace(job, graph=method.public_part(job), raw=raw))
 
 
-def make_job(method: Method, graph: Graph, users: Any, trial: Trial) -> Job:
+def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> Job:
     """A short job: a few epochs of a small model."""
     given = {"epochs": 3, "hidden": 16, **trial.settings}
     return Job(

@@ -10,7 +10,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil.channels.exact import Claim
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.users import Users, evaluation
+from graphveil.graphs.users import Users
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.methods.norms import ReportedNorms, largest_norm
-from graphveil.privacy import Plan
+from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
@@ -100,10 +100,13 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that a method is given for one run. Users answer only `report`."""
+    """Everything that a method is given for one run: the public graph, and users who answer plans and nothing else.
+
+    ``raw`` are the raw features, which the code that runs an experiment gives to a method that claims no privacy.
+    """
 
     graph: Graph
-    users: Users
+    users: Respondents
     settings: Any
     seed: int
     epsilon: float | None = None
@@ -125,6 +128,7 @@ class Job:
     norm_epsilon: float | None = None
     norm_bound: float | None = None
     norms: ReportedNorms | None = None
+    raw: Any = None
     device: str = "cpu"
     max_memory: float | None = None
     progress: Progress | None = None
@@ -231,20 +235,6 @@ class Job:
             job = replace(job, norms=norms)
         return job
 
-    def declared(self, method: Method, *, seed: int, blind: bool = False) -> Users:
-        """The users with just the budget that a method claims; where they choose a level, each with that level's."""
-        cost = method.cost(self)
-        personal = method.personal_budgets(self)
-        if personal is None:
-            return self.users.declare(cost.epsilon, cost.delta, seed=seed, blind=blind)
-        others = add_up(
-            [
-                *(claim for subject, claim in method.claims(self).items() if subject != "features"),
-                *(plan.claim for plan in self.norm_plans),
-            ]
-        )
-        return self.users.declare(others.epsilon, others.delta, by_level=personal, seed=seed, blind=blind)
-
     def say(self, what: str, share: float) -> None:
         """Report progress, if anybody listens."""
         if self.progress is not None:
@@ -347,10 +337,8 @@ class Method(ABC):
         return job.with_norms()
 
     def run(self, job: Job) -> Outcome:
-        """Learn, from private labels where they have a budget; raw features are read by a method that says so only."""
-        job = self.begin(job)
-        with evaluation() if self.reads_features else nullcontext():
-            return self.learn(job)
+        """Learn, from private labels where they have a budget."""
+        return self.learn(self.begin(job))
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
@@ -386,6 +374,20 @@ class Method(ABC):
     def cost(self, job: Job) -> Claim:
         """The most that a user will spend: all subjects added up."""
         return add_up(self.claims(job).values())
+
+    def open_ledger(self, job: Job, users: Users) -> Ledger:
+        """Books with just the budget that this method claims; where users choose a level, each has that level's."""
+        personal = self.personal_budgets(job)
+        if personal is None:
+            cost = self.cost(job)
+            return users.open_ledger(cost.epsilon, cost.delta)
+        others = add_up(
+            [
+                *(claim for subject, claim in self.claims(job).items() if subject != "features"),
+                *(plan.claim for plan in job.norm_plans),
+            ]
+        )
+        return users.open_ledger(others.epsilon, others.delta, by_level=personal)
 
     def public_part(self, job: Job) -> Graph:
         """The graph before anybody has answered: without labels or links where these are private."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from graphveil.errors import InputError
 from graphveil.methods.method import (
     TRAINING_GRID,
     Job,
@@ -39,8 +40,12 @@ class NonPrivate(Method):
         from graphveil.learn.inputs import raw_input
         from graphveil.methods.training import train_backbone
 
+        if job.raw is None:
+            raise InputError(
+                "nonprivate learns from raw features, and these were not given: whoever runs it passes job.raw"
+            )
         watch = Stopwatch()
-        inputs = raw_input(job.users.features, job.device)
+        inputs = raw_input(job.raw, job.device)
         return train_backbone(job, inputs, watch)
 
 

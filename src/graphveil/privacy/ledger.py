@@ -1,24 +1,24 @@
-"""The ledger: what every user has spent, kept on the users' side."""
+"""The ledger: what every user has spent, kept on the users' side, and the public books that decide."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from threading import Lock
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import MARGIN, Claim
-from graphveil.channels.words import Words
-from graphveil.errors import BudgetError, InputError
-from graphveil.mechanisms import Reports
+from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
 DUST = MARGIN / 2
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,16 @@ class Charge:
 class Ledger:
     """Budgets and spendings of n users. Budgets add up over all that a user sends; an overdraft is refused.
 
-    A budget is one number for everybody or one a user. The server never sees this object: it learns the public budgets,
-    and that nobody overdrew.
+    A budget is one number for everybody or one a user; both are public. Where users choose a privacy level, ``by_level`` are
+    the public budgets of the levels, of which each user has the one of the own level besides, and ``levels`` are the levels
+    themselves (1, 2, …), which are private.
+
+    Whether a plan is answered must not tell a level. So it is decided by books that anybody could keep: what a user would
+    have spent, for every level that there is. A plan is refused by everybody if a user of *any* level would overdraw. What a
+    user really spends is booked beside that, and decides nothing.
+
+    The server never sees this object: it learns the public budgets, and that nobody overdrew. There is one of it: a copy
+    would let a budget be spent twice.
 
     >>> ledger = Ledger(users=3, epsilon=1.0)
     >>> ledger.charge(Plan(mechanism="krr", epsilon=0.4, classes=7))
@@ -45,40 +53,62 @@ class Ledger:
     [0.6, 0.6, 0.6]
     """
 
-    def __init__(self, users: int, epsilon: Any, delta: Any = 0.0) -> None:
+    def __init__(
+        self,
+        users: int,
+        epsilon: Any,
+        delta: Any = 0.0,
+        *,
+        by_level: Sequence[float] | None = None,
+        levels: Any = None,
+    ) -> None:
         if isinstance(users, bool) or not isinstance(users, (int, np.integer)) or users < 0:
             raise InputError(f"users must be an integer of at least 0, got {users!r}")
         self.users = int(users)
-        self._epsilon = _budget(epsilon, self.users, "epsilon", np.inf)
+        self._public = _budget(epsilon, self.users, "epsilon", np.inf)
         self._delta = _budget(delta, self.users, "delta", 1.0)
+        self._by_level = np.zeros(1) if by_level is None else _level_budgets(by_level)
+        self._levels = _own_levels(levels, self.users, 0 if by_level is None else len(self._by_level))
         self._spent = np.zeros(self.users)
         self._spent_delta = np.zeros(self.users)
+        # What a user of each level (row) would have spent.
+        self._booked = np.zeros((len(self._by_level), self.users))
         self._charges: list[Charge] = []
+        self._lock = Lock()
 
     @property
-    def budget(self) -> NDArray[np.float64]:
+    def budget(self) -> Floats:
         """Each user's ε."""
-        return self._epsilon.copy()
+        return np.asarray(self._public + self._by_level[self._levels - 1])
 
     @property
-    def spent(self) -> NDArray[np.float64]:
+    def spent(self) -> Floats:
         """The ε that each user has spent."""
         return self._spent.copy()
 
     @property
-    def spent_delta(self) -> NDArray[np.float64]:
+    def spent_delta(self) -> Floats:
         """The δ that each user has spent."""
         return self._spent_delta.copy()
 
     @property
-    def remaining(self) -> NDArray[np.float64]:
+    def remaining(self) -> Floats:
         """The ε that each user has left."""
-        return np.maximum(self._epsilon - self._spent, 0.0)
+        return np.maximum(self.budget - self._spent, 0.0)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All answered plans, in order."""
         return tuple(self._charges)
+
+    def asked(self, plan: Plan) -> NDArray[np.int64]:
+        """The numbers of those whom a plan asks, in its order."""
+        if plan.users == "all":
+            return np.arange(self.users)
+        who = np.array(plan.users, dtype=np.int64)
+        if who.size and int(who.max()) >= self.users:
+            raise InputError(f"users must lie in 0..{self.users - 1}, the plan asks user {int(who.max())}")
+        return who
 
     def charge(self, plan: Plan, costs: Any = None) -> None:
         """Book a plan for everybody that it asks, or raise BudgetError and book nothing.
@@ -86,43 +116,42 @@ class Ledger:
         ``costs`` are the ε of each of them, in the plan's order, where users choose how much they spend; nobody spends more
         than the plan claims, and only that is written down.
         """
-        claim = plan.claim
-        who = self._asked(plan)
-        each = np.full(len(self._spent[who]), claim.epsilon) if costs is None else np.asarray(costs)
-        if each.shape != self._spent[who].shape or not ((each >= 0) & (each <= claim.epsilon)).all():
+        plan = plan.checked()
+        claim, who, by_level = plan.claim, self.asked(plan), self._costs_by_level(plan)
+        each = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
+        if each.shape != who.shape or not ((each >= 0) & (each <= claim.epsilon)).all():
             raise InputError(
-                f"costs must be {len(self._spent[who])} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
+                f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
             )
-        spent, spent_delta = self._spent[who] + each, self._spent_delta[who] + claim.delta
-        over = (spent > self._epsilon[who] * (1 + DUST)) | (spent_delta > self._delta[who] * (1 + DUST))
-        if over.any() and costs is not None:
-            raise BudgetError(
-                f"{plan.mechanism} (round {plan.round}) costs every user the budget of the level that they chose, epsilon "
-                f"{claim.epsilon:g} at most, and not all have that left: declare at least each level's budget"
-            )
-        if over.any():
-            first = int(np.flatnonzero(over)[0])
-            left = self._epsilon[who][first] - self._spent[who][first]
-            left_delta = self._delta[who][first] - self._spent_delta[who][first]
-            raise BudgetError(
-                f"{plan.mechanism} (round {plan.round}) costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which "
-                f"{int(over.sum())} of {over.size} users do not have left (one of them: epsilon {max(left, 0):g}, "
-                f"delta {max(left_delta, 0):g}): ask for less, ask fewer users, or declare a larger budget"
-            )
-        self._spent[who], self._spent_delta[who] = spent, spent_delta
-        self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, over.size, plan.of))
+        allowed = (self._public[who] + self._by_level[:, None]) * (1 + DUST)
+        with self._lock:
+            booked = self._booked[:, who] + by_level[:, None]
+            spent_delta = self._spent_delta[who] + claim.delta
+            if (booked > allowed).any() or (spent_delta > self._delta[who] * (1 + DUST)).any():
+                raise BudgetError(_refusal(plan, len(self._by_level)))
+            self._booked[:, who] = booked
+            self._spent[who] += each
+            self._spent_delta[who] = spent_delta
+            self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of))
 
     def total(self, subject: Subject | None = None) -> Claim:
         """The most that anybody can have spent on a subject (or in all): claims of all rounds added up."""
         return add_up(charge.claim for charge in self._charges if subject in (None, charge.subject))
 
-    def _asked(self, plan: Plan) -> slice | NDArray[np.int64]:
-        if plan.users == "all":
-            return slice(None)
-        who = np.array(plan.users, dtype=np.int64)
-        if who.size and int(who.max()) >= self.users:
-            raise InputError(f"users must lie in 0..{self.users - 1}, the plan asks user {int(who.max())}")
-        return who
+    def _costs_by_level(self, plan: Plan) -> Floats:
+        """What a plan costs a user of each level that was declared."""
+        budgets = plan.build().level_budgets
+        count = len(self._by_level)
+        if budgets is None or count == 1:
+            return np.full(count, plan.claim.epsilon)
+        if len(budgets) != count:
+            raise InputError(
+                f"the plan has budgets for {len(budgets)} levels, and {count} were declared: ask with as many"
+            )
+        return np.array(budgets)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PrivacyError("there is one ledger: a copy would let its budgets be spent twice")
 
     def __repr__(self) -> str:
         return f"Ledger({self.users} users, {len(self._charges)} plans answered)"
@@ -134,21 +163,46 @@ def add_up(claims: Iterable[Claim]) -> Claim:
     return Claim(float(sum(claim.epsilon for claim in each)), float(sum(claim.delta for claim in each)))
 
 
-def answer(plan: Plan, private: Any, ledger: Ledger, words: Words | None = None) -> Reports:
-    """What users do with a plan: charge it, then report. Nothing is drawn if anybody would overdraw."""
-    mechanism = plan.build()
-    private = row_norms(private) if plan.of == "norm" else private
-    ledger.charge(plan, mechanism.costs(private))
-    return mechanism.randomize(private, words)
+def _refusal(plan: Plan, levels: int) -> str:
+    """Why a plan is refused; the plan alone tells what is said."""
+    claim = plan.claim
+    whom = "somebody whom it asks" if levels == 1 else "users of every level, as is declared"
+    return (
+        f"{plan.mechanism} (round {plan.round}) costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which is "
+        f"more than the declared budgets leave to {whom}: ask for less, ask fewer users, or declare a larger budget"
+    )
 
 
-def _budget(value: Any, users: int, name: str, limit: float) -> NDArray[np.float64]:
-    try:
-        array = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (users,)))
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be one number or {users}, one a user, got {value!r}") from None
+def _budget(value: Any, users: int, name: str, limit: float) -> Floats:
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf" or given.shape not in ((), (users,)):
+        raise InputError(f"{name} must be one number or {users}, one a user")
+    array = np.array(np.broadcast_to(given.astype(np.float64), (users,)))
     if not (np.isfinite(array).all() and (array >= 0).all() and (array < limit).all()):
         raise InputError(
             f"{name} must be finite, at least 0" + (" and below 1" if limit == 1 else "") + " for every user"
         )
     return array
+
+
+def _level_budgets(budgets: Any) -> Floats:
+    given = np.asarray(budgets)
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "iuf":
+        raise InputError("by_level must be a list of numbers, the budget of each level")
+    return _budget(given, given.size, "by_level", np.inf)
+
+
+def _own_levels(levels: Any, users: int, count: int) -> NDArray[np.int64]:
+    """Everybody's level; 1 where there are none."""
+    if levels is None and count == 0:
+        return np.ones(users, dtype=np.int64)
+    array = np.asarray(levels)
+    if levels is None or array.shape != (users,) or array.dtype.kind not in "iu":
+        raise InputError(
+            f"levels must be {users} integers, one a user, where by_level gives budgets for them"
+        )
+    if users and not 1 <= int(array.min()) <= int(array.max()) <= count:
+        raise InputError(
+            f"levels must lie in 1..{count}: by_level must have a budget for every level that users may choose"
+        )
+    return array.astype(np.int64)

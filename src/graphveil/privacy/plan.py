@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from functools import lru_cache
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.types import StrictFloat, StrictInt
 
 from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.registry import Entry
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
+# A plan that names millions of users is still below this; more is not read.
+MAX_BYTES = 1 << 26
+# Options are lists of numbers at the most; lists in lists deeper than this are nobody's.
+MAX_DEPTH = 4
+# Mechanisms of plans that were asked lately are kept: a plan is checked anew by everybody who answers it.
+KEPT = 32
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_option(value: Any, depth: int = 0) -> Any:
+    """An option as JSON has it, so that nobody else holds a part of it."""
+    value = _plain(value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)) and depth < MAX_DEPTH:
+        return [_plain_option(each, depth + 1) for each in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise ValueError(
+        f"options must be numbers, words or lists of them, got {type(value).__name__} {depth} lists deep"
+    )
+
+
+def _plain_options(options: Any) -> Any:
+    return (
+        {key: _plain_option(value) for key, value in options.items()}
+        if isinstance(options, dict)
+        else options
+    )
+
+
+# Numbers are numbers: neither words nor true and false.
+Number = Annotated[StrictFloat, BeforeValidator(_plain)]
+Count = Annotated[StrictInt, BeforeValidator(_plain)]
 
 
 class Plan(BaseModel):
@@ -31,18 +74,18 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mechanism: str
-    epsilon: float
-    delta: float | None = None
-    users: Literal["all"] | tuple[int, ...] = "all"
-    round: int = Field(default=1, ge=1)
+    epsilon: Number
+    delta: Number | None = None
+    users: Literal["all"] | tuple[StrictInt, ...] = "all"
+    round: Count = Field(default=1, ge=1)
     of: Literal["values", "norm"] = "values"
-    dims: int | None = None
-    range: tuple[float, float] | None = None
-    sampled: int | None = None
+    dims: Count | None = None
+    range: tuple[Number, Number] | None = None
+    sampled: Count | None = None
     binary: bool | None = None
-    classes: int | None = None
-    levels: int | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
+    classes: Count | None = None
+    levels: Count | None = None
+    options: Annotated[dict[str, Any], BeforeValidator(_plain_options)] = Field(default_factory=dict)
 
     def __init__(self, **fields: Any) -> None:
         try:
@@ -69,6 +112,10 @@ class Plan(BaseModel):
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
         """Read a plan that came over the network."""
+        if len(text) > MAX_BYTES:
+            raise InputError(
+                f"the plan cannot be served: it has {len(text)} bytes, at most {MAX_BYTES} are read"
+            )
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -78,6 +125,19 @@ class Plan(BaseModel):
         """The plan as JSON; what is not set is left out, and so is ``of`` where values are asked."""
         usual = {"of"} if self.of == "values" else None
         return self.model_dump_json(exclude_none=True, exclude=usual)
+
+    def checked(self) -> Plan:
+        """The same plan, checked anew: whoever answers does not rely on how it was made."""
+        return Plan(**{name: getattr(self, name) for name in Plan.model_fields})
+
+    def model_copy(self, *, update: Any = None, deep: bool = False) -> Plan:
+        """The plan with other fields, checked like any plan."""
+        return Plan(**{**{name: getattr(self, name) for name in Plan.model_fields}, **(update or {})})
+
+    @classmethod
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Plan:
+        """A plan is never made without being checked."""
+        return cls(**values)
 
     @property
     def subject(self) -> Subject:
@@ -91,18 +151,24 @@ class Plan(BaseModel):
 
     def build(self) -> Mechanism:
         """The mechanism that answers this plan."""
-        return mechanism(
-            self.mechanism,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            dims=self.dims,
-            range=self.range,
-            sampled=self.sampled,
-            binary=self.binary,
-            classes=self.classes,
-            levels=self.levels,
-            **self.options,
-        )
+        told = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "dims": self.dims,
+            "range": self.range,
+            "sampled": self.sampled,
+            "binary": self.binary,
+            "classes": self.classes,
+            "levels": self.levels,
+        }
+        return _built(entry(self.mechanism), json.dumps([told, self.options], sort_keys=True))
+
+
+@lru_cache(maxsize=KEPT)
+def _built(registered: Entry, told: str) -> Mechanism:
+    """The mechanism of a registered name with these settings, built once."""
+    fields, options = json.loads(told)
+    return mechanism(registered.name, **fields, **options)
 
 
 def _sentence(error: ValidationError) -> str:

@@ -1,0 +1,55 @@
+"""Simulated users: those whom a method asks while an experiment runs."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, NoReturn, Protocol
+
+from graphveil.channels.words import Words
+from graphveil.errors import PrivacyError
+from graphveil.mechanisms import Reports
+from graphveil.privacy import Ledger, Plan, answer
+
+
+class Holder(Protocol):
+    """Whoever knows what users hold."""
+
+    def asked(self, plan: Plan) -> Any:
+        """What a plan asks for, of those that it asks, in its order."""
+
+
+class SimulatedUsers:
+    """Users who answer plans, and offer nothing else: what they hold, their books and their words are out of reach.
+
+    They select the rows that a plan asks for and call `answer`, as a device does. They cannot be copied, because a copy would
+    have books of its own.
+    """
+
+    __slots__ = ("_blind", "_holder", "_ledger", "_lock", "_unsound", "_words")
+
+    def __init__(
+        self, holder: Holder, ledger: Ledger, words: Words, *, blind: bool = False, unsound: bool = False
+    ) -> None:
+        self._holder, self._ledger, self._words = holder, ledger, words
+        self._blind, self._unsound = blind, unsound
+        # One after the other: two threads that share words might draw the same ones.
+        self._lock = Lock()
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer a plan: charge it, then randomize. Where users choose a level, each is charged that level's budget."""
+        plan = plan.checked()
+        with self._lock:
+            return answer(
+                plan,
+                self._holder.asked(plan),
+                self._ledger,
+                self._words,
+                blind=self._blind,
+                unsound=self._unsound,
+            )
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PrivacyError("users who answer cannot be copied: a copy would have books of its own")
+
+    def __repr__(self) -> str:
+        return "SimulatedUsers()"

@@ -1,0 +1,101 @@
+"""What users do with a plan. Every report there is, of a device or of a simulation, comes from `answer`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphveil.channels.words import SeededWords, Words
+from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
+from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
+from graphveil.mechanisms.rows import row_norms
+from graphveil.privacy.ledger import Ledger
+from graphveil.privacy.plan import Plan
+
+
+class Respondents(Protocol):
+    """Those whom a server asks. A method sees nothing else of them.
+
+    Behind it stand simulated users, blinded ones, somebody who listens, what was recorded, or a collection of real devices.
+    """
+
+    def report(self, plan: Plan) -> Reports:
+        """The reports of those whom the plan asks."""
+
+
+class Nobody:
+    """No users at all: what a job has before anybody has declared a budget."""
+
+    def report(self, plan: Plan) -> Reports:
+        """Refused."""
+        raise PrivacyError("nobody has declared a budget, so nobody answers: ask users.declare(epsilon)")
+
+
+def answer(
+    plan: Plan,
+    private: Any,
+    ledger: Ledger,
+    words: Words | None = None,
+    *,
+    blind: bool = False,
+    unsound: bool = False,
+) -> Reports:
+    """Charge a plan to everybody whom it asks, then report. ``private`` holds what they hold, in the plan's order.
+
+    Whether there is an answer depends on the plan, on the shape of ``private`` and on the public books, never on a value: what
+    does not fit is refused before anything is charged, and nothing is drawn that is not charged. Values outside the public
+    range are clipped, and those that are none are answered as well, without a word (the owner can ask `look_over`).
+
+    A mechanism whose claim fails is refused, unless a simulation asks for it as ``unsound`` with seeded words. ``blind`` is the
+    control of a simulation: questions about features are charged alike and answered by the blinded mechanism.
+    """
+    plan = plan.checked()
+    mechanism = plan.build()
+    if not (unsound and isinstance(words, SeededWords)):
+        _refuse_unsound(plan, mechanism)
+    if plan.of == "norm":
+        private = row_norms(private)
+    _check_fit(plan, mechanism, private, ledger)
+    ledger.charge(plan, mechanism.costs(private))
+    if blind and plan.subject == "features":
+        mechanism = mechanism.blind()
+    with np.errstate(all="ignore"):
+        return mechanism.randomize(private, words)
+
+
+def look_over(plan: Plan, private: Any) -> int:
+    """How many of these users hold what does not fit the plan, and would be answered as something else.
+
+    For the owner's eyes, on the device: the number is private. It is told in a ClippedWarning as well.
+    """
+    count = plan.build().altered(row_norms(private) if plan.of == "norm" else private)
+    if count:
+        warnings.warn(
+            f"{count} rows do not fit what the plan says of them (its range, its classes, its length) and would be answered "
+            "as the nearest that does, or at random: tell nobody",
+            ClippedWarning,
+            stacklevel=2,
+        )
+    return count
+
+
+def _refuse_unsound(plan: Plan, mechanism: Mechanism) -> None:
+    if not (entry(plan.mechanism).sound and mechanism.holds):
+        raise ClaimError(
+            f"{plan.mechanism} does not keep the privacy that it claims, so nobody answers it: `graphveil audit "
+            f"{plan.mechanism}` says why; a simulation may study it with seeded words and unsound=True"
+        )
+
+
+def _check_fit(plan: Plan, mechanism: Mechanism, private: Any, ledger: Ledger) -> None:
+    """Rows, plan and ledger must fit: as many rows as users are asked, and of each user the own."""
+    asked = ledger.asked(plan)
+    held = mechanism.count(private)
+    if held != asked.size:
+        raise InputError(
+            f"the plan asks {asked.size} users of this ledger, and {held} rows were given: give theirs, in that order"
+        )
+    if isinstance(private, NeighbourLists) and not np.array_equal(private.owners, asked):
+        raise InputError("the lists of neighbours must be those of the users asked, in the plan's order")
