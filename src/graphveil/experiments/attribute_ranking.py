@@ -15,7 +15,7 @@ from graphveil.experiments.measures import degree_correlations
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, answering, make_ready, privacy_of
 from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
-from graphveil.methods.method import Job
+from graphveil.methods.method import Job, open_ledger
 from graphveil.methods.togl import Togl, attribute_scores
 from graphveil.privacy import Plan
 
@@ -133,7 +133,7 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
 
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
-    ledger = method.open_ledger(replace(ready.job, graph=ready.graph), ready.users)
+    ledger = open_ledger(method, replace(ready.job, graph=ready.graph), ready.users)
     users = answering(spec, part, ready.users, ledger, spec.seed + run)
     job = method.begin(replace(ready.job, users=users))
     reports = job.users.report(method.feature_plans(job)[0])

@@ -22,7 +22,7 @@ from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Outcome, Progress, Task
+from graphveil.methods.method import Method, Outcome, Progress, Task, open_ledger
 from graphveil.privacy import Ledger, Nobody
 from graphveil.privacy.ledger import add_up
 
@@ -129,7 +129,7 @@ def make_ready(
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, seed, progress)
-    ledger = method.open_ledger(job, users)
+    ledger = open_ledger(method, job, users)
     job = replace(
         job,
         users=answering(spec, part, users, ledger, seed),

@@ -15,7 +15,7 @@ from graphveil.graphs.links import LinkPairs, hold_out_links
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.method import Job, Method, Outcome, Task, find_method
+from graphveil.methods.method import Job, Method, Outcome, Task, find_method, open_ledger
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
@@ -251,7 +251,7 @@ def declared(
     method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False
 ) -> tuple[SimulatedUsers, Ledger]:
     """Users with the budget that the method claims, and their books."""
-    ledger = method.open_ledger(make_job(method, graph, Nobody(), trial), users)
+    ledger = open_ledger(method, make_job(method, graph, Nobody(), trial), users)
     return users.answering(ledger, seed=3, blind=blind), ledger
 
 

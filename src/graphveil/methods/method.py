@@ -375,26 +375,27 @@ class Method(ABC):
         """The most that a user will spend: all subjects added up."""
         return add_up(self.claims(job).values())
 
-    def open_ledger(self, job: Job, users: Users) -> Ledger:
-        """Books with just the budget that this method claims; where users choose a level, each has that level's."""
-        personal = self.personal_budgets(job)
-        if personal is None:
-            cost = self.cost(job)
-            return users.open_ledger(cost.epsilon, cost.delta)
-        others = add_up(
-            [
-                *(claim for subject, claim in self.claims(job).items() if subject != "features"),
-                *(plan.claim for plan in job.norm_plans),
-            ]
-        )
-        return users.open_ledger(others.epsilon, others.delta, by_level=personal)
-
     def public_part(self, job: Job) -> Graph:
         """The graph before anybody has answered: without labels or links where these are private."""
         graph = job.graph
         if job.label_epsilon is not None:
             graph = graph.without_labels()
         return graph if job.link_epsilon is None else graph.without_edges()
+
+
+def open_ledger(method: Method, job: Job, users: Users) -> Ledger:
+    """Books with just the budget that a method claims; where users choose a level, each has that level's."""
+    personal = method.personal_budgets(job)
+    if personal is None:
+        cost = method.cost(job)
+        return users.open_ledger(cost.epsilon, cost.delta)
+    others = add_up(
+        [
+            *(claim for subject, claim in method.claims(job).items() if subject != "features"),
+            *(plan.claim for plan in job.norm_plans),
+        ]
+    )
+    return users.open_ledger(others.epsilon, others.delta, by_level=personal)
 
 
 def check_task(name: str, job: Job) -> None:

@@ -73,6 +73,7 @@ class Ledger:
         self._spent_delta = np.zeros(self.users)
         # What a user of each level (row) would have spent.
         self._booked = np.zeros((len(self._by_level), self.users))
+        self._booked_delta = np.zeros(self.users)
         self._charges: list[Charge] = []
         self._lock = Lock()
 
@@ -125,13 +126,14 @@ class Ledger:
             )
         allowed = (self._public[who] + self._by_level[:, None]) * (1 + DUST)
         with self._lock:
-            booked = self._booked[:, who] + by_level[:, None]
-            spent_delta = self._spent_delta[who] + claim.delta
+            booked = _added(self._booked[:, who], by_level[:, None])
+            spent_delta = _added(self._booked_delta[who], claim.delta)
             if (booked > allowed).any() or (spent_delta > self._delta[who] * (1 + DUST)).any():
                 raise BudgetError(_refusal(plan, len(self._by_level)))
             self._booked[:, who] = booked
             self._spent[who] += each
-            self._spent_delta[who] = spent_delta
+            self._spent_delta[who] += claim.delta
+            self._booked_delta[who] = spent_delta
             self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of))
 
     def total(self, subject: Subject | None = None) -> Claim:
@@ -161,6 +163,11 @@ def add_up(claims: Iterable[Claim]) -> Claim:
     """Budgets add up over all that a user sends (basic composition)."""
     each = list(claims)
     return Claim(float(sum(claim.epsilon for claim in each)), float(sum(claim.delta for claim in each)))
+
+
+def _added(booked: Floats, cost: Any) -> Floats:
+    """A sum that is never below the true one: else answers too cheap to change a float would be free."""
+    return np.where(np.asarray(cost) > 0, np.nextafter(booked + cost, np.inf), booked)
 
 
 def _refusal(plan: Plan, levels: int) -> str:

@@ -20,6 +20,8 @@ from graphveil.mechanisms.registry import Entry
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
 # A plan that names millions of users is still below this; more is not read.
 MAX_BYTES = 1 << 26
+# Users have numbers below this.
+MAX_USERS = 1 << 40
 # Options are lists of numbers at the most; lists in lists deeper than this are nobody's.
 MAX_DEPTH = 4
 # Mechanisms of plans that were asked lately are kept: a plan is checked anew by everybody who answers it.
@@ -96,9 +98,10 @@ class Plan(BaseModel):
     @model_validator(mode="after")
     def _can_be_served(self) -> Plan:
         if self.users != "all" and (
-            len(set(self.users)) != len(self.users) or min(self.users, default=0) < 0
+            len(set(self.users)) != len(self.users)
+            or not 0 <= min(self.users, default=0) <= max(self.users, default=0) < MAX_USERS
         ):
-            raise ValueError("users must be 'all' or different numbers of at least 0")
+            raise ValueError(f"users must be 'all' or different numbers of 0..{MAX_USERS - 1}")
         for key in self.options:
             if key in FIELDS:
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
