@@ -1,0 +1,68 @@
+"""An adversary writes a method, and tries to reach what users hold by what a method is given."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError, PrivacyError
+from graphveil.experiments.spec import Spec
+from graphveil.experiments.unit import make_ready
+from graphveil.methods import find_method, method_names
+
+
+def public(what):
+    return [name for name in dir(what) if not name.startswith("_")]
+
+
+@pytest.fixture(scope="module")
+def ready():
+    spec = Spec("base", "town", epsilon=1.0, runs=1, data_options={"users": 160})
+    return make_ready(spec, "method", 0, None, None)
+
+
+def test_the_users_of_a_method_offer_one_thing(ready):
+    assert public(ready.job.users) == ["report"]
+
+
+@pytest.mark.parametrize("part", ["method", "control"])
+@pytest.mark.parametrize("name", method_names())
+def test_a_job_holds_neither_users_nor_books(name, part):
+    method = find_method(name)
+    epsilon = 1.0 if method.reports_features else None
+    spec = Spec(name, "town", epsilon=epsilon, runs=1, data_options={"users": 160})
+    job = make_ready(spec, part, 0, None, None).job
+    for field in fields(job):
+        value = getattr(job, field.name)
+        assert not isinstance(value, (gv.Users, gv.Ledger)), field.name
+    assert (job.raw is None) == (name != "nonprivate")
+
+
+def test_nothing_that_is_declared_can_be_declared_again(ready):
+    with pytest.raises(AttributeError):
+        ready.job.users.declare(1e9)
+    with pytest.raises(AttributeError):
+        _ = ready.job.users.ledger
+    with pytest.raises(AttributeError):
+        ready.job.users.ledger = gv.Ledger(160, 1e9)
+
+
+def test_test_labels_are_not_in_the_graph(ready):
+    assert (ready.job.graph.labels[ready.graph.test] == -1).all()
+
+
+def test_nonprivate_reads_what_it_is_given_and_nothing_else(ready):
+    with pytest.raises(InputError, match="raw features, and these were not given"):
+        find_method("nonprivate").learn(replace(ready.job, raw=None))
+
+
+def test_before_anybody_declares_a_budget_nobody_answers():
+    with pytest.raises(PrivacyError, match="nobody has declared a budget"):
+        gv.privacy.Nobody().report(gv.Plan(mechanism="krr", epsilon=1.0, classes=2))
+
+
+def test_loaded_users_answer_no_plan():
+    _, users = gv.load("town", seed=0, users=160)
+    assert not hasattr(users, "report")
+    assert isinstance(users.raw.labels, np.ndarray)
