@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphveil.channels import SeededWords, SystemWords
+from graphveil.channels.words import DrawnWords
 from graphveil.errors import InputError
 from tests.channels.reference import FakeWords
 
@@ -112,3 +113,8 @@ def test_below_nothing_takes_no_words() -> None:
 def test_below_refuses_what_is_no_bound(bound: object) -> None:
     with pytest.raises(InputError, match="bound must be an integer of at least 1"):
         FakeWords([1, 2]).below(bound, 2)
+
+
+def test_drawn_words_are_given_out_once_and_in_order() -> None:
+    words = DrawnWords(np.arange(5, dtype=np.uint64))
+    assert [words.take(count).tolist() for count in (2, 0, 3)] == [[0, 1], [], [2, 3, 4]]

@@ -7,10 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from graphveil.channels.exact import Claim
 from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
+from graphveil.privacy.probe import CountedWords
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,
@@ -25,6 +28,18 @@ from tests.mechanisms.support import (
 
 PURE = [name for name in [*ALL_VALUES, *SAMPLED] if "gaussian" not in name]
 ENUMERATED = [name for name in EVERYTHING if name != "privunit"]
+SYMBOLS = ["krr", "esw"]
+ROWS = [name for name in EVERYTHING if name not in SYMBOLS]
+HOLDERS = {
+    "an array": np.asarray,
+    "integers": lambda held: held.astype(np.int8),
+    "single precision": lambda held: held.astype(np.float32),
+    "objects": lambda held: held.astype(object),
+    "lists": np.ndarray.tolist,
+    "a sparse matrix": sp.csr_array,
+}
+# Whatever somebody may hold in place of a number of the public range.
+ODD = [-7, 99, 0.3, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**400, None, "a", 1j]
 
 
 def rows_of(found: Mechanism):
@@ -164,3 +179,96 @@ def test_whatever_decides_a_report_changes_the_fingerprint():
         mechanism("privunit", epsilon=1.0, dims=3, radius=1.5),
     ]
     assert len({one.fingerprint for one in found}) == len(found)
+
+
+# Whatever is held is answered
+
+
+def with_odd(name, odd):
+    """What four users may hold, but for one value of the second: objects."""
+    held = private(name).astype(object)
+    held[1 if name in SYMBOLS else (1, 2)] = odd
+    return held
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_everybody_answers_whatever_they_hold(name, odd):
+    found = small(name)
+    reports = found.randomize(with_odd(name, odd), SeededWords(3))
+    reports.check()
+    assert reports.users == 4
+    assert found.uneven or set(reports.lengths.tolist()) == {found.report_length}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_as_many_words_are_taken_whatever_is_held(name):
+    found, taken = small(name), set()
+    for held in (private(name), *(with_odd(name, odd) for odd in ODD)):
+        words = CountedWords(5)
+        found.randomize(held, words)
+        taken.add(words.taken)
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_nobody_else_s_answer_depends_on_an_odd_value(name, odd):
+    found = small(name)
+    usual, strange = (found.randomize(held, SeededWords(3)) for held in (private(name), with_odd(name, odd)))
+    for user in (0, 2, 3):
+        assert usual.row(user).codes.tolist() == strange.row(user).codes.tolist()
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:9])
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_control_answers_odd_values_like_any_other(name, odd):
+    control = small(name).blind()
+    strange, usual = (
+        control.randomize(held, SeededWords(3)) for held in (with_odd(name, odd), private(name))
+    )
+    assert strange == usual
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, None, "a", -7, 99], ids=str)
+@pytest.mark.parametrize("name", [name for name in EVERYTHING if name != "link-rr"])
+def test_whoever_holds_an_odd_value_is_counted_as_altered(name, odd):
+    assert small(name).altered(with_odd(name, odd)) == 1
+
+
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
+    found, held = small(name), holder(private(name))
+    assert (found.count(held), found.altered(held)) == (4, 0)
+    assert found.randomize(held, SeededWords(3)) == found.randomize(private(name), SeededWords(3))
+
+
+@pytest.mark.parametrize("holder", [one for kind, one in HOLDERS.items() if "sparse" not in kind])
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_symbols_that_fit_are_counted_and_not_altered_whatever_holds_them(name, holder):
+    found, held = small(name), holder(private(name))
+    assert (found.count(held), found.altered(held)) == (4, 0)
+    assert found.randomize(held, SeededWords(3)) == found.randomize(private(name), SeededWords(3))
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_odd_values_do_not_change_how_many_users_are_counted(name):
+    assert {small(name).count(with_odd(name, odd)) for odd in ODD} == {4}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_no_users_are_counted_and_answered(name):
+    found, nobody = small(name), private(name)[:0]
+    assert (found.count(nobody), found.altered(nobody), found.randomize(nobody).users) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3), np.zeros((2, 4)), np.zeros((1, 2, 3)), 1.0, [[0, 1, 0], [1]], sp.csr_array((2, 4))]
+)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_a_wrong_shape_are_refused(name, wrong):
+    found = small(name)
+    for attempt in (found.randomize, found.count):
+        with pytest.raises(InputError, match="users x 3 values, got the shape|must form a rectangle"):
+            attempt(wrong)

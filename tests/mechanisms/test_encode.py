@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from graphveil.channels.words import SeededWords
-from graphveil.errors import InputError
 from graphveil.mechanisms import encode
 from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
 from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
@@ -76,10 +75,9 @@ def test_binary_values_are_symbols():
     assert binary_symbols(np.array([-1.0, 1.0, 1.0])).tolist() == [0, 1, 1]
 
 
-@pytest.mark.parametrize("value", [0.0, 0.5, -0.999])
-def test_values_declared_binary_must_be(value):
-    with pytest.raises(InputError, match=r"two ends of the range .* drop binary=True"):
-        binary_symbols(np.array([1.0, value]))
+@pytest.mark.parametrize(("value", "symbol"), [(0.0, 0), (-0.0, 0), (-0.999, 0), (5e-324, 1), (0.5, 1)])
+def test_values_declared_binary_count_by_their_sign(value, symbol):
+    assert binary_symbols(np.array([1.0, value])).tolist() == [1, symbol]
 
 
 def test_bins_hold_their_upper_edges():

@@ -237,11 +237,24 @@ def test_a_range_only_shifts_and_scales():
     assert np.allclose(10 + 20 * first.estimate().dense(), second.estimate().dense())
 
 
-@pytest.mark.filterwarnings("ignore::graphveil.errors.ClippedWarning")
-def test_a_value_outside_is_answered_like_the_end_of_the_range():
-    found = small("piecewise", dims=4)
-    inside, outside = np.array([[0.0, 1, 0, 1]] * 9), np.array([[-5.0, 7, 0, 1]] * 9)
-    assert found.randomize(inside, SeededWords(8)) == found.randomize(outside, SeededWords(8))
+@pytest.mark.parametrize(
+    ("value", "like"),
+    [(-5.0, 2), (7.0, 6), (-np.inf, 2), (np.inf, 6), (10**400, 6), (np.nan, 4), (None, 4), ("a", 4)],
+)
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_value_outside_is_answered_like_the_one_it_counts_as(name, value, like):
+    found = small(name, dims=4, range=(2, 6))
+    odd, usual = ([[2.0, one, 3.0, 6.0], [2.0, 2.5, 3.0, one]] * 9 for one in (value, like))
+    assert found.randomize(odd, SeededWords(8)) == found.randomize(usual, SeededWords(8))
+    assert (found.altered(odd), found.altered(usual)) == (18, 0)
+
+
+@pytest.mark.parametrize("value", [-5.0, 7.0, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_value_outside_is_answered_alike_in_dense_and_sparse_rows(name, value):
+    found = small(name, dims=4)
+    rows = np.array([[0.0, value, 0.0, 1.0]] * 9)
+    assert found.randomize(rows, SeededWords(8)) == found.randomize(sp.csr_array(rows), SeededWords(8))
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (-0.1, 0.7), (35.746693457333606, 35.892290775237804)])
@@ -252,9 +265,16 @@ def test_binary_values_need_two_symbols_and_no_rounding(pair):
     assert found.randomize(rows, SeededWords(0)).users == 3
 
 
-def test_values_declared_binary_are_checked():
-    with pytest.raises(InputError, match="drop binary=True"):
-        small("multibit", dims=2, sampled=2, binary=True).randomize([[0.0, 0.5]])
+@pytest.mark.parametrize(
+    ("value", "like"),
+    [(20.0, 10), (20.001, 30), (19.0, 10), (99.0, 30), (-99.0, 10), (np.inf, 30), (np.nan, 10), (None, 10)],
+)
+@pytest.mark.parametrize(("name", "sampled"), [("multibit", 1), ("multibit", 3), ("piecewise", 2)])
+def test_values_declared_binary_are_told_apart_at_the_centre(name, sampled, value, like):
+    found = small(name, dims=3, sampled=sampled, range=(10, 30), binary=True)
+    odd, usual = ([[10, one, 30]] * 12 for one in (value, like))
+    assert found.randomize(odd, SeededWords(8)) == found.randomize(usual, SeededWords(8))
+    assert (found.altered(odd), found.altered(usual)) == (12, 0)
 
 
 @pytest.mark.parametrize("name", FEATURES)

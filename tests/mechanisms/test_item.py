@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphveil.channels.words import SeededWords
-from graphveil.errors import ClaimError, ClippedWarning, InputError
+from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import builders, mechanism
 from graphveil.mechanisms.item import amplified
 from graphveil.mechanisms.rows import Rows
@@ -95,32 +95,49 @@ def test_a_blank_adds_nothing_to_the_estimate():
     assert estimate.indices.tolist() == [1]
 
 
-def test_rows_with_too_many_items_are_counted_in_a_warning():
-    with pytest.warns(
-        ClippedWarning, match=r"1 of 2 rows hold more than 2 items .* give a larger public length"
-    ):
-        item().randomize(np.array([[1, 1, 1, 0], [1, 1, 0, 0]]))
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_with_too_many_items_are_altered(build):
+    assert item().altered(build(np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]))) == 2
 
 
+@pytest.mark.parametrize("value", [0.5, 2, -1, np.nan, np.inf])
+def test_rows_with_other_values_than_zero_and_one_are_altered(value):
+    rows = np.array([[value, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
+    assert item().altered(rows) == item().altered(sp.csr_array(rows)) == 1
+
+
+@pytest.mark.statistical
 def test_a_row_with_too_many_items_draws_each_of_them_alike():
+    """Three equal chances of 1/3 in 3,000 draws; 155 is 6 standard deviations, false alarm below 1e-8, seed fixed."""
     rows = np.tile([1, 1, 1, 0], (3000, 1))
-    with pytest.warns(ClippedWarning):
-        drawn = item().draw_items(Rows(rows, 4), SeededWords(0))
-    # Three equal chances of 1/3, each less than the 1/2 that a row of two items has; 6 standard errors are 155.
+    drawn = item().draw_items(Rows(rows, 4), SeededWords(0))
+    # Each chance is less than the 1/2 that an item of a row of two has.
     assert np.abs(np.bincount(drawn, minlength=6) - [1000, 1000, 1000, 0, 0, 0]).max() < 155
 
 
-@pytest.mark.parametrize("row", [[0.5, 0, 0, 0], [2, 0, 0, 0], [-1, 0, 0, 0]])
-def test_rows_must_be_binary(row):
-    with pytest.raises(InputError, match="only 0 and 1"):
-        item().randomize([row])
+@pytest.mark.parametrize("value", [0.5, 2, 5e-324, np.inf, 10**400])
+def test_whatever_is_above_zero_is_an_item(value):
+    found = item()
+    held, like = [[value, 0, 0, 1]] * 40, [[1, 0, 0, 1]] * 40
+    assert found.randomize(held, SeededWords(5)) == found.randomize(like, SeededWords(5))
 
 
-def test_what_cannot_be_reported_is_not_enumerated():
+@pytest.mark.parametrize("value", [-1, -np.inf, np.nan, None, "a"])
+def test_whatever_is_not_above_zero_is_no_item(value):
+    found = item()
+    held, like = [[value, 0, 0, 1]] * 40, [[0, 0, 0, 1]] * 40
+    assert found.randomize(held, SeededWords(5)) == found.randomize(like, SeededWords(5))
+
+
+def test_rows_that_draw_from_more_places_than_the_public_length_are_not_enumerated():
     with pytest.raises(InputError, match="at most 2 items"):
         item().joint_counts(np.array([1, 1, 1, 0]))
-    with pytest.raises(InputError, match="only 0 and 1"):
-        item().joint_counts(np.array([0.5, 0, 0, 0]))
+
+
+def test_reports_of_other_values_are_enumerated_as_what_they_count_as():
+    found = item()
+    odd, like = found.joint_counts(np.array([0.5, -1, 0, 0])), found.joint_counts(np.array([1, 0, 0, 0]))
+    assert (odd[0].tolist(), odd[1]) == (like[0].tolist(), like[1])
 
 
 @pytest.mark.parametrize("length", [0, 5, 1.5, True, "2"])

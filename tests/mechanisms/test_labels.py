@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import LabelMechanism, LevelMechanism, mechanism
-from tests.mechanisms.support import exact_mean
+from tests.mechanisms.support import GivenWords, exact_mean
 
 
 @settings(max_examples=30, deadline=None)
@@ -46,20 +46,67 @@ def test_the_estimate_adds_to_the_answered_class_only():
     assert dense.sum(axis=1) == pytest.approx([1, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "allowed"), [("krr", {"classes": 3}, r"0\.\.2"), ("esw", {"levels": 3}, r"1\.\.3")]
-)
-def test_symbols_outside_are_named(name, settings, allowed):
+SYMBOLS = [("krr", {"classes": 3}, 0), ("esw", {"levels": 3}, 1)]
+# None of 0..2 and none of 1..3.
+NO_SYMBOLS = [-1, 7, 0.5, 1.5, np.nan, np.inf, -np.inf, 2**63, 10**400, None, "a", "1", 1j]
+
+
+@pytest.mark.parametrize("none", NO_SYMBOLS)
+@pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
+def test_what_is_no_symbol_is_answered_by_the_control(name, settings, first, none):
+    """With the same words: so with the control's distribution, which is that of nobody's symbol."""
+    found = mechanism(name, epsilon=4.0, **settings)
+    answered = found.randomize([none] * 200, SeededWords(4)).codes
+    for symbol in range(first, first + 3):
+        control = found.blind().randomize(np.full(200, symbol), SeededWords(4)).codes
+        assert answered.tolist() == control.tolist()
+        assert answered.tolist() != found.randomize(np.full(200, symbol), SeededWords(4)).codes.tolist()
+
+
+@pytest.mark.parametrize("none", NO_SYMBOLS)
+@pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
+def test_what_is_no_symbol_changes_nobody_else_s_answer(name, settings, first, none):
     found = mechanism(name, epsilon=1.0, **settings)
-    for held in ([-1], [4], [1, 2, 9]):
-        with pytest.raises(InputError, match=rf"must lie in {allowed}, got {min(held)}\.\.{max(held)}"):
-            found.randomize(held)
+    held = [first + place % 3 for place in range(60)]
+    among = [none if place % 5 == 0 else symbol for place, symbol in enumerate(held)]
+    codes = [found.randomize(one, SeededWords(2)).codes.reshape(12, 5)[:, 1:] for one in (held, among)]
+    assert codes[0].tolist() == codes[1].tolist()
+    assert found.altered(held) == 0
+    assert found.altered(among) == 12
 
 
-@pytest.mark.parametrize("held", [[0.0, 1.0], [[0, 1]], 1, ["a"], [True]])
-def test_labels_must_be_a_list_of_integers(held):
-    with pytest.raises(InputError, match="labels must be a list of integers"):
-        mechanism("krr", epsilon=1.0, classes=3).randomize(held)
+@pytest.mark.parametrize(("name", "settings", "first"), SYMBOLS)
+def test_one_word_a_user_whatever_is_held(name, settings, first):
+    words = GivenWords([2**63] * 4)
+    mechanism(name, epsilon=1.0, **settings).randomize([first, None, -5, 0.5], words)
+    assert words.words == []
+
+
+def test_the_control_answers_what_is_no_symbol_like_any_symbol():
+    control = mechanism("krr", epsilon=1.0, classes=3).blind()
+    assert control.randomize([None] * 50, SeededWords(1)) == control.randomize([2] * 50, SeededWords(1))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, np.float16, np.float32, np.float64, object])
+def test_a_symbol_is_one_whatever_holds_it(kind):
+    found, held = mechanism("krr", epsilon=1.0, classes=300), np.arange(100)
+    assert found.randomize(held.astype(kind), SeededWords(0)) == found.randomize(held, SeededWords(0))
+    assert found.altered(held.astype(kind)) == 0
+
+
+def test_truths_are_no_labels():
+    assert mechanism("krr", epsilon=1.0, classes=3).altered([True, False]) == 2
+
+
+@pytest.mark.parametrize("held", [[[0, 1]], 1, np.zeros((2, 1)), "abc"])
+@pytest.mark.parametrize(
+    ("name", "settings", "subject"), [(*SYMBOLS[0][:2], "labels"), (*SYMBOLS[1][:2], "levels")]
+)
+def test_symbols_must_be_a_list(name, settings, subject, held):
+    found = mechanism(name, epsilon=1.0, **settings)
+    for attempt in (found.randomize, found.count, found.altered):
+        with pytest.raises(InputError, match=f"{subject} must be a list, one a user, got an array of shape"):
+            attempt(held)
 
 
 def test_no_labels_are_fine():

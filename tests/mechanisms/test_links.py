@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,23 +164,49 @@ def test_the_control_does_not_look_at_the_lists():
     assert 850 < answers[0].codes.size < 1150
 
 
-# What is refused
+# What is refused, and what is answered as something else
+
+
+@pytest.mark.parametrize("private", [np.zeros(3), np.zeros((2, 4)), [[0, 1, 0, 1]], sp.csr_array((2, 4))])
+def test_a_wrong_shape_is_refused(private):
+    found = mechanism("link-rr", epsilon=1.0, dims=3)
+    for attempt in (found.randomize, found.count):
+        with pytest.raises(InputError, match="users x 3 values, got the shape"):
+            attempt(private)
 
 
 @pytest.mark.parametrize(
-    ("private", "expected"),
-    [
-        (np.zeros(3), "with 3 columns, got float64 of shape"),
-        (np.zeros((2, 4)), "with 3 columns, got float64 of shape"),
-        (np.array([["a", "b", "c"]]), "with 3 columns, got <U1"),
-        (np.full((2, 3), 0.5), "links must be zeros and ones"),
-        (np.full((2, 3), np.nan), "links must be zeros and ones"),
-        (NeighbourLists(np.array([2]), np.array([0, 1]), np.array([-1])), "numbers of at least 0, got -1"),
-    ],
+    ("value", "link"),
+    [(0.5, 1), (7, 1), (np.inf, 1), (True, 1), (-1, 0), (np.nan, 0), (-np.inf, 0), (None, 0), ("a", 0)],
 )
-def test_what_is_no_list_is_refused(private, expected):
-    with pytest.raises(InputError, match=expected):
-        mechanism("link-rr", epsilon=1.0, dims=3).randomize(private)
+def test_whatever_is_above_zero_is_a_link(value, link):
+    found = mechanism("link-rr", epsilon=2.0, dims=3)
+    held, like = [[0.0, value, 1.0]] * 30, [[0, link, 1]] * 30
+    assert found.randomize(held, SeededWords(6)) == found.randomize(like, SeededWords(6))
+
+
+def test_sparse_arrays_are_answered_like_dense_ones():
+    found, links = mechanism("link-rr", epsilon=1.0, dims=20), np.random.default_rng(0).random((9, 20)) < 0.3
+    dense, sparse = (found.randomize(rows, SeededWords(1)) for rows in (links, sp.csr_array(links)))
+    assert dense == sparse
+
+
+@pytest.mark.parametrize("nobody", [-1, 5, 10**9, -(2**63), 2**63 - 1])
+def test_numbers_of_nobody_are_passed_over(nobody):
+    found = mechanism("link-rr", epsilon=2.0, dims=5)
+    held, like = (
+        NeighbourLists(np.array([3, 4, 2]), row_pointers(np.array([1, len(one), 1])), np.array([0, *one, 1]))
+        for one in ([nobody, 1], [1])
+    )
+    assert found.randomize(held, SeededWords(6)) == found.randomize(like, SeededWords(6))
+
+
+def test_users_are_counted_by_their_lists():
+    found = mechanism("link-rr", epsilon=1.0, dims=5)
+    assert found.count(of_graph(LINKS, 5)) == 5
+    assert found.count(of_graph(LINKS, 5, [4, 1])) == 2
+    assert found.count(of_graph([], 5)) == 5
+    assert found.altered(of_graph(LINKS, 5)) == 0
 
 
 def test_too_many_users_are_not_enumerated():

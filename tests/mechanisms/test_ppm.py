@@ -330,18 +330,67 @@ def test_settings_that_make_no_sense_are_refused(more, words):
     [
         (np.zeros((2, 3)), "a pair"),
         (([1, 2], np.zeros((2, 4))), "users x 3 values"),
-        (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row"),
-        (([0, 2], np.zeros((2, 3))), "integers of 1..4"),
-        (([1, 5], np.zeros((2, 3))), "integers of 1..4, got 1..5"),
-        (([1, 1.5], np.zeros((2, 3))), "integers of 1..4"),
-        (([1, np.nan], np.zeros((2, 3))), "integers of 1..4"),
-        (([1, 2], np.full((2, 3), np.nan)), "finite"),
+        (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row, got shape"),
+        (([[1, 2]], np.zeros((2, 3))), "levels must be 2 integers, one a row, got shape"),
+        ((1, np.zeros((1, 3))), "levels must be 1 integers, one a row, got shape"),
+        ([[0, 0, 0, 1], [0, 0, 1]], "rectangle"),
         ((1, 2, 3), "a pair"),
     ],
 )
-def test_inputs_that_make_no_sense_are_refused(private, words):
-    with pytest.raises(InputError, match=words):
-        sealed().randomize(private)
+def test_shapes_that_make_no_sense_are_refused(private, words):
+    for attempt in (sealed().randomize, sealed().count):
+        with pytest.raises(InputError, match=words):
+            attempt(private)
+
+
+@pytest.mark.parametrize(
+    ("level", "like"),
+    [
+        (0, 1),
+        (-7, 1),
+        (5, 4),
+        (10**400, 4),
+        (np.inf, 4),
+        (-np.inf, 1),
+        (1.5, 1),
+        (3.99, 3),
+        (np.nan, 1),
+        (None, 1),
+        ("a", 1),
+    ],
+)
+def test_a_level_that_is_none_is_answered_like_the_one_it_counts_as(level, like):
+    found, rows = sealed(2.0, 5), held(40, 5).rows
+    odd, usual = ([one] * 20 + [3] * 20 for one in (level, like))
+    assert found.randomize((odd, rows), SeededWords(4)) == found.randomize((usual, rows), SeededWords(4))
+    assert found.costs((odd, rows)).tolist() == found.costs((usual, rows)).tolist()
+    assert (found.altered((odd, rows)), found.altered((usual, rows))) == (20, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "like"), [(np.nan, 0.5), (np.inf, 1), (-np.inf, 0), (9, 1), (-9, 0), (None, 0.5), ("a", 0.5)]
+)
+def test_a_value_outside_is_answered_like_the_one_it_counts_as(value, like):
+    found = sealed(2.0, 5)
+    odd, usual = ([[0.0, one, 1.0, 0.25, 0.5, 3]] * 40 for one in (value, like))
+    assert found.randomize(odd, SeededWords(4)) == found.randomize(usual, SeededWords(4))
+    assert (found.altered(odd), found.altered(usual)) == (40, 0)
+
+
+@pytest.mark.parametrize(("value", "like"), [(0.5, 0), (0.51, 1), (np.nan, 0), (7, 1), (None, 0)])
+def test_binary_values_are_told_apart_at_the_centre(value, like):
+    found = sealed(2.0, 5, binary=True)
+    odd, usual = ([[0, one, 1, 1, 0, 3]] * 40 for one in (value, like))
+    assert found.randomize(odd, SeededWords(4)) == found.randomize(usual, SeededWords(4))
+    assert (found.altered(odd), found.altered(usual)) == (40, 0)
+
+
+def test_users_are_counted_whatever_holds_them():
+    found, private = sealed(), held(7)
+    together = np.column_stack([private.rows, private.levels])
+    pairs = [(private.levels, rows) for rows in (csr_array(private.rows), private.rows.astype(np.float32))]
+    for one in (private, *pairs, together, together.tolist(), together.astype(object)):
+        assert (found.count(one), found.altered(one)) == (7, 0)
 
 
 def test_the_number_of_values_can_be_set_for_all_levels():

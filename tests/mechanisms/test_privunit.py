@@ -15,7 +15,7 @@ from scipy.stats import kstest, norm
 
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.words import SeededWords
-from graphveil.errors import ClaimError, ClippedWarning, InputError
+from graphveil.errors import ClaimError, InputError
 from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, Cap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
@@ -245,16 +245,32 @@ def test_what_lies_beyond_the_grid_is_clamped_to_it(monkeypatch, along, code):
 # Rows
 
 
-@pytest.mark.filterwarnings("ignore::graphveil.errors.ClippedWarning")
 def test_a_row_outside_the_ball_is_answered_like_its_nearest_point():
     found = unit(2.0, 2, 5.0)
     inside, outside = (found.randomize([row] * 20, SeededWords(2)) for row in ([3.0, 4.0], [30.0, 40.0]))
     assert inside == outside
 
 
-def test_rows_outside_the_ball_are_counted():
-    with pytest.warns(ClippedWarning, match="1 of 2 rows lie outside the public ball of radius 5 around 0"):
-        unit(2.0, 2, 5.0).randomize([[3.0, 4.0], [4.0, 4.0]])
+@pytest.mark.parametrize(
+    ("value", "like"),
+    [(np.nan, 0.0), (None, 0.0), ("a", 0.0), (np.inf, 1e200), (-np.inf, -1e200), (10**400, 1e200)],
+)
+def test_a_value_that_is_no_number_is_the_centre_and_infinity_far_out(value, like):
+    found = unit(2.0, 2, 5.0)
+    odd, usual = (found.randomize([[1.0, one]] * 20, SeededWords(2)) for one in (value, like))
+    assert odd == usual
+
+
+def test_a_row_of_nothing_is_answered_like_the_centre():
+    found = mechanism("privunit", epsilon=2.0, dims=2, range=(2, 6))
+    nothing, centre = (found.randomize([row] * 20, SeededWords(2)) for row in ([None, np.nan], [4.0, 4.0]))
+    assert nothing == centre
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_outside_the_ball_are_altered(build):
+    rows = np.array([[3.0, 4.0], [4.0, 4.0], [np.nan, 0.0], [0.0, -np.inf], [0.0, 0.0]])
+    assert unit(2.0, 2, 5.0).altered(build(rows)) == 3
 
 
 def test_dense_and_sparse_rows_give_the_same_reports():

@@ -1,8 +1,6 @@
-"""Rows: dense arrays and sparse matrices behind one face, public ranges and balls, what is refused and what is clipped."""
+"""Rows: dense arrays and sparse matrices behind one face, public ranges and balls, what is refused and what is altered."""
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from graphveil.errors import ClippedWarning, InputError
-from graphveil.mechanisms import mechanism
+from graphveil.errors import InputError
 from graphveil.mechanisms.rows import PublicBall, PublicRange, Rows, row_norms
 
 UNIT = PublicRange(0.0, 1.0)
@@ -92,10 +89,23 @@ def test_nonzero_ignores_stored_zeros():
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("value", [0.5, 2.0, -1.0, np.nan])
-def test_nonzero_refuses_what_is_not_binary(build, value):
-    with pytest.raises(InputError, match="only 0 and 1"):
-        Rows(build(np.array([[0.0, value]])), 2).nonzero()
+@pytest.mark.parametrize(
+    ("value", "items"),
+    [(0.5, [1]), (2.0, [1]), (np.inf, [1]), (5e-324, [1]), (-1.0, []), (-np.inf, []), (np.nan, [])],
+)
+def test_nonzero_lists_what_is_above_zero_whatever_it_is(build, value, items):
+    assert Rows(build(np.array([[0.0, value]])), 2).nonzero()[1].tolist() == items
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_a_number_beyond_double_precision_is_infinite(build):
+    huge = np.array([[np.longdouble("1e4000"), 0]])
+    if not np.isfinite(huge[0, 0]):
+        pytest.skip("long doubles are doubles here")
+    rows = Rows(build(huge), 2)
+    assert rows.dense(0, 1).tolist() == [[np.inf, 0.0]]
+    assert rows.take(np.array([[0, 1]], dtype=np.int32)).tolist() == [[np.inf, 0.0]]
+    assert rows.outside(UNIT) == rows.outside_ball(PublicBall(1.0)) == 1
 
 
 def test_blocks_hold_every_user_once_and_stay_small():
@@ -110,7 +120,7 @@ def test_a_row_longer_than_a_block_is_a_block():
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
 def test_no_users_are_fine(build):
     rows = Rows(build(np.zeros((0, 3))), 3)
-    rows.check(UNIT)
+    assert rows.outside(UNIT) == rows.outside_ball(PublicBall(1.0)) == 0
     assert rows.blocks() == []
     assert rows.take(np.zeros((0, 2), dtype=np.int32)).shape == (0, 2)
 
@@ -136,11 +146,20 @@ def test_one_sparse_row_without_users_is_refused(build):
 
 
 @pytest.mark.parametrize(
-    "data", [[["a", "b"]], np.array([[None, 1]], dtype=object), np.zeros((1, 2), dtype=complex), [[None, 1]]]
+    ("data", "expected"),
+    [
+        ([["a", "b"]], [np.nan, np.nan]),
+        (np.array([["1", "2"]]), [np.nan, np.nan]),
+        ([["a", 1]], [np.nan, 1.0]),
+        (np.array([[None, 1]], dtype=object), [np.nan, 1.0]),
+        ([[None, np.float32(0.5)]], [np.nan, 0.5]),
+        (np.zeros((1, 2), dtype=complex), [np.nan, np.nan]),
+        ([[{}, 10**400]], [np.nan, np.inf]),
+        ([[-(10**400), 10**20]], [-np.inf, 1e20]),
+    ],
 )
-def test_what_is_no_number_is_refused(data):
-    with pytest.raises(InputError, match="rows must hold numbers"):
-        Rows(data, 2)
+def test_what_is_no_number_is_read_as_none_and_numbers_beside_it_stay(data, expected):
+    np.testing.assert_array_equal(Rows(data, 2).dense(0, 1), [expected])
 
 
 def test_a_complex_sparse_matrix_is_refused():
@@ -148,78 +167,84 @@ def test_a_complex_sparse_matrix_is_refused():
         Rows(sp.csr_array(np.array([[1j, 0]])), 2)
 
 
-def test_ragged_lists_are_refused():
+@pytest.mark.parametrize("ragged", [[[0, 1], [1]], [[0, 1], None], [[[0], 1]]])
+def test_ragged_lists_are_refused(ragged):
     with pytest.raises(InputError, match="rectangle"):
-        Rows([[0, 1], [1]], 2)
+        Rows(ragged, 2)
+
+
+# Counting what is altered
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_within_the_range_are_not_counted(build):
+    assert Rows(build(MATRIX), 4).outside(UNIT) == 0
+
+
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
+def test_rows_are_counted_and_not_values(build):
+    rows = np.array([[2.0, 3.0], [0.0, 1.0], [-0.1, 0.0]])
+    assert Rows(build(rows), 2).outside(UNIT) == 2
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["multibit", "onebit", "privunit"])
-def test_nan_and_infinity_are_refused_and_counted(build, value, name):
+def test_rows_with_what_is_not_finite_are_counted(build, value):
     rows = np.zeros((3, 4))
     rows[1, 2] = rows[2, 0] = value
-    with pytest.raises(InputError, match="got 2 that are NaN or infinite"):
-        mechanism(name, epsilon=1.0, dims=4, range=(0, 1)).randomize(build(rows))
+    assert Rows(build(rows), 4).outside(UNIT) == 2
+    assert Rows(build(rows), 4).outside_ball(PublicBall(1.0)) == 2
 
 
-# Clipping
-
-
-def clipped(rows, public, dims):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        Rows(rows, dims).check(public)
-    assert all(issubclass(warning.category, ClippedWarning) for warning in caught)
-    return [str(warning.message).split(" rows")[0] for warning in caught]
+def test_rows_with_what_is_no_number_are_counted():
+    rows = Rows([[0.0, 1.0], [None, 0.5], ["a", 0.5], [0.25, 0.5]], 2)
+    assert rows.outside(UNIT) == 2
+    assert rows.outside_ball(PublicBall(2.0)) == 2
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-def test_rows_within_the_range_do_not_warn(build):
-    assert clipped(build(MATRIX), UNIT, 4) == []
+def test_of_binary_values_all_but_the_two_ends_are_counted(build):
+    rows = build(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 2.0], [0.0, np.nan], [1.0, 1.0]]))
+    assert Rows(rows, 2).outside(UNIT, binary=True) == 3
 
 
-@pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
-def test_the_warning_counts_rows_and_not_values(build):
-    rows = np.array([[2.0, 3.0], [0.0, 1.0], [-0.1, 0.0]])
-    assert clipped(build(rows), UNIT, 2) == ["2 of 3"]
+def test_zeros_that_are_not_stored_count_when_they_are_no_end_of_a_binary_range():
+    rows = sp.csr_array(np.array([[-1.0, 0.0], [-1.0, 1.0], [0.0, 0.0]]))
+    assert Rows(rows, 2).outside(PublicRange(-1.0, 1.0), binary=True) == 2
+    assert Rows(rows, 2).outside(PublicRange(-1.0, 1.0)) == 0
 
 
-def test_the_warning_counts_over_all_blocks():
+def test_rows_are_counted_over_all_blocks():
     rows = np.zeros((5, 1 << 17))
     rows[[0, 3, 4], 7] = 9.0
-    assert clipped(rows, UNIT, 1 << 17) == ["3 of 5"]
+    assert Rows(rows, 1 << 17).outside(UNIT) == 3
 
 
 def test_zeros_that_are_not_stored_count_when_the_range_excludes_them():
     rows = np.array([[1.5, 0.0], [1.5, 2.0], [0.0, 0.0]])
-    assert clipped(sp.csr_array(rows), PublicRange(1.0, 2.0), 2) == ["2 of 3"]
+    assert Rows(sp.csr_array(rows), 2).outside(PublicRange(1.0, 2.0)) == 2
 
 
 def test_zeros_that_are_not_stored_count_once_beside_stored_values_outside():
     rows = np.array([[9.0, 0.0], [1.0, 2.0]])
-    assert clipped(sp.csr_array(rows), PublicRange(1.0, 2.0), 2) == ["1 of 2"]
+    assert Rows(sp.csr_array(rows), 2).outside(PublicRange(1.0, 2.0)) == 1
 
 
 @given(
     arrays.arrays(
-        np.float64, st.tuples(st.integers(1, 5), st.integers(1, 4)), elements=st.integers(-3, 3).map(float)
+        np.float64,
+        st.tuples(st.integers(1, 5), st.integers(1, 4)),
+        elements=st.sampled_from([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, np.nan, np.inf]),
     ),
     st.integers(-3, 2),
     st.integers(1, 3),
+    st.booleans(),
 )
-def test_dense_and_sparse_rows_warn_alike(dense, low, width):
+def test_dense_and_sparse_rows_are_counted_alike(dense, low, width, binary):
     public = PublicRange(float(low), float(low + width))
     dims = dense.shape[1]
-    assert clipped(dense, public, dims) == clipped(sp.csr_array(dense), public, dims)
-
-
-@pytest.mark.parametrize("name", ["multibit", "onebit", "privunit"])
-def test_the_warning_points_at_the_line_that_asked(name):
-    found = mechanism(name, epsilon=1.0, dims=2, range=(0, 1))
-    with pytest.warns(ClippedWarning, match="1 of 1 rows") as caught:
-        found.randomize([[5.0, 0.0]])
-    assert caught[0].filename == __file__
+    counts = [Rows(rows, dims).outside(public, binary) for rows in (dense, sp.csr_array(dense))]
+    assert counts[0] == counts[1]
 
 
 # Public ranges
@@ -265,6 +290,14 @@ def test_what_is_mapped_lies_in_the_unit_range_and_comes_back(low, width, place)
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [(np.nan, 0.0), (np.inf, 1.0), (-np.inf, -1.0), (1.7e308, 1.0), (-1.7e308, -1.0), (4.0, 0.0), (5.0, 0.5)],
+)
+def test_what_lies_outside_is_mapped_to_the_nearer_end_and_nan_to_the_middle(value, unit):
+    assert PublicRange(2.0, 6.0).to_unit(np.array([value])).tolist() == [unit]
+
+
 # Public balls
 
 
@@ -290,6 +323,34 @@ def test_no_magnitude_overflows_or_underflows(size):
     assert direction[0] == pytest.approx([np.sqrt(0.5), -np.sqrt(0.5)])
 
 
+@pytest.mark.parametrize(("row", "like"), [([np.nan, 3.0], [0.5, 3.0]), ([np.nan] * 2, [0.5] * 2)])
+def test_nan_is_the_centre_of_its_coordinate(row, like):
+    ball = PublicBall(1.0, centre=0.5)
+    for one, other in zip(ball.polar(np.array([row])), ball.polar(np.array([like])), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("row", "direction"),
+    [
+        ([np.inf, 0.0], [1.0, 0.0]),
+        ([0.0, -np.inf], [0.0, -1.0]),
+        ([np.inf, 1e200], [1.0, 0.0]),
+        ([np.inf, np.nan], [1.0, 0.0]),
+        ([np.inf, -np.inf], [np.sqrt(0.5), -np.sqrt(0.5)]),
+    ],
+)
+def test_infinity_is_far_out_in_its_own_direction(row, direction):
+    distance, found = PublicBall(1e100).polar(np.array([row]))
+    assert distance[0] > 1e200
+    assert found[0] == pytest.approx(direction, abs=1e-15)
+
+
+def test_no_number_is_farther_out_than_infinity():
+    direction = PublicBall(1.0).polar(np.array([[np.inf, 1.7e308]]))[1]
+    assert direction[0, 0] > direction[0, 1]
+
+
 def test_the_ball_of_a_range_just_holds_its_corners():
     ball = PublicBall.around(PublicRange(2.0, 6.0), 9)
     assert (ball.radius, ball.centre) == (6.0, 4.0)
@@ -299,15 +360,14 @@ def test_the_ball_of_a_range_just_holds_its_corners():
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array])
 def test_rows_outside_the_ball_are_counted(build):
     rows = build(np.array([[3.0, 4.0], [3.0, 4.1], [0.0, 0.0], [9.0, 0.0]]))
-    with pytest.warns(ClippedWarning, match="2 of 4 rows lie outside the public ball of radius 5 around 0"):
-        Rows(rows, 2).check_ball(PublicBall(5.0))
+    assert Rows(rows, 2).outside_ball(PublicBall(5.0)) == 2
 
 
 def test_rounding_to_single_precision_is_not_outside():
     rows = np.random.default_rng(0).normal(size=(200, 7))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     assert (np.linalg.norm(rows.astype(float), axis=1) > 1).any()
-    Rows(rows, 7).check_ball(PublicBall(1.0))
+    assert Rows(rows, 7).outside_ball(PublicBall(1.0)) == 0
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), "1", True, 1e101])
