@@ -183,3 +183,8 @@ def test_the_largest_entry_is_length_over_the_gap():
 
 def test_repr_says_how_many_of_how_many():
     assert repr(item(1.0, 50, 5)) == "ItemMechanism(item, epsilon=1, 1 of 5 from 50 items)"
+
+
+def test_rows_that_are_long_and_rows_that_are_not_binary_are_counted_once_each():
+    item = mechanism("item", epsilon=1.0, dims=4, length=2)
+    assert item.altered([[1, 1, 1, 0], [0.5, 0, 0, 0], [1, 1, 0, 0], [2, 2, 2, 2]]) == 3

@@ -254,3 +254,13 @@ def test_unbiased_estimates_of_labels_and_links_agree():
     assert exact_mean(label, 1)[1] == pytest.approx(1.0)
     yes = link.possible_reports().estimate().dense()[1, 0]
     assert yes == pytest.approx(label.possible_reports().estimate().dense()[1, 1])
+
+
+@pytest.mark.parametrize("nobody", [-1, 9, 0.5, np.nan, np.inf, 1e300, None, "one"])
+def test_a_neighbour_that_is_no_user_is_passed_over_and_counted_for_the_owner(nobody):
+    neighbours = np.array([0, nobody], dtype=object)
+    lists = NeighbourLists(np.array([3]), np.array([0, 2]), neighbours)
+    link = mechanism("link-rr", epsilon=20.0, dims=4)
+    assert link.randomize(lists, SeededWords(0)).codes.tolist() == [0]
+    assert link.altered(lists) == 1
+    assert link.altered(NeighbourLists(np.array([3]), np.array([0, 1]), np.array([0]))) == 0

@@ -330,9 +330,10 @@ def test_settings_that_make_no_sense_are_refused(more, words):
     [
         (np.zeros((2, 3)), "a pair"),
         (([1, 2], np.zeros((2, 4))), "users x 3 values"),
-        (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row, got shape"),
-        (([[1, 2]], np.zeros((2, 3))), "levels must be 2 integers, one a row, got shape"),
-        ((1, np.zeros((1, 3))), "levels must be 1 integers, one a row, got shape"),
+        (([1, 2, 3], np.zeros((2, 3))), "levels must be 2 integers, one a row, got 3"),
+        (([[1, 2]], np.zeros((2, 3))), "levels must be a list, one a user"),
+        (([1, [2]], np.zeros((2, 3))), "levels must be a list, one a user"),
+        ((1, np.zeros((1, 3))), "levels must be a list, one a user"),
         ([[0, 0, 0, 1], [0, 0, 1]], "rectangle"),
         ((1, 2, 3), "a pair"),
     ],

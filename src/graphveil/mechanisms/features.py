@@ -112,7 +112,7 @@ class FeatureMechanism(Mechanism):
         return Rows(private, self.size).users
 
     def altered(self, private: Any) -> int:
-        return Rows(private, self.size).outside(self.public, self.binary)
+        return int(Rows(private, self.size).outside(self.public, self.binary).sum())
 
     def encode(self, values: Values, channel: FiniteChannel, words: Words) -> NDArray[np.int64]:
         """Values of [-1, 1] as input symbols of a channel."""

@@ -108,7 +108,7 @@ class ItemMechanism(Mechanism):
         """How many rows hold more items than the public length, or values other than 0 and 1."""
         rows = Rows(private, self.size)
         long = np.bincount(rows.nonzero()[0], minlength=rows.users) > self.length
-        return max(int(long.sum()), rows.outside(PublicRange(0.0, 1.0), binary=True))
+        return int((long | rows.outside(PublicRange(0.0, 1.0), binary=True)).sum())
 
     def estimate(self, reports: Reports) -> Estimate:
         codes = reports.codes.astype(np.int64)

@@ -13,11 +13,10 @@ from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.words import DrawnWords, SystemWords, Words
-from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
-from graphveil.mechanisms.rows import numbers_of
+from graphveil.mechanisms.rows import listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,12 +71,7 @@ class SymbolMechanism(Mechanism):
 
     def _symbols(self, private: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The symbol of every user, and whether what the user holds is one."""
-        array = np.asarray(private)
-        if array.ndim != 1:
-            raise InputError(
-                f"{self.subject}s must be a list, one a user, got an array of shape {array.shape}"
-            )
-        values = array if array.dtype.kind in "iuf" else numbers_of(np.asarray(private, dtype=object))
+        values = listed(private, f"{self.subject}s")
         last = self.first + self.channel.input_count - 1
         with np.errstate(all="ignore"):
             fits = (values >= self.first) & (values <= last) & (values % 1 == 0)

@@ -17,7 +17,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, row_pointers
-from graphveil.mechanisms.rows import Rows
+from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 # Pairs that are looked at together: 64 of them share a word of each bit plane.
 BLOCK_PAIRS = 1 << 22
@@ -31,6 +31,10 @@ class NeighbourLists:
     owners: NDArray[np.int64]
     indptr: NDArray[np.int64]
     neighbours: NDArray[np.integer]
+
+    def __post_init__(self) -> None:
+        # Whatever stands for a neighbour, it is a number from here on: what is none is nobody's.
+        object.__setattr__(self, "neighbours", listed(self.neighbours, "neighbours"))
 
     def of(self, places: NDArray[np.int64]) -> NeighbourLists:
         """The lists of some of these users."""
@@ -138,9 +142,21 @@ class LinkMechanism(Mechanism):
         asked = np.minimum(lists.owners, self.size)
         starts = row_pointers(asked)
         rows = np.repeat(np.arange(len(asked)), np.diff(lists.indptr))
-        near = lists.neighbours.astype(np.int64)
-        mine = (near >= 0) & (near < asked[rows])
-        return starts, np.unique(starts[rows[mine]] + near[mine])
+        mine = self._somebody(lists) & (lists.neighbours < asked[rows])
+        near = lists.neighbours[mine].astype(np.int64)
+        return starts, np.unique(starts[rows[mine]] + near)
+
+    def _somebody(self, lists: NeighbourLists) -> NDArray[np.bool_]:
+        """Which neighbours are numbers of users."""
+        near = lists.neighbours
+        with np.errstate(all="ignore"):
+            return np.asarray((near >= 0) & (near < self.size) & (near % 1 == 0))
+
+    def altered(self, private: Any) -> int:
+        if not isinstance(private, NeighbourLists):
+            return int(Rows(private, self.size).outside(PublicRange(0.0, 1.0), binary=True).sum())
+        rows = np.repeat(np.arange(len(private.owners)), np.diff(private.indptr))
+        return len(np.unique(rows[~self._somebody(private)]))
 
     def _full_lists(self, private: Any) -> NeighbourLists:
         rows = Rows(private, self.size)

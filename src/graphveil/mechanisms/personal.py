@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.mechanisms.rows import numbers_of
+from graphveil.mechanisms.rows import listed
 
 
 class PersonalRows(NamedTuple):
@@ -44,15 +44,13 @@ class PersonalRows(NamedTuple):
 
     def check_shape(self, users: int) -> None:
         """Refuse anything but one level a row."""
-        shape = np.shape(self.levels)
-        if shape != (users,):
-            raise InputError(f"levels must be {users} integers, one a row, got shape {shape}")
+        count = len(listed(self.levels, "levels"))
+        if count != users:
+            raise InputError(f"levels must be {users} integers, one a row, got {count}")
 
     def clipped_levels(self, highest: int) -> NDArray[np.int64]:
         """The levels as integers of 1..highest: one outside counts as the nearer end, what is no number as 1."""
-        levels = np.asarray(self.levels)
-        if levels.dtype.kind not in "iuf":
-            levels = numbers_of(np.asarray(self.levels, dtype=object))
+        levels = listed(self.levels, "levels")
         clipped: NDArray[np.int64] = np.clip(np.nan_to_num(levels, nan=1.0), 1, highest).astype(np.int64)
         return clipped
 

@@ -31,7 +31,7 @@ from graphveil.mechanisms.ppm_losses import loss_between, worst
 from graphveil.mechanisms.ppm_outcomes import WholeReports
 from graphveil.mechanisms.ppm_ways import Way, check_alike, groups, top
 from graphveil.mechanisms.reports import Reports, even_pointers
-from graphveil.mechanisms.rows import PublicRange, Rows
+from graphveil.mechanisms.rows import PublicRange, Rows, listed
 
 Floats = NDArray[np.float64]
 
@@ -159,9 +159,10 @@ class PersonalMechanism(Mechanism):
 
     def altered(self, private: Any) -> int:
         held = PersonalRows.of(private, self.size)
-        levels = np.asarray(held.levels, dtype=object)
-        wrong = int((held.clipped_levels(len(self.budgets)) != levels).sum())
-        return max(wrong, Rows(held.rows, self.size).outside(self.public, self.binary))
+        rows = Rows(held.rows, self.size)
+        held.check_shape(rows.users)
+        wrong = held.clipped_levels(len(self.budgets)) != listed(held.levels, "levels")
+        return int((wrong | rows.outside(self.public, self.binary)).sum())
 
     def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
         """Values of [-1, 1] as rows of the table of all channels: those of the channel that starts there."""

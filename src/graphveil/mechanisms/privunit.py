@@ -165,7 +165,7 @@ class PrivUnitMechanism(Mechanism):
         return Rows(private, self.size).users
 
     def altered(self, private: Any) -> int:
-        return Rows(private, self.size).outside_ball(self.ball)
+        return int(Rows(private, self.size).outside_ball(self.ball).sum())
 
     def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
         """The codes of some rows; how many words that takes depends on their number alone."""

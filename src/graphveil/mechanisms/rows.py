@@ -127,28 +127,29 @@ class Rows:
             raise InputError(f"rows must be users x {dimensions} values, got the shape {shape}")
         self.users, self.dimensions = int(shape[0]), dimensions
 
-    def outside(self, public: PublicRange, binary: bool = False) -> int:
-        """How many rows hold a value that is no number or outside the range; where it is ``binary``, not one of its ends."""
+    def outside(self, public: PublicRange, binary: bool = False) -> NDArray[np.bool_]:
+        """Which rows hold a value that is no number or outside the range; where it is ``binary``, not one of its ends."""
         if self._sparse is not None:
-            entries = _floats(self._sparse.data)
-            counts = np.diff(self._sparse.indptr)
+            entries, counts = _floats(self._sparse.data), np.diff(self._sparse.indptr)
             altered = np.zeros(self.users, dtype=bool)
             altered[np.repeat(np.arange(self.users), counts)[_misfits(entries, public, binary)]] = True
             # Entries that a sparse matrix leaves out are 0.
             if _misfits(np.zeros(1), public, binary)[0]:
                 altered |= counts < self.dimensions
-            return int(altered.sum())
-        blocks = (self.dense(start, stop) for start, stop in self.blocks())
-        return sum(int(_misfits(block, public, binary).any(axis=1).sum()) for block in blocks)
+            return altered
+        altered = np.zeros(self.users, dtype=bool)
+        for start, stop in self.blocks():
+            altered[start:stop] = _misfits(self.dense(start, stop), public, binary).any(axis=1)
+        return altered
 
-    def outside_ball(self, ball: PublicBall) -> int:
-        """How many rows hold what is no number, or lie outside the ball."""
-        count = 0
+    def outside_ball(self, ball: PublicBall) -> NDArray[np.bool_]:
+        """Which rows hold what is no number, or lie outside the ball."""
+        altered = np.zeros(self.users, dtype=bool)
         for start, stop in self.blocks():
             block = self.dense(start, stop)
             far = ball.polar(block)[0] > 1 + BALL_SLACK
-            count += int((far | ~np.isfinite(block).all(axis=1)).sum())
-        return count
+            altered[start:stop] = far | ~np.isfinite(block).all(axis=1)
+        return altered
 
     def blocks(self, size: int = 1 << 18) -> list[tuple[int, int]]:
         """Ranges of users whose dense rows have about ``size`` values together."""
@@ -222,6 +223,17 @@ def _dense(data: Any) -> NDArray[Any]:
         raise InputError("rows must form a rectangle: every row needs the same number of values") from None
     # Beside a word, numbers would become words too: as objects they stay numbers.
     return array if array.dtype.kind in "biuf" else numbers_of(np.asarray(data, dtype=object))
+
+
+def listed(private: Any, what: str) -> NDArray[Any]:
+    """One number a user, from a list of anything; only its shape can be refused."""
+    try:
+        array = np.asarray(private)
+    except ValueError:
+        raise InputError(f"{what} must be a list, one a user, got lists of different lengths") from None
+    if array.ndim != 1:
+        raise InputError(f"{what} must be a list, one a user, got an array of shape {array.shape}")
+    return array if array.dtype.kind in "iuf" else numbers_of(np.asarray(private, dtype=object))
 
 
 def numbers_of(array: NDArray[Any]) -> Floats:
