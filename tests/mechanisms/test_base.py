@@ -150,7 +150,7 @@ def test_only_privunit_is_not_finite(name):
 def test_the_same_settings_give_the_same_fingerprint(name):
     first, second = small(name), small(name)
     assert first.fingerprint == second.fingerprint
-    assert len(bytes.fromhex(first.fingerprint)) == 16
+    assert len(bytes.fromhex(first.fingerprint)) == 32
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

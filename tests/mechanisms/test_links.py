@@ -243,7 +243,7 @@ def test_lists_of_two_users_may_start_again():
 def test_a_message_that_leaves_the_lengths_out_is_refused():
     """Else a header could promise any number of users without a report."""
     found = mechanism("link-rr", epsilon=1.0, dims=3)
-    message = HEADER.pack(b"GVRP", 1, EVEN, 1, 0, 10**15, 0, 3, 0, bytes.fromhex(found.fingerprint))
+    message = HEADER.pack(b"GVRP", 2, EVEN, 1, 0, 10**15, 0, 3, 0, bytes.fromhex(found.fingerprint))
     with pytest.raises(MessageError, match="must say how long each report is"):
         Reports.from_bytes(message + CHECKSUM.pack(zlib.crc32(message)), found)
 

@@ -307,7 +307,7 @@ def test_reports_in_several_blocks_are_those_of_one_user_after_the_other():
 def test_a_report_is_two_bytes_a_value():
     reports = unit(2.0, 7).randomize(np.zeros((3, 7)))
     assert (reports.codes.dtype, reports.codes.size, reports.dims) == (np.uint16, 21, None)
-    assert len(reports.to_bytes()) == 52 + 3 * 7 * 2
+    assert len(reports.to_bytes()) == 68 + 3 * 7 * 2
 
 
 # The control

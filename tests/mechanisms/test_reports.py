@@ -31,10 +31,10 @@ def sealed(body):
 
 
 def header(mechanism=MULTIBIT, **changed):
-    """The first 48 bytes, field by field as the module's docstring lists them, with some changed."""
+    """The first 64 bytes, field by field as the module's docstring lists them, with some changed."""
     fields = {
         "magic": b"GVRP",
-        "version": 1,
+        "version": 2,
         "flags": 3,
         "code_bytes": 1,
         "dim_bytes": 2,
@@ -44,7 +44,7 @@ def header(mechanism=MULTIBIT, **changed):
         "length": 2,
         "mark": bytes.fromhex(mechanism.fingerprint),
     } | changed
-    return struct.pack("<4sBBBBQQII16s", *fields.values())
+    return struct.pack("<4sBBBBQQII32s", *fields.values())
 
 
 BODY = struct.pack("<6H", 0, 299, 7, 8, 256, 257) + bytes([0, 1, 1, 1, 0, 0])
@@ -70,7 +70,7 @@ def test_the_offsets_are_as_documented():
     assert list(message[4:8]) == [1, 3, 1, 2]
     assert [int.from_bytes(message[at : at + 8], "little") for at in (8, 16)] == [3, 6]
     assert [int.from_bytes(message[at : at + 4], "little") for at in (24, 28)] == [300, 2]
-    assert message[32:48].hex() == MULTIBIT.fingerprint
+    assert message[32:64].hex() == MULTIBIT.fingerprint
     assert int.from_bytes(message[-4:], "little") == zlib.crc32(message[:-4])
 
 
@@ -178,7 +178,7 @@ def test_every_truncation_of_json_is_noticed():
     ("fields", "expected"),
     [
         ({"magic": b"GVRQ"}, "does not start with"),
-        ({"version": 2}, "version 2, this graphveil reads version 1"),
+        ({"version": 1}, "version 1, this graphveil reads version 2"),
         ({"flags": 7}, "flags 7"),
         ({"code_bytes": 3}, "integers of 3 and 2 bytes"),
         ({"dim_bytes": 0}, "integers of 1 and 0 bytes"),
@@ -280,7 +280,7 @@ def test_the_control_is_another_mechanism(name):
     ("changed", "expected"),
     [
         ({"format": "other"}, "format"),
-        ({"version": 2}, "version 2"),
+        ({"version": 1}, "version 1"),
         ({"mechanism": "0" * 32}, "another mechanism"),
         ({"codes": [0, 1, 1, 1, 0]}, "5 codes where their lengths say 6"),
         ({"codes": [0, 1, 1, 1, 0, 1]}, "checksum"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.alias import BLOCK, AliasTable, code_type
+from graphveil.channels.canonical import digest
 from graphveil.channels.exact import (
     TOTAL,
     Claim,
@@ -88,10 +89,14 @@ class FiniteChannel(ABC):
     def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
         """One code a symbol, at most a block of them."""
 
-    @property
     @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """Everything that decides what the channel draws and what that decodes to, as `canonical` takes it."""
+
+    @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that the channel is."""
+        """The SHA-256 of what the channel is, in canonical bytes: its kind, its claim, its table and its values."""
+        return digest({"claim": [self.claim.epsilon, self.claim.delta], **self.described()})
 
     @property
     def epsilon(self) -> float:
@@ -262,12 +267,8 @@ class Channel(FiniteChannel):
             counts[output] += 1
         return Channel(f"blind {self.name}", np.array([counts] * size), self.inputs, self.outputs, Claim(0.0))
 
-    @cached_property
-    def fingerprint(self) -> str:
-        digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
-        for array in (self.table, self.inputs, self.outputs):
-            digest.update(array.tobytes())
-        return digest.hexdigest()
+    def described(self) -> dict[str, Any]:
+        return {"kind": "table", "table": self.table, "inputs": self.inputs, "outputs": self.outputs}
 
     @cached_property
     def _alias(self) -> AliasTable:

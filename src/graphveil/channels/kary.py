@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +92,8 @@ class KaryChannel(FiniteChannel):
     def blind(self) -> KaryChannel:
         return KaryChannel(f"blind {self.name}", self.size, TOTAL // self.size, Claim(0.0), truthful=False)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        whole = f"{self.name}|{self.claim}|{self.size}|{self.other}|{self.truthful}"
-        return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+    def described(self) -> dict[str, Any]:
+        return {"kind": "kary", "symbols": self.size, "other": self.other, "truthful": self.truthful}
 
     def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
         drawn = words.take(symbols.size)

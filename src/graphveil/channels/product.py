@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,14 +106,9 @@ class ProductChannel(FiniteChannel):
         blinded = tuple(bit.blind() for bit in self.bits)
         return ProductChannel(f"blind {self.name}", blinded, self.inputs, self.outputs, Claim(0.0))
 
-    @cached_property
-    def fingerprint(self) -> str:
-        digest = hashlib.blake2b(f"{self.name}|{self.claim}".encode(), digest_size=16)
-        for bit in self.bits:
-            digest.update(bit.fingerprint.encode())
-        digest.update(self.inputs.tobytes())
-        digest.update(self.outputs.tobytes())
-        return digest.hexdigest()
+    def described(self) -> dict[str, Any]:
+        bits = [bit.fingerprint for bit in self.bits]
+        return {"kind": "product", "bits": bits, "inputs": self.inputs, "outputs": self.outputs}
 
     def _respond(self, symbols: NDArray[np.integer], words: Words) -> Codes:
         codes = np.zeros(symbols.size, dtype=self.code_type)

@@ -73,6 +73,10 @@ class Asking:
             raise InputError(f"from_pool must be a number, got {from_pool!r}")
         return cls(size, count, tuple(sorted(int(place) for place in pool)), float(expected))
 
+    def described(self) -> dict[str, Any]:
+        """What a fingerprint says of a pool; nothing where there is none."""
+        return {} if self.even else {"pool": self.pool, "from_pool": self.from_pool}
+
     @property
     def even(self) -> bool:
         """Whether all values are asked equally often because nothing was said about a pool."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.alias import code_type
+from graphveil.channels.canonical import digest
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.words import Words
@@ -211,16 +212,25 @@ class Mechanism(ABC):
             return False
         return self.claim.delta == 0 or all(answer.channel.holds for answer in self.answers)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """A digest of what a server must know to decode a report: 32 hexadecimal digits."""
-        parts = [self.name, repr(self.claim), *self._settings()]
-        parts += [f"{answer.channel.fingerprint}*{answer.count}" for answer in self.answers]
-        return hashlib.blake2b("|".join(parts).encode(), digest_size=16).hexdigest()
+        """The SHA-256 of what a client must know to report and a server to decode, in canonical bytes: 64 digits.
 
-    def _settings(self) -> list[str]:
-        """What distinguishes two mechanisms besides their name, claim and answers."""
-        return [str(self.dimensions)]
+        Names of classes are no part of it: docs/wire-format.md says what is, for every kind of mechanism.
+        """
+        return digest(
+            {
+                "name": self.name,
+                "subject": self.subject,
+                "claim": [self.claim.epsilon, self.claim.delta],
+                "answers": [[answer.channel.fingerprint, answer.count] for answer in self.answers],
+                **self.described(),
+            }
+        )
+
+    def described(self) -> dict[str, Any]:
+        """What distinguishes two mechanisms besides their name, claim and answers, as `canonical` takes it."""
+        return {"dims": self.dimensions}
 
 
 M = TypeVar("M", bound=Mechanism)

@@ -234,13 +234,16 @@ class FeatureMechanism(Mechanism):
         channels = tuple(blinded[channel] for channel in self.channels)
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channels=channels)
 
-    def _settings(self) -> list[str]:
-        order = [] if len(self.channels) == 1 else [channel.fingerprint for channel in self.channels]
-        return [
-            *map(str, (self.public, self.size, self.sampled, self.scale, self.binary, self.binned)),
-            *([] if self.asking.even else [f"{self.asking.pool}, {self.asking.from_pool!r}"]),
-            *order,
-        ]
+    def described(self) -> dict[str, Any]:
+        return {
+            "dims": self.size,
+            "sampled": self.sampled,
+            "range": [self.public.low, self.public.high],
+            "scale": self.scale,
+            "encoding": "threshold" if self.binary else "bins" if self.binned else "rounding",
+            "channels": [channel.fingerprint for channel in self.channels],
+            **self.asking.described(),
+        }
 
     def __repr__(self) -> str:
         per_value = "" if len(self.channels) > 1 else f", {self.channels[0]!r} each"

@@ -140,8 +140,8 @@ class ItemMechanism(Mechanism):
     def blind(self) -> ItemMechanism:
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
 
-    def _settings(self) -> list[str]:
-        return [str(self.size), str(self.length), repr(self.entry), repr(self.offset)]
+    def described(self) -> dict[str, Any]:
+        return {"dims": self.size, "length": self.length, "entry": self.entry, "offset": self.offset}
 
     def __repr__(self) -> str:
         return f"ItemMechanism({self.name}, epsilon={self.claim.epsilon:g}, 1 of {self.length} from {self.size} items)"

@@ -482,11 +482,17 @@ class PersonalMechanism(Mechanism):
         ways = tuple(tuple(replace(way, channel=blinded[way.channel]) for way in ways) for ways in self.ways)
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), ways=ways, blinded=True)
 
-    def _settings(self) -> list[str]:
-        order = [f"{way.count},{way.first},{way.channel.fingerprint}" for ways in self.ways for way in ways]
-        if not self.asking.even:
-            order.append(f"{self.asking.pool}, {self.asking.from_pool!r}")
-        return [*map(str, (self.public, self.size, self.budgets, self.binary)), *order]
+    def described(self) -> dict[str, Any]:
+        ways = [[[way.count, way.first, way.channel.fingerprint] for way in each] for each in self.ways]
+        return {
+            "dims": self.size,
+            "range": [self.public.low, self.public.high],
+            "budgets": self.budgets,
+            "encoding": "threshold" if self.binary else "rounding",
+            "level": self.level_channel.fingerprint,
+            "ways": ways,
+            **self.asking.described(),
+        }
 
     def __repr__(self) -> str:
         budgets = ", ".join(f"{budget:g}" for budget in self.budgets)

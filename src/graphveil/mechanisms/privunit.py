@@ -210,8 +210,9 @@ class PrivUnitMechanism(Mechanism):
         """The control: p = 1-q makes the density flat, and the row is not even looked at; the scale stays."""
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), truthful=False)
 
-    def _settings(self) -> list[str]:
-        return [*map(repr, (self.size, self.ball, self.cap, self.truthful))]
+    def described(self) -> dict[str, Any]:
+        ball, cap = [self.ball.radius, self.ball.centre], [self.cap.threshold, self.cap.count]
+        return {"dims": self.size, "ball": ball, "cap": cap, "truthful": self.truthful}
 
     def __repr__(self) -> str:
         return (

@@ -1,10 +1,10 @@
 """Reports: what users send, as small integers, in memory, as bytes and as JSON.
 
-The wire format, version 1, little-endian:
+The wire format, version 2, little-endian:
 
     offset  size  field
     0       4     magic "GVRP"
-    4       1     version, 1
+    4       1     version, 2
     5       1     flags: 1 = dimensions are named, 2 = all reports have the same length
     6       1     bytes a code: 1, 2 or 4
     7       1     bytes a dimension: 0 (not named), 1, 2 or 4
@@ -12,8 +12,8 @@ The wire format, version 1, little-endian:
     16      8     number of codes
     24      4     number of places that can be named: dimensions, and one more for a level
     28      4     length of every report (0 where lengths differ)
-    32      16    fingerprint of the mechanism
-    48      ...   lengths (4 bytes a user; only where they may differ), dimensions, codes
+    32      32    fingerprint of the mechanism
+    64      ...   lengths (4 bytes a user; only where they may differ), dimensions, codes
     end     4     CRC-32 of all before
 
 The size of a message depends on the mechanism and the number of users, never on a value. Reports of links are lists of
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from graphveil.mechanisms.base import Mechanism
     from graphveil.mechanisms.estimate import Estimate
 
-MAGIC, VERSION = b"GVRP", 1
-HEADER = struct.Struct("<4sBBBBQQII16s")
+MAGIC, VERSION = b"GVRP", 2
+HEADER = struct.Struct("<4sBBBBQQII32s")
 CHECKSUM = struct.Struct("<I")
 NAMED, EVEN = 1, 2
 JSON_FORMAT = "graphveil-reports"
