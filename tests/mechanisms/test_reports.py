@@ -67,7 +67,7 @@ def test_the_wire_format_of_all_values_is_as_documented():
 def test_the_offsets_are_as_documented():
     message = REPORTS.to_bytes()
     assert message[:4] == b"GVRP"
-    assert list(message[4:8]) == [1, 3, 1, 2]
+    assert list(message[4:8]) == [2, 3, 1, 2]
     assert [int.from_bytes(message[at : at + 8], "little") for at in (8, 16)] == [3, 6]
     assert [int.from_bytes(message[at : at + 4], "little") for at in (24, 28)] == [300, 2]
     assert message[32:64].hex() == MULTIBIT.fingerprint
@@ -156,7 +156,7 @@ def test_every_truncation_is_noticed(name):
 
 
 def test_a_message_that_is_too_long_is_noticed():
-    with pytest.raises(MessageError, match=r"damaged: 71 bytes where its header says 70"):
+    with pytest.raises(MessageError, match=r"damaged: 87 bytes where its header says 86"):
         Reports.from_bytes(REPORTS.to_bytes() + b"\0", MULTIBIT)
 
 
