@@ -112,6 +112,8 @@ def show(result: Result, console: Console) -> None:
         table.add_row(f"structure ({fields['structure']['name']})", *numbers(fields["structure"]))
     if fields["gain"]:
         table.add_row("gain over the control", *numbers(fields["gain"], signed=True))
+    if fields["gain_over_structure"]:
+        table.add_row("gain over structure", *numbers(fields["gain_over_structure"], signed=True))
     console.print(table)
     if fields["verdict"]:
         console.print(fields["verdict"])

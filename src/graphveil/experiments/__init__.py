@@ -7,7 +7,7 @@ from graphveil.experiments.results import Record, ResultStore, read_results
 from graphveil.experiments.runner import run, run_spec
 from graphveil.experiments.settings_file import read_settings, write_settings
 from graphveil.experiments.spec import Spec
-from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
+from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.store import UnitStore
 from graphveil.experiments.tuner import Tuned, tune, tune_spec
 
@@ -29,6 +29,7 @@ __all__ = [
     "read_settings",
     "run",
     "run_spec",
+    "t_interval",
     "tune",
     "tune_spec",
     "verdict",

@@ -10,7 +10,7 @@ from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run_spec
 from graphveil.experiments.spec import Part, Spec
-from graphveil.experiments.statistics import Summary, bootstrap
+from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.privacy import Audit, audit
 from graphveil.privacy.findings import rounded_up
 
@@ -35,7 +35,7 @@ class Demo:
     def structure(self) -> Summary | None:
         """What graph and labels alone give: the same in every experiment, so the first one's."""
         scores = self.private[0].scores("structure") if self.private else []
-        return bootstrap(scores) if scores else None
+        return t_interval(scores) if scores else None
 
 
 def run_demo(
@@ -88,15 +88,15 @@ def points(summary: Summary | None) -> str:
 def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
     """The table: budget, accuracy of reports, of the control, what was gained, and the exact ε."""
     exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
-    table = [("none", points(bootstrap(demo.plain.scores())), "-", "-", "no privacy")] if demo.plain else []
+    table = [("none", points(t_interval(demo.plain.scores())), "-", "-", "no privacy")] if demo.plain else []
     for result in reversed(demo.private):
         epsilon = result.spec.epsilon or 0.0
-        control = bootstrap(result.scores("control")) if result.scores("control") else None
+        control = t_interval(result.scores("control")) if result.scores("control") else None
         gain = result.gain
         gained = "-" if gain is None else f"{100 * gain.mean:+.1f}"
         if gain is not None and gain.low is not None and gain.high is not None:
             gained += f" ± {50 * (gain.high - gain.low):.1f}"
-        private = points(bootstrap(result.scores()))
+        private = points(t_interval(result.scores()))
         table.append((f"ε = {epsilon:g}", private, points(control), gained, exact.get(epsilon, "-")))
     table.append(("structure", points(demo.structure), "-", "-", "no features used"))
     return table
@@ -110,15 +110,17 @@ def figure(demo: Demo) -> str:
     runs = len(demo.private[0].scores()) if demo.private else 0
     epsilons = tuple(result.spec.epsilon or 0.0 for result in demo.private)
     lines = [
-        Line("reports", epsilons, tuple(bootstrap(result.scores()) for result in demo.private)),
+        Line("reports", epsilons, tuple(t_interval(result.scores()) for result in demo.private)),
         Line(
-            "control (ε = 0)", epsilons, tuple(bootstrap(result.scores("control")) for result in demo.private)
+            "control (ε = 0)",
+            epsilons,
+            tuple(t_interval(result.scores("control")) for result in demo.private),
         ),
     ]
     if demo.structure is not None:
         lines.append(Line("graph and labels only", (), (demo.structure,)))
     if demo.plain is not None:
-        lines.append(Line("no privacy", (), (bootstrap(demo.plain.scores()),)))
+        lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),)))
     return accuracy_over_epsilon(lines, f"town, {MECHANISM}, GCN, {runs} runs")
 
 
@@ -155,6 +157,6 @@ def html(demo: Demo) -> str:
         "graphveil: a demonstration",
         "A generated town: neighbourhoods of four kinds, a few interests that tell them apart, and few labelled users.",
         sections,
-        "Accuracies are in percent of test users, with 95% bootstrap intervals of the mean; gains are paired differences "
+        "Accuracies are in percent of test users, with 95% t-intervals of the mean; gains are paired differences "
         "with 95% t-intervals.",
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphveil.errors import GraphveilError, InputError, UnknownNameError
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
-from graphveil.experiments.statistics import Summary, bootstrap
+from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.unit import UnitResult, make_ready
 
 NONE = "-"
@@ -112,7 +112,7 @@ def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable
         for part in parts:
             numbers = [number for unit in result.of(part) if (number := value(unit)) is not None]
             if numbers:
-                found[part] = bootstrap(numbers)
+                found[part] = t_interval(numbers)
         return Reading(found)
 
     return read
@@ -209,7 +209,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     for part in parts:
         numbers = [number for one in found[part] if (number := getattr(one, kind)) is not None]
         if numbers:
-            readings[part] = bootstrap(numbers)
+            readings[part] = t_interval(numbers)
     return Reading(readings, _beside(kind, found["method"], found["raw"]))
 
 

@@ -11,7 +11,7 @@ from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.results import Cost, Record, Scores, Spent, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
-from graphveil.experiments.statistics import FEW_RUNS, Summary
+from graphveil.experiments.statistics import Summary
 from graphveil.methods import find_method
 
 TITLE = "graphveil: results"
@@ -25,7 +25,7 @@ GAIN = (
     "its interval reaches across 0, nothing measurable was bought; a budget is well spent where the mean passes structure too."
 )
 FOOTER = (
-    "Scores are in percent on test users, with 95% bootstrap intervals of the mean; gains are paired differences with 95% "
+    "Scores are in percent on test users, with 95% t-intervals of the mean; gains are paired differences with 95% "
     "t-intervals."
 )
 HEAD = (
@@ -184,8 +184,7 @@ def _verdict(record: Record) -> str:
         return NONE
     if gain.low is None or gain.high is None:
         return "none from one run"
-    few = "" if len(record.runs) >= FEW_RUNS else ", few runs"
-    return ("adds" if gain.low > 0 else "costs" if gain.high < 0 else "nothing measurable") + few
+    return "adds" if gain.low > 0 else "costs" if gain.high < 0 else "nothing measurable"
 
 
 def _privacy(record: Record) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphveil.experiments.spec import Spec
-from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, verdict
+from graphveil.experiments.statistics import Summary, paired_gain, t_interval, verdict
 from graphveil.experiments.unit import UnitResult
 
 
@@ -35,13 +35,21 @@ class Result:
     @property
     def mean(self) -> float:
         """The method's mean score, 0..1."""
-        return bootstrap(self.scores()).mean
+        return t_interval(self.scores()).mean
 
     @property
     def gain(self) -> Summary | None:
         """The paired difference to the control, over the runs that have both."""
-        control = {unit.run: unit.score for unit in self.of("control")}
-        both = [(unit.score, control[unit.run]) for unit in self.of("method") if unit.run in control]
+        return self._over("control")
+
+    @property
+    def gain_over_structure(self) -> Summary | None:
+        """The paired difference to what structure gives, over the runs that have both."""
+        return self._over("structure")
+
+    def _over(self, part: str) -> Summary | None:
+        other = {unit.run: unit.score for unit in self.of(part)}
+        both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
         return paired_gain(*zip(*both, strict=True)) if both else None
 
     @property
@@ -50,12 +58,12 @@ class Result:
         gain = self.gain
         if gain is None or self.spec.epsilon is None:
             return None
-        return verdict(gain, self.spec.epsilon, len(self.of("control")))
+        return verdict(gain, self.spec.epsilon, self.gain_over_structure)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in the form that `--json` prints."""
         method, spec = self.of("method"), self.spec
-        gain = self.gain
+        gain, over = self.gain, self.gain_over_structure
         structure = self._summary("structure", runs=False)
         if structure is not None:
             names = Counter(unit.detail or "structure" for unit in self.of("structure"))
@@ -74,7 +82,8 @@ class Result:
             **(self._summary("method") or {}),
             "control": self._summary("control"),
             "structure": structure,
-            "gain": None if gain is None else {"mean": gain.mean, "low": gain.low, "high": gain.high},
+            "gain": None if gain is None else asdict(gain),
+            "gain_over_structure": None if over is None else asdict(over),
             "verdict": self.verdict,
             "privacy": method[0].privacy if method else None,
             "seconds": self._seconds(method),
@@ -90,7 +99,7 @@ class Result:
         scores = self.scores(part)
         if not scores:
             return None
-        summary = bootstrap(scores)
+        summary = t_interval(scores)
         numbers = {"mean": summary.mean, "low": summary.low, "high": summary.high}
         if not runs:
             return numbers
@@ -103,7 +112,7 @@ class Result:
         found = {}
         for name in units[0].also if units else ():
             values = [unit.also[name] for unit in units]
-            summary = bootstrap(values)
+            summary = t_interval(values)
             found[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
         return found
 

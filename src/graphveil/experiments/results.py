@@ -95,6 +95,7 @@ class Record(_Part):
     control: Scores | None = None
     structure: Scores | None = None
     gain: Scores | None = None
+    gain_over_structure: Scores | None = None
     verdict: str | None = None
     privacy: Spent | None = None
     spec: Setup | None = None

@@ -9,7 +9,7 @@ from typing import Any
 from graphveil.errors import GraphveilError
 from graphveil.experiments.cells import Cells
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary, bootstrap
+from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.sweep import Cell, Sweep, text
 
 NONE = "-"
@@ -43,7 +43,7 @@ class SweepResult:
         """Mean and interval of one part of one cell."""
         result = self.results.get((x, line))
         scores = [] if result is None else result.scores(part)
-        return bootstrap(scores) if scores else None
+        return t_interval(scores) if scores else None
 
     def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
         """One part along a line, with its places on x."""
