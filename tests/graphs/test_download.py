@@ -12,7 +12,7 @@ from torch_geometric import datasets as pyg
 from torch_geometric.data import Data
 
 from graphveil import InputError
-from graphveil.graphs import DATASETS, evaluation, get, load, to_pyg
+from graphveil.graphs import DATASETS, get, load, to_pyg
 from graphveil.graphs.download import fetch
 from graphveil.graphs.npz import read_npz
 from graphveil.graphs.store import checksum_path
@@ -102,8 +102,7 @@ def test_a_download_is_loaded_by_the_registry_s_rule(places, cora):
     graph, users = load("cora", split="given")
     assert graph.train.tolist() == [True, True, False, False]
     assert graph.binary
-    with evaluation():
-        assert users.features.toarray().tolist() == (COUNTED > 0).tolist()
+    assert users.raw.features.toarray().tolist() == (COUNTED > 0).tolist()
 
 
 def test_a_file_in_the_cache_that_does_not_match_its_checksum_is_not_loaded(places, cora):
@@ -194,8 +193,7 @@ def test_reduced_features_are_real_and_need_a_range(places, small, monkeypatch, 
         load(name)
     graph, users = load(name, range=(-1, 1))
     assert not graph.binary
-    with evaluation():
-        assert (users.features == COUNTED / 4 - 0.5).all()
+    assert (users.raw.features == COUNTED / 4 - 0.5).all()
 
 
 @pytest.mark.parametrize(
@@ -211,8 +209,7 @@ def test_benchmark_sets_of_words(places, small, monkeypatch, name, kind):
     )
     graph, users = load(name)
     assert graph.pairs().tolist() == TIDY
-    with evaluation():
-        assert users.features.toarray().tolist() == (COUNTED > 0).tolist()
+    assert users.raw.features.toarray().tolist() == (COUNTED > 0).tolist()
 
 
 def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, monkeypatch):
@@ -229,8 +226,7 @@ def test_tolokers_is_dense_and_measured_by_roc_auc(places, small, monkeypatch):
     )
     graph, users = load("tolokers")
     assert graph.metric == "roc_auc"
-    with evaluation():
-        assert (users.features == arrays["node_features"]).all()
+    assert (users.raw.features == arrays["node_features"]).all()
 
 
 @pytest.mark.parametrize("name", ["squirrel", "chameleon", "actor"])
@@ -254,8 +250,7 @@ def test_heterophilic_sets_are_read_from_their_tables(places, small, monkeypatch
     graph, users = load(name)
     expected = [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]] if name == "actor" else (COUNTED > 0).tolist()
     assert (graph.pairs().tolist(), graph.binary) == (TIDY, True)
-    with evaluation():
-        assert np.asarray(users.features.toarray()).tolist() == expected
+    assert np.asarray(users.raw.features.toarray()).tolist() == expected
 
 
 def test_flickr_is_read_from_its_four_files(places, small, monkeypatch):
@@ -306,8 +301,7 @@ def test_many_graphs_are_put_side_by_side(places, small, monkeypatch):
     assert graph.pairs().tolist() == [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
     assert np.flatnonzero(graph.train).tolist() == [0, 1, 2, 3, 4, 5]
     assert np.flatnonzero(graph.test).tolist() == [9, 10, 11]
-    with evaluation():
-        assert users.labels.tolist() == [0, 1, 1] * 4
+    assert users.raw.labels.tolist() == [0, 1, 1] * 4
 
 
 class FakeReddit:
@@ -326,8 +320,7 @@ def test_real_features_are_not_clipped_to_a_range_that_the_user_gives(places, sm
     monkeypatch.setattr(pyg, "Reddit", FakeReddit)
     small("reddit", edges=None)
     _, users = load("reddit", range=(-0.5, 0.5))
-    with evaluation():
-        assert (users.features == COUNTED - 1).all()
+    assert (users.raw.features == COUNTED - 1).all()
 
 
 def test_sparse_tensors_of_the_small_flickr(places, small, monkeypatch):
@@ -347,15 +340,13 @@ def test_sparse_tensors_of_the_small_flickr(places, small, monkeypatch):
 @needs_data("cora")
 def test_a_real_graph_comes_back_as_it_was(monkeypatch, tmp_path):
     graph, users = load("cora")
-    with evaluation():
-        data = to_pyg(graph, users)
-        features, labels = users.features, users.labels
+    data = to_pyg(graph, users)
+    features, labels = users.raw.features, users.raw.labels
     monkeypatch.setattr(pyg, "Planetoid", lambda root, name: [data])
     monkeypatch.delenv("GRAPHVEIL_DATA")
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
     again, same = load("cora")
     assert (again.node_count, again.edge_count, again.feature_count, again.class_count) == COUNTS["cora"]
     assert (again.indices == graph.indices).all()
-    with evaluation():
-        assert (same.features != features).nnz == 0
-        assert (same.labels == labels).all()
+    assert (same.raw.features != features).nnz == 0
+    assert (same.raw.labels == labels).all()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError, Plan
-from graphveil.graphs import FewLabelSplit, RandomSplit, evaluation, load, resplit
+from graphveil.graphs import FewLabelSplit, RandomSplit, load, resplit
 from tests.graphs.real import COUNTS, each_real_graph, needs_data
 
 COUNT = 40
@@ -29,8 +29,7 @@ def without(folder, key, name="mine"):
 def test_a_file_of_one_s_own(tmp_path, form):
     graph, users = load(form(file(tmp_path)))
     assert (graph.name, graph.public_range.low, graph.public_range.high) == ("mine", -1.0, 3.0)
-    with evaluation():
-        assert (users.features == VALUES).all()
+    assert (users.raw.features == VALUES).all()
 
 
 def test_a_name_in_the_data_folder(places):
@@ -51,8 +50,7 @@ def test_a_given_range_goes_before_the_file_s(tmp_path):
 
 def test_values_outside_of_one_s_own_range_are_left_to_the_mechanism(tmp_path):
     _, users = load(file(tmp_path), range=(0, 1))
-    with evaluation():
-        assert (users.features == VALUES).all()
+    assert (users.raw.features == VALUES).all()
 
 
 def test_a_graph_without_features_loads_and_says_what_is_missing(tmp_path):
@@ -137,9 +135,8 @@ def test_binary_data_and_counts_are_taken_as_positive_or_not(places, name):
     file(places.data, name)
     graph, users = load(name)
     assert (graph.binary, graph.public_range.low, graph.public_range.high) == (True, 0, 1)
-    with evaluation():
-        assert (users.features == (VALUES > 0)).all()
-        assert users.features.dtype == np.uint8
+    assert (users.raw.features == (VALUES > 0)).all()
+    assert users.raw.features.dtype == np.uint8
 
 
 def test_another_range_for_binary_data_makes_it_real(places):
@@ -153,8 +150,7 @@ def test_pubmed_is_clipped_to_its_public_range_and_to_no_other(places):
     for given, expected in ((None, VALUES.clip(0, 1)), ((0, 1), VALUES.clip(0, 1)), ((-1, 3), VALUES)):
         graph, users = load("pubmed", range=given)
         assert not graph.binary
-        with evaluation():
-            assert (users.features == expected).all()
+        assert (users.raw.features == expected).all()
 
 
 def test_sparse_real_values_are_clipped_too(places):
@@ -167,8 +163,7 @@ def test_sparse_real_values_are_clipped_too(places):
     path = without(places.data, "x", "pubmed")
     np.savez(path, **dict(np.load(path)), **parts)
     _, users = load("pubmed")
-    with evaluation():
-        assert users.features.toarray()[:2].tolist() == [[0.5, 0], [0, 1]]
+    assert users.raw.features.toarray()[:2].tolist() == [[0.5, 0], [0, 1]]
 
 
 def test_only_registered_labels_of_a_registered_dataset_can_be_chosen(places):
@@ -190,8 +185,7 @@ def test_the_town_stays_the_same_and_the_split_follows_the_seed():
     (first, users), (other, same) = (load("town", seed=seed, users=400) for seed in (0, 1))
     assert (first.indices == other.indices).all()
     assert (first.train != other.train).any()
-    with evaluation():
-        assert (users.features == same.features).all()
+    assert (users.raw.features == same.raw.features).all()
 
 
 def test_another_town_has_another_seed():
@@ -223,5 +217,4 @@ def test_the_ten_largest_classes_of_lastfm_are_those_of_the_document():
 def test_the_labels_of_wikipedia():
     for label, ones in (("y", 3315), ("y_median", 5815)):
         _, users = load("wikipedia", label=label)
-        with evaluation():
-            assert users.labels.sum() == ones
+        assert users.raw.labels.sum() == ones
