@@ -1,21 +1,17 @@
+import copy
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil import BudgetError, Claim, InputError, Ledger, Plan, SeededWords, answer
-
-
-class CountedWords(SeededWords):
-    """Counts what is drawn."""
-
-    def __init__(self):
-        super().__init__(0)
-        self.drawn = 0
-
-    def take(self, count):
-        self.drawn += count
-        return super().take(count)
+from graphveil import BudgetError, Claim, InputError, Ledger, Plan
+from graphveil.errors import PrivacyError
 
 
 def label_plan(epsilon, **more):
@@ -55,30 +51,10 @@ def test_a_delta_plan_is_refused_where_no_delta_was_declared():
 
 def test_an_overdraft_books_nothing_for_anybody():
     ledger = Ledger(2, [1.0, 0.3])
-    with pytest.raises(BudgetError, match="1 of 2 users do not have left"):
+    with pytest.raises(BudgetError, match="more than the declared budgets leave to somebody whom it asks"):
         ledger.charge(label_plan(0.5))
     assert ledger.spent.tolist() == [0.0, 0.0]
     assert ledger.charges == ()
-
-
-def test_an_overdraft_is_raised_before_anything_is_drawn():
-    words = CountedWords()
-    with pytest.raises(BudgetError):
-        answer(label_plan(2.0), [0, 1], Ledger(2, 1.0), words)
-    assert words.drawn == 0
-    answer(label_plan(1.0), [0, 1], Ledger(2, 1.0), words)
-    assert words.drawn == 2
-
-
-def test_the_error_says_what_was_asked_what_is_left_and_what_to_do():
-    ledger = Ledger(4, 1.0)
-    ledger.charge(label_plan(0.75))
-    with pytest.raises(BudgetError) as error:
-        ledger.charge(label_plan(0.5, round=2))
-    message = str(error.value)
-    assert "krr (round 2) costs epsilon 0.5" in message
-    assert "epsilon 0.25" in message
-    assert "declare a larger budget" in message
 
 
 @given(parts=st.integers(1, 60), budget=st.floats(0.1, 50))
@@ -95,12 +71,6 @@ def test_one_part_too_many_is_refused(parts, budget):
         ledger.charge(label_plan(budget / parts))
     with pytest.raises(BudgetError):
         ledger.charge(label_plan(budget / parts))
-
-
-def test_answers_are_the_mechanism_s_reports():
-    plan = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
-    rows = np.eye(3)
-    assert answer(plan, rows, Ledger(3, 1.0), SeededWords(1)) == plan.build().randomize(rows, SeededWords(1))
 
 
 def test_the_books_cannot_be_changed_from_outside():
@@ -120,6 +90,11 @@ def test_the_books_cannot_be_changed_from_outside():
         ((2, float("nan")), "epsilon must be finite"),
         ((2, 1.0, 1.0), "delta must be finite, at least 0 and below 1"),
         ((2, "much"), "epsilon must be one number or 2"),
+        ((2, "1.0"), "epsilon must be one number or 2"),
+        ((2, True), "epsilon must be one number or 2"),
+        ((2, [True, False]), "epsilon must be one number or 2"),
+        ((2, 1.0, "0"), "delta must be one number or 2"),
+        ((True, 1.0), "users must be an integer"),
     ],
 )
 def test_bad_budgets_are_refused(arguments, words):
@@ -132,21 +107,159 @@ def test_a_plan_for_an_unknown_user_is_refused():
         Ledger(2, 1.0).charge(label_plan(0.1, users=(2,)))
 
 
-def test_costs_of_ones_own_are_charged_and_no_more_than_the_plan_claims():
-    ledger = Ledger(3, epsilon=[1.0, 2.0, 4.0])
-    plan = Plan(mechanism="krr", epsilon=4.0, classes=3)
+def test_the_refusal_says_what_was_asked_and_what_to_do_and_no_number_of_anybody_s():
+    told = set()
+    for spent in (0.75, 0.625):
+        ledger = Ledger(4, [1.0, 1.0, 2.0, 1.0])
+        ledger.charge(label_plan(spent, users=(1, 3)))
+        with pytest.raises(BudgetError) as error:
+            ledger.charge(label_plan(0.5, round=2))
+        told.add(str(error.value))
+    (message,) = told
+    assert "krr (round 2) costs epsilon 0.5 and delta 0" in message
+    assert "declare a larger budget" in message
+
+
+def test_costs_of_ones_own_are_booked_and_no_more_than_the_plan_claims():
+    ledger, plan = Ledger(3, 8.0), label_plan(4.0)
     ledger.charge(plan, [1.0, 2.0, 4.0])
     assert ledger.spent.tolist() == [1.0, 2.0, 4.0]
     assert ledger.total().epsilon == 4.0
     for wrong in ([1.0, 2.0], [1.0, 2.0, 5.0], [-1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]):
         with pytest.raises(InputError, match="costs must be 3 numbers from 0 to 4"):
             ledger.charge(plan, wrong)
+    assert len(ledger.charges) == 1
 
 
-def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
-    plan = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 5), of="norm")
-    ledger = Ledger(2, 1.0)
-    reports = answer(plan, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededWords(1))
-    assert reports == plan.build().randomize([[5.0], [1.0]], SeededWords(1))
-    assert [charge.of for charge in ledger.charges] == ["norm"]
-    assert ledger.total("features").epsilon == 1.0
+def test_what_users_really_spend_decides_nothing():
+    """Nobody has spent more than a quarter, but a plan of that claim can be asked once."""
+    ledger = Ledger(2, 4.0)
+    ledger.charge(label_plan(4.0), [1.0, 1.0])
+    assert ledger.remaining.tolist() == [3.0, 3.0]
+    with pytest.raises(BudgetError):
+        ledger.charge(label_plan(0.1))
+
+
+# Budgets by level
+
+
+PERSONAL = Plan(mechanism="ppm", epsilon=1.0, dims=3, range=(0, 1), options={"budgets": [1.0, 2.0, 4.0]})
+
+
+def leveled(levels=(1, 3, 2), epsilon=0.0, budgets=(1.0, 2.0, 4.0)):
+    return Ledger(len(levels), epsilon, by_level=budgets, levels=levels)
+
+
+def test_everybody_has_the_own_level_s_budget_besides():
+    assert leveled(epsilon=[0.0, 0.5, 1.0]).budget.tolist() == [1.0, 4.5, 3.0]
+
+
+def test_a_personal_plan_is_booked_by_level_and_claims_the_largest():
+    ledger = leveled()
+    ledger.charge(PERSONAL, [1.0, 4.0, 2.0])
+    assert ledger.spent.tolist() == [1.0, 4.0, 2.0]
+    assert ledger.remaining.tolist() == [0.0] * 3
+    assert ledger.total("features") == Claim(4.0)
+
+
+@pytest.mark.parametrize("levels", [(1, 1, 1), (3, 3, 3), (1, 2, 3)])
+def test_levels_do_not_decide_whether_a_plan_is_answered(levels):
+    """The personal plan leaves half a budget to each level, so what costs more is refused by all."""
+    ledger = leveled(levels, epsilon=0.5)
+    ledger.charge(PERSONAL, np.array([1.0, 2.0, 4.0])[np.array(levels) - 1])
+    with pytest.raises(BudgetError, match="users of every level, as is declared"):
+        ledger.charge(label_plan(0.6))
+    ledger.charge(label_plan(0.5))
+
+
+@pytest.mark.parametrize("levels", [(3, 3, 3), (2, 3, 2)])
+def test_a_level_that_nobody_chose_refuses_for_all_and_books_nothing(levels):
+    """Level 1 cannot pay 1.5, and everybody here could."""
+    ledger = leveled(levels)
+    with pytest.raises(BudgetError):
+        ledger.charge(label_plan(1.5))
+    assert ledger.spent.tolist() == [0.0] * 3 and ledger.charges == ()
+    ledger.charge(label_plan(1.0))
+
+
+def test_the_refusal_is_the_same_whatever_levels_users_have():
+    told = set()
+    for levels in ((1, 1), (3, 3), (2, 1)):
+        with pytest.raises(BudgetError) as error:
+            leveled(levels).charge(label_plan(1.5))
+        told.add(str(error.value))
+    assert len(told) == 1
+
+
+def test_a_plan_with_other_levels_than_were_declared_is_refused():
+    with pytest.raises(InputError, match="the plan has budgets for 3 levels, and 2 were declared"):
+        leveled((1, 2), budgets=(1.0, 9.0)).charge(PERSONAL)
+
+
+def test_without_budgets_by_level_a_personal_plan_needs_the_largest():
+    with pytest.raises(BudgetError):
+        Ledger(2, 3.9).charge(PERSONAL, [1.0, 1.0])
+    ledger = Ledger(2, 4.0)
+    ledger.charge(PERSONAL, [1.0, 1.0])
+    assert ledger.spent.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by_level": [1.0]}, "levels must be 2 integers"),
+        ({"by_level": [1.0], "levels": [1]}, "levels must be 2 integers"),
+        ({"by_level": [1.0], "levels": [1.0, 1.0]}, "levels must be 2 integers"),
+        ({"by_level": [1.0], "levels": [1, 2]}, r"levels must lie in 1\.\.1"),
+        ({"by_level": [1.0, 2.0], "levels": [0, 1]}, r"levels must lie in 1\.\.2"),
+        ({"levels": [1, 1]}, "by_level must have a budget for every level"),
+        ({"by_level": [], "levels": [1, 1]}, "by_level must be a list of numbers"),
+        ({"by_level": 1.0, "levels": [1, 1]}, "by_level must be a list of numbers"),
+        ({"by_level": ["1"], "levels": [1, 1]}, "by_level must be a list of numbers"),
+        ({"by_level": [True], "levels": [1, 1]}, "by_level must be a list of numbers"),
+        ({"by_level": [-1.0], "levels": [1, 1]}, "by_level must be finite, at least 0"),
+        ({"by_level": [np.inf], "levels": [1, 1]}, "by_level must be finite, at least 0"),
+    ],
+)
+def test_bad_levels_are_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        Ledger(2, 1.0, **options)
+
+
+# One ledger
+
+
+@pytest.fixture
+def restless():
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
+def test_eight_threads_cannot_overdraw():
+    """A budget for 100 answers, and 8 threads that ask 50 times each: 100 are answered, all of them booked."""
+    ledger, plan = Ledger(50, 1.0), label_plan(0.01)
+    start = Barrier(8)
+
+    def ask(_):
+        start.wait()
+        answered = 0
+        for _ in range(50):
+            with suppress(BudgetError):
+                ledger.charge(plan)
+                answered += 1
+        return answered
+
+    with ThreadPoolExecutor(8) as threads:
+        answered = sum(threads.map(ask, range(8)))
+    assert answered == len(ledger.charges) == 100
+    np.testing.assert_allclose(ledger.spent, 1.0)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_cannot_be_copied(duplicate):
+    with pytest.raises(PrivacyError, match="there is one ledger"):
+        duplicate(Ledger(2, 1.0))

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,7 @@ def test_delta_is_charged_where_the_mechanism_has_one():
         ({"options": {"bits": 3}}, "multibit has no setting 'bits'"),
         ({"options": {"dims": 3}}, "options must not hold 'dims'"),
         ({"options": {"name": "x"}}, "options must not hold 'name'"),
+        ({"users": (1 << 40,)}, "users must be 'all' or different numbers"),
     ],
 )
 def test_a_plan_that_cannot_be_served_is_refused_by_name(change, words):
@@ -121,3 +123,103 @@ def test_a_norm_is_one_value_of_the_features(change):
         Plan(**{**NORM, **change})
     with pytest.raises(InputError, match="of: "):
         Plan(**{**NORM, "of": "sum"})
+
+
+# Strictness
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta", "dims", "sampled", "round", "classes", "levels"])
+@pytest.mark.parametrize("value", ["1", True])
+def test_a_number_is_neither_text_nor_true(field, value):
+    with pytest.raises(InputError, match=f"{field}: "):
+        Plan(**{**FEATURES, field: value})
+    with pytest.raises(InputError, match=f"{field}: "):
+        Plan.from_json(json.dumps({**FEATURES, field: value}))
+
+
+@pytest.mark.parametrize(
+    "change", [{"range": ("0", 1)}, {"range": (False, True)}, {"users": ("1",)}, {"users": (True,)}]
+)
+def test_neither_are_numbers_in_a_list(change):
+    with pytest.raises(InputError, match=f"{next(iter(change))}"):
+        Plan(**{**FEATURES, **change})
+
+
+def test_a_count_is_no_fraction():
+    with pytest.raises(InputError, match="dims: "):
+        Plan(**{**FEATURES, "dims": 8.0})
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = {"epsilon": np.float32(0.5), "dims": np.int64(8), "range": (np.float64(0), np.int32(1))}
+    plan = Plan(mechanism="multibit", **given)
+    assert plan == Plan(mechanism="multibit", epsilon=0.5, dims=8, range=(0, 1))
+    assert (type(plan.epsilon), type(plan.dims)) == (float, int)
+
+
+def test_a_copy_with_other_fields_is_checked_like_any_plan():
+    plan = Plan(**FEATURES)
+    assert plan.model_copy(update={"epsilon": 2.0}).claim == Claim(2.0)
+    for change in ({"epsilon": -1.0}, {"epsilon": "2"}, {"surprise": 1}, {"options": {"dims": 1}}):
+        with pytest.raises(InputError, match="cannot be served"):
+            plan.model_copy(update=change)
+
+
+def test_a_plan_cannot_be_constructed_unchecked():
+    assert Plan.model_construct(**FEATURES) == Plan(**FEATURES)
+    with pytest.raises(InputError, match="epsilon must be a positive finite number"):
+        Plan.model_construct(**{**FEATURES, "epsilon": -1.0})
+
+
+def test_a_plan_that_was_tampered_with_is_seen_when_it_is_checked_anew():
+    plan = Plan(**FEATURES)
+    plan.__dict__["epsilon"] = -1.0
+    with pytest.raises(InputError, match="epsilon must be a positive finite number"):
+        plan.checked()
+
+
+TARGETED = {**FEATURES, "sampled": 2}
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_options_are_plain_whatever_they_were_given_as(kind):
+    plan = Plan(**TARGETED, options={"pool": kind([1, 3]), "from_pool": np.float64(0.5)})
+    assert plan.options == {"pool": [1, 3], "from_pool": 0.5}
+    assert all(type(each) is int for each in plan.options["pool"])
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_nobody_else_holds_a_part_of_the_options():
+    pool = [1, 3]
+    options = {"pool": pool, "from_pool": 0.5}
+    plan = Plan(**TARGETED, options=options)
+    pool.append(5)
+    options["from_pool"] = 0.9
+    assert plan.options == {"pool": [1, 3], "from_pool": 0.5}
+
+
+@pytest.mark.parametrize("wrong", [{1, 3}, {"a": 1}, object(), [[[[[1]]]]]])
+def test_other_options_are_refused(wrong):
+    with pytest.raises(InputError, match="options must be numbers, words or lists of them"):
+        Plan(**TARGETED, options={"pool": wrong})
+
+
+def test_a_mechanism_is_built_once_for_equal_plans_and_anew_for_others():
+    assert Plan(**FEATURES).build() is Plan(**FEATURES, round=2, users=(1,)).build()
+    assert Plan(**FEATURES).build() is not Plan(**{**FEATURES, "epsilon": 1.5}).build()
+
+
+def test_options_that_changed_after_all_build_another_mechanism():
+    plan = Plan(**TARGETED, options={"pool": [1, 3], "from_pool": 0.5})
+    before = plan.build()
+    plan.options["pool"].append(5)
+    assert plan.build() is not before
+
+
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_a_plan_that_is_too_long_is_not_read(monkeypatch, kind):
+    text = Plan(**FEATURES).to_json()
+    monkeypatch.setattr("graphveil.privacy.plan.MAX_BYTES", len(text))
+    assert Plan.from_json(kind(text)) == Plan(**FEATURES)
+    with pytest.raises(InputError, match=f"it has {len(text) + 1} bytes, at most {len(text)} are read"):
+        Plan.from_json(kind(text + " "))

@@ -1,0 +1,172 @@
+"""What users do with a plan: what fits is charged, then drawn; what does not fit costs nobody anything."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from graphveil import BudgetError, InputError, Ledger, Plan, SeededWords, answer
+from graphveil.channels.words import SystemWords
+from graphveil.errors import ClaimError, ClippedWarning, PrivacyError
+from graphveil.mechanisms import NeighbourLists
+from graphveil.privacy import Nobody
+from graphveil.privacy.answering import look_over
+
+FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
+LABELS = Plan(mechanism="krr", epsilon=1.0, classes=3)
+LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=4, users=(2, 0))
+NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 5), of="norm")
+PRINTED = Plan(mechanism="ppm-printed", epsilon=1.0, dims=3, range=(0, 1), levels=2)
+LISTS = NeighbourLists(np.arange(4), np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
+
+
+class WatchfulWords(SeededWords):
+    """Remembers how many plans were booked when words were drawn."""
+
+    def __init__(self, ledger):
+        super().__init__(0)
+        self.ledger, self.booked = ledger, []
+
+    def take(self, count):
+        self.booked.append(len(self.ledger.charges))
+        return super().take(count)
+
+
+def test_answers_are_the_mechanism_s_reports():
+    rows = np.eye(3)
+    reports = answer(FEATURES, rows, Ledger(3, 1.0), SeededWords(1))
+    assert reports == FEATURES.build().randomize(rows, SeededWords(1))
+
+
+def test_a_plan_is_booked_before_the_first_word_is_drawn():
+    ledger = Ledger(2, 1.0)
+    words = WatchfulWords(ledger)
+    answer(LABELS, [0, 1], ledger, words)
+    assert words.booked and set(words.booked) == {1}
+
+
+def test_nothing_is_drawn_for_an_overdraft():
+    ledger = Ledger(2, 0.5)
+    words = WatchfulWords(ledger)
+    with pytest.raises(BudgetError):
+        answer(LABELS, [0, 1], ledger, words)
+    assert words.booked == [] and ledger.charges == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows"),
+    [
+        (FEATURES, np.zeros((2, 3))),
+        (FEATURES, np.zeros((4, 3))),
+        (LABELS, [0, 1]),
+        (LABELS.model_copy(update={"users": (0, 2)}), [0, 1, 2]),
+        (NORMS, np.zeros((2, 3))),
+    ],
+)
+def test_as_many_rows_as_users_are_asked_or_nobody_is_charged(plan, rows):
+    ledger = Ledger(3, 1.0)
+    with pytest.raises(InputError, match=r"the plan asks \d users of this ledger, and \d rows were given"):
+        answer(plan, rows, ledger, SeededWords(0))
+    assert ledger.spent.tolist() == [0.0] * 3 and ledger.charges == ()
+
+
+def test_rows_of_another_length_cost_nobody_anything():
+    ledger = Ledger(3, 1.0)
+    with pytest.raises(InputError):
+        answer(FEATURES, np.zeros((3, 2)), ledger, SeededWords(0))
+    assert ledger.charges == ()
+
+
+def test_a_user_who_is_not_in_the_ledger_costs_nobody_anything():
+    ledger = Ledger(3, 1.0)
+    with pytest.raises(InputError, match=r"users must lie in 0\.\.2, the plan asks user 3"):
+        answer(LABELS.model_copy(update={"users": (0, 3)}), [0, 1], ledger, SeededWords(0))
+    assert ledger.charges == ()
+
+
+def test_lists_of_neighbours_must_be_those_of_the_users_asked():
+    ledger = Ledger(4, 1.0)
+    for wrong in ([0, 2], [2, 1]):
+        with pytest.raises(InputError, match="those of the users asked, in the plan's order"):
+            answer(LINKS, LISTS.of(np.array(wrong)), ledger, SeededWords(0))
+    assert ledger.charges == ()
+    answer(LINKS, LISTS.of(np.array([2, 0])), ledger, SeededWords(0))
+    assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("value", [-7.0, 9.0, np.nan, np.inf])
+def test_any_value_is_answered_in_silence_and_charged(value):
+    ledger = Ledger(2, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reports = answer(FEATURES, np.full((2, 3), value), ledger, SeededWords(0))
+    assert reports.users == 2
+    assert ledger.spent.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("words", [None, SystemWords()])
+@pytest.mark.parametrize("unsound", [False, True])
+def test_a_mechanism_that_does_not_keep_its_claim_is_refused_without_a_seed(words, unsound):
+    ledger = Ledger(2, 9.0)
+    with pytest.raises(ClaimError, match="ppm-printed does not keep the privacy that it claims"):
+        answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, words, unsound=unsound)
+    assert ledger.charges == ()
+
+
+def test_a_seed_alone_does_not_make_it_answered():
+    with pytest.raises(ClaimError, match="unsound=True"):
+        answer(PRINTED, ([1, 2], np.zeros((2, 3))), Ledger(2, 9.0), SeededWords(0))
+
+
+def test_a_simulation_that_asks_for_it_may_study_it():
+    ledger = Ledger(2, 9.0)
+    assert answer(PRINTED, ([1, 2], np.zeros((2, 3))), ledger, SeededWords(0), unsound=True).users == 2
+    assert len(ledger.charges) == 1
+
+
+def test_the_control_is_charged_alike_and_knows_no_feature():
+    ledgers = Ledger(3, 1.0), Ledger(3, 1.0)
+    one, other = (
+        answer(FEATURES, rows, ledger, SeededWords(0), blind=True)
+        for rows, ledger in zip((np.eye(3), 1 - np.eye(3)), ledgers, strict=True)
+    )
+    assert one == other
+    assert ledgers[0].charges == ledgers[1].charges
+    assert ledgers[0].spent.tolist() == [1.0] * 3
+
+
+def test_the_control_answers_labels_as_everybody():
+    seeing, blind = (answer(LABELS, [0, 1], Ledger(2, 1.0), SeededWords(0), blind=b) for b in (False, True))
+    assert seeing == blind
+
+
+def test_norms_are_computed_before_they_are_reported_and_booked_as_such():
+    ledger = Ledger(2, 1.0)
+    reports = answer(NORMS, [[3.0, 4.0], [0.0, 1.0]], ledger, SeededWords(1))
+    assert reports == NORMS.build().randomize([[5.0], [1.0]], SeededWords(1))
+    assert [charge.of for charge in ledger.charges] == ["norm"]
+    assert ledger.total("features").epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "rows", "count"),
+    [
+        (FEATURES, [[0.0, 1.0, 2.0], [0.0, 0.0, 1.0], [-1.0, 5.0, 0.0]], 2),
+        (LABELS, [0, -1, 2, 3], 2),
+        (NORMS, [[3.0, 4.0], [6.0, 8.0]], 1),
+    ],
+)
+def test_the_owner_is_told_how_many_do_not_fit(plan, rows, count):
+    with pytest.warns(ClippedWarning, match=f"^{count} rows do not fit.*tell nobody"):
+        assert look_over(plan, np.array(rows)) == count
+
+
+def test_the_owner_of_what_fits_is_told_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert look_over(FEATURES, np.eye(3)) == 0
+
+
+def test_nobody_answers_nothing():
+    with pytest.raises(PrivacyError, match="nobody has declared a budget, so nobody answers"):
+        Nobody().report(LABELS)
