@@ -26,7 +26,7 @@ from benchmarks.result import Result, Sizes
 from benchmarks.whole import _data, _peak
 from graphveil.channels import SeededWords
 from graphveil.denoise import PageRank
-from graphveil.graphs import Graph, Users, evaluation
+from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Estimate, mechanism
 
 TIME_TARGET = 0.4
@@ -171,8 +171,7 @@ def forget_peak() -> None:
 
 def reported(users: Users, sampled: int) -> Estimate:
     """Decoded HDS reports of so many values a user."""
-    with evaluation():
-        rows = users.features
+    rows = users.raw.features
     dims = rows.shape[1]
     built = mechanism("hds", epsilon=EPSILON, dims=dims, range=(0, 1), sampled=min(sampled, dims))
     return built.randomize(rows, SeededWords(SEED)).estimate()

@@ -79,10 +79,7 @@ def _ours(graph: Graph, users: Users, epochs: int) -> Any:
 
 
 def _dense(graph: Graph, users: Users, epochs: int) -> Any:
-    from graphveil.graphs import evaluation
-
-    with evaluation():
-        rows = np.asarray(users.features.toarray(), dtype=np.float32)
+    rows = np.asarray(users.raw.features.toarray(), dtype=np.float32)
     edges = torch.from_numpy(graph.edge_list())
     labels, train, validation = (torch.tensor(each) for each in (graph.labels, graph.train, graph.validation))
 

@@ -86,8 +86,7 @@ def test_one_run_and_private_labels(capsys):
 
 def test_names_of_features_are_shown_as_they_are(capsys, tmp_path):
     graph, users = gv.load("town", users=200, features=8, telling=2, labelled=0.3, validated=0.2)
-    with gv.graphs.users.evaluation():
-        arrays = {"x": users.features, "y": users.labels, "edges": graph.edge_list().T}
+    arrays = {"x": users.raw.features, "y": users.raw.labels, "edges": graph.edge_list().T}
     names = np.array([f"[red]{place}" for place in range(8)])
     np.savez(tmp_path / "my.npz", **arrays, range=np.array([0.0, 1.0]), feature_names=names)
     assert status(["attributes", "--data", "my.npz", "--epsilon", "2", "--runs", "2", "--top", "2"]) == 0

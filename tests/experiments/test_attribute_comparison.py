@@ -13,7 +13,6 @@ from graphveil.experiments.attribute_comparison import (
 from graphveil.experiments.attribute_figure import write_attribute_figure
 from graphveil.experiments.spec import Spec
 from graphveil.graphs import load
-from graphveil.graphs.users import evaluation
 from graphveil.learn.attributes import jaccard
 
 SMALL = {"data.users": 400, "data.features": 64, "data.labelled": 0.3, "data.validated": 0.2}
@@ -28,8 +27,7 @@ def found():
 @pytest.fixture(scope="module")
 def telling():
     _, users = load("town", users=400, neighbourhood=25)
-    with evaluation():
-        rates = np.array([users.features[users.labels == kind].mean(0) for kind in range(4)])
+    rates = np.array([users.raw.features[users.raw.labels == kind].mean(0) for kind in range(4)])
     best = np.argsort(-(rates.max(0) - rates.min(0)))[:8]
     return set(best.tolist())
 

@@ -15,7 +15,6 @@ from graphveil.experiments.attribute_ranking import (
 )
 from graphveil.experiments.measures import find_measure
 from graphveil.experiments.spec import Spec
-from graphveil.graphs.users import evaluation
 from graphveil.methods.togl import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
@@ -51,7 +50,7 @@ def test_attributes_that_score_alike_are_drawn():
 def test_only_the_first_round_is_declared_asked_and_charged(whole, spent):
     spec = replace(TOWN, settings={**SMALL, "split": 0.3})
     answered = ask_first_round(spec, "method", 0, whole)
-    assert len(answered.job.users.ledger.charges) == 1
+    assert len(answered.ready.ledger.charges) == 1
     assert answered.privacy["features"]["epsilon"] == answered.privacy["total"]["epsilon"] == spent
     with pytest.raises(BudgetError):
         answered.job.users.report(answered.job.feature_plan(0.1))
@@ -59,7 +58,7 @@ def test_only_the_first_round_is_declared_asked_and_charged(whole, spent):
 
 def test_private_labels_are_asked_and_charged_besides():
     answered = ask_first_round(replace(TOWN, label_epsilon=1.0), "method", 0, True)
-    assert [charge.subject for charge in answered.job.users.ledger.charges] == ["label", "features"]
+    assert [charge.subject for charge in answered.ready.ledger.charges] == ["label", "features"]
     assert answered.privacy["total"]["epsilon"] == 5.0
     assert answered.job.label_mechanism is not None
     assert (answered.job.graph.labels[answered.job.graph.test] == -1).all()
@@ -94,13 +93,12 @@ def test_measures_read_a_ranking():
 
 def test_raw_features_score_alike_dense_and_sparse():
     answered = ask_first_round(TOWN, "method", 0, True)
-    with evaluation():
-        rows = answered.ready.users.features
-        dense, sparse = raw_estimate(rows, 0.5), raw_estimate(csr_array(rows), 0.5)
-        filled = raw_estimate(csr_array(rows), 0.5, sparse=False)
-        assert np.array_equal(dense.dense(), rows) and np.array_equal(sparse.dense(), rows)
-        assert dense.values.tolist() == filled.values.tolist()
-        scores = [estimate_scores(answered.job, answered.topology, each) for each in (dense, sparse)]
+    rows = answered.ready.users.raw.features
+    dense, sparse = raw_estimate(rows, 0.5), raw_estimate(csr_array(rows), 0.5)
+    filled = raw_estimate(csr_array(rows), 0.5, sparse=False)
+    assert np.array_equal(dense.dense(), rows) and np.array_equal(sparse.dense(), rows)
+    assert dense.values.tolist() == filled.values.tolist()
+    scores = [estimate_scores(answered.job, answered.topology, each) for each in (dense, sparse)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-3)
     reported = attribute_scores(answered.job, answered.topology, answered.reports)
     assert not np.allclose(scores[0], reported)

@@ -150,9 +150,9 @@ def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     spec = spec_of(name, **options)
     ready = make_ready(spec, "method", 0, None, None)
     ready.method.run(ready.job)
-    ledger = ready.job.users.ledger
+    ledger = ready.ledger
     found = embed_spec(spec)
-    assert found.privacy == privacy_of(ready.job.users)
+    assert found.privacy == privacy_of(ledger)
     assert found.privacy["features"]["epsilon"] == ledger.total("features").epsilon
     for subject in ("features", "labels", "links"):
         cost = found.privacy[subject]
@@ -185,7 +185,6 @@ def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):
     assert found.shape == (40, 8) and found.data == "unlabelled"
     assert found.privacy["features"] == {"epsilon": 1.0, "delta": 0.0}
     assert "rest on links besides" in found.statement
-    assert users.ledger.charges == ()
 
 
 def test_a_method_that_needs_labels_says_so():

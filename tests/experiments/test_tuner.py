@@ -180,10 +180,10 @@ def test_test_users_are_never_asked_how_well_it_went(monkeypatch, label_epsilon)
 @pytest.mark.parametrize("label_epsilon", [None, 1.0])
 def test_other_test_labels_change_nothing(label_epsilon):
     graph, users = gv.load("town", seed=0, **SMALL)
-    labels = users._labels.copy()
+    labels = users.raw.labels.copy()
     labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
-    assert not np.array_equal(labels, users._labels)
-    others = Users(users._features, labels, neighbours=users._neighbours)
+    assert not np.array_equal(labels, users.raw.labels)
+    others = Users(users.raw.features, labels, neighbours=users.raw.neighbours)
     options = {"epsilon": 2.0, "settings": GRID.settings, "label_epsilon": label_epsilon, "trials": 3}
     assert gv.experiments.tune("base", graph, users, **options).trials == (
         gv.experiments.tune("base", graph, others, **options).trials

@@ -70,7 +70,9 @@ class Thief(Base):
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         job.users.report(job.feature_plan())
-        features = getattr(job.users, "_features", np.zeros((job.graph.node_count, job.graph.feature_count)))
+        holder = getattr(job.users, "_holder", None)
+        unseen = np.zeros((job.graph.node_count, job.graph.feature_count))
+        features = unseen if holder is None else holder.features
         return train_backbone(job, raw_input(features.astype(np.float32)), watch)
 
 
@@ -120,10 +122,10 @@ class Peeking(Base):
 
     def learn(self, job: Job) -> Outcome:
         good = super().learn(job)
-        test = getattr(job.users, "_test_links", None)
-        if test is None:
+        holder = getattr(job.users, "_holder", None)
+        if holder is None or holder.test_links is None:
             return good
-        linked = float(test.linked[0].sum())
+        linked = float(holder.test_links.linked[0].sum())
         return replace(good, pair_scores=lambda pairs: good.pair_scores(pairs) + linked)
 
 

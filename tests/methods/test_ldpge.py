@@ -27,9 +27,9 @@ def test_the_embedding_is_the_exact_one_within_r_max(algorithm, r):
     graph, users = small_data()
     settings = {"alpha": 0.2, "r": r, "r_max": 1e-3, "k": 20, "algorithm": algorithm}
     trial = Trial(settings)
-    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial), trial)
+    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial)[0], trial)
     embedding = LDPGE.embed(job)
-    again = declared(LDPGE, graph, users, trial).report(job.feature_plan(sampled=20))
+    again = declared(LDPGE, graph, users, trial)[0].report(job.feature_plan(sampled=20))
     reports = again.estimate().to_scipy().toarray() / again.mechanism.largest
     error = np.abs(embedding - dense_inverse(graph, 0.2, r) @ reports)
     allowed = np.maximum(graph.degrees, 1)[:, None] ** r * 1e-3
@@ -46,9 +46,9 @@ def test_users_without_neighbours_keep_their_report():
     alone = graph.degrees == 0
     assert alone.sum() >= 10
     trial = Trial({"k": 5})
-    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial), trial)
+    job = make_job(LDPGE, graph, declared(LDPGE, graph, users, trial)[0], trial)
     embedding = LDPGE.embed(job)
-    again = declared(LDPGE, graph, users, trial).report(job.feature_plan(sampled=5))
+    again = declared(LDPGE, graph, users, trial)[0].report(job.feature_plan(sampled=5))
     own = again.estimate().to_scipy().toarray() / again.mechanism.largest
     np.testing.assert_allclose(embedding[alone], own[alone], rtol=1e-6)
 
@@ -58,9 +58,9 @@ def test_it_embeds_a_graph_without_labels():
     features = (random.random((50, 30)) < 0.3).astype(np.uint8)
     graph, users = from_arrays(random.integers(0, 50, (100, 2)), features, None, range=(0, 1), binary=True)
     trial = Trial({})
-    asked = declared(LDPGE, graph, users, trial)
+    asked, ledger = declared(LDPGE, graph, users, trial)
     assert LDPGE.embed(make_job(LDPGE, graph, asked, trial)).shape == (50, 30)
-    assert asked.ledger.total("features").epsilon == 1.0
+    assert ledger.total("features").epsilon == 1.0
 
 
 @pytest.mark.parametrize("mechanism", ["multibit", "piecewise", "square-wave"])
@@ -80,7 +80,7 @@ def test_laplace_answers_every_value_and_still_goes_through():
 def test_only_k_values_are_asked():
     graph, users = small_data()
     trial = Trial({"k": 7})
-    asked = declared(LDPGE, graph, users, trial)
+    asked, _ = declared(LDPGE, graph, users, trial)
     job = make_job(LDPGE, graph, asked, trial)
     assert job.feature_plan(sampled=job.settings.k).build().report_length == 7
     assert LDPGE.claims(job)["features"].epsilon == 1.0

@@ -6,6 +6,8 @@ from graphveil.graphs.convert import from_arrays
 from graphveil.learn import BACKBONES
 from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, register_method
 from graphveil.methods.base import BaseSettings
+from graphveil.methods.method import open_ledger
+from graphveil.privacy import Nobody
 
 ROWS = np.eye(8)
 
@@ -65,11 +67,24 @@ def test_unknown_and_repeated_names_are_refused():
         register_method(find_method("base"))
 
 
-def test_a_method_that_claims_privacy_cannot_read_features():
+def test_raw_features_are_read_where_they_are_handed_over_by_name_and_nowhere_else():
     graph, users = tiny()
-    with pytest.raises(PrivacyError, match="raw features stay with the users"):
-        find_method("nonprivate").learn(job_of(graph, users))
-    find_method("nonprivate").run(job_of(graph, users))
+    with pytest.raises(InputError, match="learns from raw features, and these were not given"):
+        find_method("nonprivate").run(job_of(graph, users.declare(1.0)))
+    find_method("nonprivate").run(job_of(graph, Nobody(), raw=users.raw.rows()))
+
+
+def test_before_anybody_has_declared_a_budget_nobody_answers():
+    graph, _ = tiny()
+    with pytest.raises(PrivacyError, match=r"nobody has declared a budget.*users\.declare"):
+        find_method("base").run(job_of(graph, Nobody()))
+
+
+def test_the_books_of_a_method_hold_just_what_it_claims():
+    graph, users = tiny()
+    ledger = open_ledger(find_method("base"), job_of(graph, Nobody(), label_epsilon=0.5), users)
+    assert ledger.budget.tolist() == [1.5] * 8
+    assert ledger.charges == ()
 
 
 def test_an_answer_beyond_the_declared_budget_is_refused():

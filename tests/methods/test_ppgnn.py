@@ -28,17 +28,17 @@ def test_other_settings_pass_the_suite(settings):
 def test_every_user_is_booked_the_own_level_s_budget():
     graph, users = small_data()
     trial = Trial()
-    asked = declared(PPGNN, graph, users, trial)
+    asked, ledger = declared(PPGNN, graph, users, trial)
     PPGNN.run(make_job(PPGNN, graph, asked, trial))
-    np.testing.assert_allclose(asked.ledger.spent, 2.0 ** (users._levels - 1))
-    np.testing.assert_allclose(asked.ledger.remaining, 0)
-    assert asked.ledger.total("features").epsilon == 8.0
+    np.testing.assert_allclose(ledger.spent, 2.0 ** (users.raw.levels - 1))
+    np.testing.assert_allclose(ledger.remaining, 0)
+    assert ledger.total("features").epsilon == 8.0
 
 
 def test_labels_cost_besides():
     ready = make_ready(spec_of(label_epsilon=1.5, settings={"epochs": 2}), "method", 0, None, None)
     ready.method.run(ready.job)
-    spent, levels = ready.job.users.ledger.spent, ready.users._levels
+    spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
     np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
 
@@ -49,7 +49,7 @@ def test_labels_cost_besides():
 )
 def test_levels_are_distributed_as_asked(distribution, found):
     ready = make_ready(spec_of(levels=4, level_distribution=distribution), "method", 0, None, None)
-    assert set(ready.users._levels.tolist()) == found
+    assert set(ready.users.raw.levels.tolist()) == found
 
 
 def test_levels_come_from_a_file_or_with_the_users(tmp_path):
@@ -58,13 +58,13 @@ def test_levels_come_from_a_file_or_with_the_users(tmp_path):
     ready = make_ready(
         spec_of(levels=3, level_distribution=str(tmp_path / "levels.npy")), "method", 0, None, None
     )
-    np.testing.assert_array_equal(ready.users._levels, given)
+    np.testing.assert_array_equal(ready.users.raw.levels, given)
     graph, users = load("town", **SMALL)
     data = (graph, users.with_levels(given))
     ready = make_ready(spec_of(levels=3), "method", 0, None, data)
-    np.testing.assert_array_equal(ready.users._levels, given)
+    np.testing.assert_array_equal(ready.users.raw.levels, given)
     drawn = make_ready(spec_of(levels=3, level_distribution="strict"), "method", 0, None, data)
-    assert set(drawn.users._levels.tolist()) == {1}
+    assert set(drawn.users.raw.levels.tolist()) == {1}
 
 
 def test_what_is_said_of_privacy_names_every_level_and_what_the_level_reveals():
@@ -117,8 +117,8 @@ def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
         spec_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}), "method", 0, None, None
     )
     ready.method.run(ready.job)
-    spent, levels = ready.job.users.ledger.spent, ready.users._levels
+    spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
     np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
-    features = privacy_of(ready.job.users, ready.mechanisms)["features"]
+    features = privacy_of(ready.ledger, ready.mechanisms)["features"]
     assert features == {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}

@@ -17,7 +17,7 @@ def test_a_graph_without_labels_is_refused_by_name(name):
     rows = (np.random.default_rng(0).random((20, 8)) < 0.5).astype(float)
     graph, users = from_arrays(np.array([[0, 1], [1, 2]]), rows, None, range=(0, 1), name="unlabelled")
     with pytest.raises(InputError, match=f"{name} needs train users with a label"):
-        run(find_method(name), graph, users, Trial())
+        run(find_method(name), graph, users.declare(1.0), Trial(), users)
 
 
 @pytest.mark.parametrize("settings", [{"activation": "tanh"}, {"lr": float("inf")}, {"label_loss": "none"}])
@@ -44,4 +44,4 @@ def test_structure_survives_labels_that_say_next_to_nothing():
     graph, users = small_data()
     trial = Trial(label_epsilon=1e-8)
     method = find_method("structure")
-    assert np.isfinite(run(method, graph, declared(method, graph, users, trial), trial).scores).all()
+    assert np.isfinite(run(method, graph, declared(method, graph, users, trial)[0], trial).scores).all()

@@ -11,17 +11,24 @@ from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
 from graphveil.methods import Job, find_method
 from graphveil.methods.check import Recorder, small_data
+from graphveil.methods.method import open_ledger
+from graphveil.privacy import Nobody
 
 METHOD = find_method("solitude")
 
 
-def asked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_epsilon=None, **settings):
+def asked(*args, **options):
     """A job whose users have the budget for it."""
+    return booked(*args, **options)[0]
+
+
+def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_epsilon=None, **settings):
+    """A job whose users have the budget for it, and their books."""
     graph, users = small_data(features)
     given = METHOD.settings.of({"epochs": 4, **settings})
     job = Job(
         graph,
-        users,
+        Nobody(),
         given,
         3,
         epsilon=1.0,
@@ -30,23 +37,21 @@ def asked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_e
         max_memory=max_memory,
         label_epsilon=label_epsilon,
     )
-    cost = METHOD.cost(job)
-    declared = users.declare(cost.epsilon, cost.delta, seed=3)
-    return replace(job, users=declared, graph=METHOD.public_part(job))
+    ledger = open_ledger(METHOD, job, users)
+    return replace(job, users=users.answering(ledger, seed=3), graph=METHOD.public_part(job)), ledger
 
 
 def test_features_and_links_are_charged_apart():
-    job = asked(2.5)
+    job, ledger = booked(2.5)
     METHOD.run(job)
-    ledger = job.users.ledger
     assert (ledger.total("features").epsilon, ledger.total("links").epsilon) == (1.0, 2.5)
     assert ledger.total().epsilon == 3.5
 
 
 def test_public_links_cost_nothing():
-    job = asked(None)
+    job, ledger = booked(None)
     METHOD.run(job)
-    assert [charge.subject for charge in job.users.ledger.charges] == ["features"]
+    assert [charge.subject for charge in ledger.charges] == ["features"]
 
 
 def test_the_graph_that_it_gets_has_no_links_where_they_are_private():
@@ -83,13 +88,13 @@ def test_where_no_pair_is_plausible_the_graph_is_empty():
 
 
 def test_labels_can_be_private_too():
-    job = asked(6.0, label_epsilon=2.0)
+    job, ledger = booked(6.0, label_epsilon=2.0)
     METHOD.run(job)
-    assert job.users.ledger.total().epsilon == 9.0
+    assert ledger.total().epsilon == 9.0
 
 
 def test_links_that_do_not_fit_are_refused_before_anything_is_asked():
-    job = asked(0.1, max_memory=1e-4)
+    job, ledger = booked(0.1, max_memory=1e-4)
     with pytest.raises(InputError, match=r"GB .*: give a larger --link-epsilon"):
         METHOD.run(job)
-    assert not job.users.ledger.charges
+    assert not ledger.charges

@@ -12,7 +12,7 @@ from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Spec
 from graphveil.experiments.unit import make_ready, privacy_of, run_unit
-from graphveil.graphs import evaluation, load
+from graphveil.graphs import load
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import check_method, find_method
@@ -83,7 +83,7 @@ def scores(ready):
 def test_both_rounds_are_charged_and_add_up_to_the_budget(split):
     ready = made_ready(settings={"split": split})
     TOGL.run(ready.job)
-    ledger = ready.job.users.ledger
+    ledger = ready.ledger
     assert [charge.round for charge in ledger.charges] == [1, 2]
     first, second = (charge.claim.epsilon for charge in ledger.charges)
     assert first == pytest.approx(8 * split_of(ready.job)) and first + second == pytest.approx(8.0, rel=1e-12)
@@ -173,7 +173,7 @@ def test_a_delta_is_shared_like_the_budget():
         mechanism="analytic-gaussian", delta=1e-5, settings={"split": 0.3, "mechanism.sampled": 2}
     )
     TOGL.run(ready.job)
-    deltas = [charge.claim.delta for charge in ready.job.users.ledger.charges]
+    deltas = [charge.claim.delta for charge in ready.ledger.charges]
     assert deltas == pytest.approx([0.3e-5, 0.7e-5])
 
 
@@ -214,7 +214,7 @@ def test_a_pool_larger_than_the_attributes_is_refused_before_anybody_is_asked():
         ready = made_ready(settings=settings)
         with pytest.raises(InputError, match="pool must be from 1 to 16, the number of attributes, got 17"):
             TOGL.run(ready.job)
-        assert not ready.job.users.ledger.charges
+        assert not ready.ledger.charges
 
 
 @pytest.mark.parametrize("split", [0.5, 0.3, "auto"])
@@ -222,11 +222,10 @@ def test_every_level_spends_its_budget_over_both_rounds(split):
     budgets = (1.0, 2.5, 7.0)
     ready = made_ready(mechanism="ppm", epsilon=1.0, budgets=budgets, settings={"split": split})
     TOGL.run(ready.job)
-    with evaluation():
-        levels = ready.users.levels
-    np.testing.assert_allclose(ready.job.users.ledger.spent, np.array(budgets)[levels - 1], rtol=1e-9)
-    np.testing.assert_allclose(ready.job.users.ledger.remaining, 0, atol=1e-9)
-    privacy = privacy_of(ready.job.users, ready.mechanisms)
+    levels = ready.users.raw.levels
+    np.testing.assert_allclose(ready.ledger.spent, np.array(budgets)[levels - 1], rtol=1e-9)
+    np.testing.assert_allclose(ready.ledger.remaining, 0, atol=1e-9)
+    privacy = privacy_of(ready.ledger, ready.mechanisms)
     assert privacy["features"]["per_level"] == pytest.approx(budgets)
     assert privacy["level"]["epsilon"] == pytest.approx(level_loss(ready.mechanisms).epsilon)
 
@@ -258,10 +257,10 @@ def test_test_labels_never_matter():
     ready = made_ready(given=(graph, users))
     assert (ready.job.graph.labels[ready.graph.test] == -1).all()
     expected = scores(ready)
-    again = made_ready(given=(graph, users))
-    flipped = np.where(again.graph.test, 1 - users._labels, users._labels)
-    again.job.users._labels = flipped
-    np.testing.assert_array_equal(expected, scores(again))
+    again, raw = made_ready(given=(graph, users)), users.raw
+    flipped = np.where(again.graph.test, 1 - raw.labels, raw.labels)
+    others = type(users)(raw.features, flipped, neighbours=raw.neighbours).answering(again.ledger, seed=0)
+    np.testing.assert_array_equal(expected, TOGL.run(replace(again.job, users=others)).scores)
 
 
 def test_validation_labels_do_not_enter_the_analysis():
@@ -283,7 +282,7 @@ def test_validation_labels_do_not_enter_the_analysis():
 def test_the_control_chooses_its_pool_from_blind_reports():
     """Its plans do not depend on features at all, and say what the mechanism's own plans say."""
     graph, users = load("town", **SMALL)
-    swapped = type(users)(1 - users._features, users._labels, neighbours=users._neighbours)
+    swapped = type(users)(1 - users.raw.features, users.raw.labels, neighbours=users.raw.neighbours)
     plans = [rounds(made_ready("control", given=(graph, who))) for who in (users, swapped)]
     assert plans[0] == plans[1]
     assert len(plans[0][1].options["pool"]) == 4
@@ -314,8 +313,8 @@ def test_private_labels_are_charged_and_clean_the_analysis(label_loss):
     ready = made_ready(label_epsilon=2.0, settings={"label_loss": label_loss, **AUTO})
     outcome = TOGL.run(ready.job)
     assert np.isfinite(outcome.scores).all()
-    assert ready.job.users.ledger.total("label").epsilon == 2.0
-    assert ready.job.users.ledger.total("features").epsilon == pytest.approx(8.0)
+    assert ready.ledger.total("label").epsilon == 2.0
+    assert ready.ledger.total("features").epsilon == pytest.approx(8.0)
 
 
 def test_private_links_are_asked_first_and_known_from_reports_alone():
@@ -338,7 +337,7 @@ def test_norms_are_learned_too_and_weigh_in_the_analysis(importance):
     ready = made_ready(norm_epsilon=3.0, settings={"norm_importance": importance})
     outcome = TOGL.run(ready.job)
     assert np.isfinite(outcome.norms).all()
-    assert ready.job.users.ledger.total("features").epsilon == pytest.approx(11.0)
+    assert ready.ledger.total("features").epsilon == pytest.approx(11.0)
 
 
 @pytest.mark.parametrize("analysis", ["fda", "sma", "mutual-information", "chi-square", "pca"])
@@ -357,8 +356,7 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     town = {"users": 800, "features": 32, "telling": 8, "neighbourhood": 20, "degree": 10.0}
     town |= {"labelled": 0.3, "validated": 0.1}
     graph, users = load("town", **town)
-    with evaluation():
-        rates = np.array([users.features[users.labels == kind].mean(axis=0) for kind in range(4)])
+    rates = np.array([users.raw.features[users.raw.labels == kind].mean(axis=0) for kind in range(4)])
     telling = set(np.flatnonzero(np.ptp(rates, axis=0) > 0.5).tolist())
     assert len(telling) == 8
     found, blind, settings = [], [], {**QUICK, "pool": 8, "rho": "auto"}

@@ -18,7 +18,7 @@ def asked(mechanism="multibit", **settings):
     """A job whose users have answered, and their answers."""
     graph, users = small_data()
     trial = Trial(settings, options={"mechanism": mechanism})
-    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial), trial)
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial)[0], trial)
     return job, job.users.report(job.feature_plan())
 
 
@@ -104,7 +104,7 @@ def test_dropout_of_reports_changes_the_training():
 def test_h_n_is_refused_above_the_allowed_memory():
     graph, users = small_data()
     trial = Trial({"order": "H-N"}, options={"max_memory": 1e-4})
-    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial), trial)
+    job = make_job(METHOD, graph, declared(METHOD, graph, users, trial)[0], trial)
     with pytest.raises(
         InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the 0.0001 GB allowed"
     ):
@@ -137,7 +137,7 @@ def test_countless_hops_leave_no_threshold():
 def test_a_refusal_comes_before_anybody_is_asked():
     graph, users = small_data()
     trial = Trial({"order": "H-N"}, label_epsilon=1.0, options={"max_memory": 1e-4})
-    declared_users = declared(METHOD, graph, users, trial)
+    asked_users, ledger = declared(METHOD, graph, users, trial)
     with pytest.raises(InputError, match="order H-N"):
-        METHOD.run(make_job(METHOD, graph, declared_users, trial))
-    assert declared_users.ledger.charges == ()
+        METHOD.run(make_job(METHOD, graph, asked_users, trial))
+    assert ledger.charges == ()
