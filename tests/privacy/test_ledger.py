@@ -1,6 +1,6 @@
 import copy
 import pickle
-import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Barrier
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from graphveil import BudgetError, Claim, InputError, Ledger, Plan
 from graphveil.errors import PrivacyError
+from graphveil.privacy import ledger as ledger_module
 
 
 def label_plan(epsilon, **more):
@@ -230,15 +231,18 @@ def test_bad_levels_are_refused(options, words):
 
 
 @pytest.fixture
-def restless():
-    """Threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+def hesitant(monkeypatch):
+    """A ledger that lets others go ahead between reading its books and writing them."""
+    added = ledger_module._added
+
+    def slowly(booked, cost):
+        time.sleep(1e-4)
+        return added(booked, cost)
+
+    monkeypatch.setattr(ledger_module, "_added", slowly)
 
 
-@pytest.mark.usefixtures("restless")
+@pytest.mark.usefixtures("hesitant")
 def test_eight_threads_cannot_overdraw():
     """A budget for 100 answers, and 8 threads that ask 50 times each: 100 are answered, all of them booked."""
     ledger, plan = Ledger(50, 1.0), label_plan(0.01)
