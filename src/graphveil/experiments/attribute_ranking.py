@@ -14,8 +14,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.measures import degree_correlations
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, answering, make_ready, privacy_of
-from graphveil.mechanisms import Estimate, PersonalMechanism, Reports
-from graphveil.methods.method import Job, open_ledger
+from graphveil.mechanisms import Estimate, Reports
+from graphveil.methods.method import Job
 from graphveil.methods.togl import Togl, attribute_scores
 from graphveil.privacy import Plan
 
@@ -97,10 +97,6 @@ class FirstRound(Togl):
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
         return (job.feature_plan() if self.whole else super().feature_plans(job)[0],)
 
-    def personal_budgets(self, job: Job) -> tuple[float, ...] | None:
-        mechanism = self.feature_plans(job)[0].build()
-        return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
-
 
 @dataclass(frozen=True, eq=False)
 class Answered:
@@ -133,10 +129,11 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
 
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
-    ledger = open_ledger(method, replace(ready.job, graph=ready.graph), ready.users)
+    questions = method.questions(replace(ready.job, graph=ready.graph))
+    ledger = questions.open_ledger(ready.users)
     users = answering(spec, part, ready.users, ledger, spec.seed + run)
-    job = method.begin(replace(ready.job, users=users))
-    reports = job.users.report(method.feature_plans(job)[0])
+    job = method.begin(replace(ready.job, users=users, questions=questions))
+    reports = job.users.report(*job.questions.features)
     return Answered(replace(ready, ledger=ledger), job, Topology(job.graph, job.device), reports)
 
 

@@ -22,7 +22,7 @@ from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Outcome, Progress, Task, open_ledger
+from graphveil.methods.method import Method, Outcome, Progress, Task
 from graphveil.privacy import Ledger, Nobody
 from graphveil.privacy.ledger import add_up
 
@@ -115,7 +115,7 @@ class Ready:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What features are reported by in each round, where they are."""
-        return tuple(plan.build() for plan in self.method.feature_plans(self.job))
+        return self.job.questions.mechanisms
 
 
 def make_ready(
@@ -129,9 +129,11 @@ def make_ready(
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     job = _job(spec, part, method, graph, seed, progress)
-    ledger = open_ledger(method, job, users)
+    questions = method.questions(job)
+    ledger = questions.open_ledger(users)
     job = replace(
         job,
+        questions=questions,
         users=answering(spec, part, users, ledger, seed),
         graph=method.public_part(job),
         raw=users.raw.rows() if method.reads_features else None,

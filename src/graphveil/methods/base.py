@@ -49,7 +49,7 @@ class Base(Method):
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            reports = job.users.report(job.feature_plan())
+            reports = job.users.report(*job.questions.features)
             inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
 

@@ -15,7 +15,7 @@ from graphveil.graphs.links import LinkPairs, hold_out_links
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.method import Job, Method, Outcome, Task, find_method, open_ledger
+from graphveil.methods.method import Job, Method, Outcome, Task, find_method
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
@@ -117,14 +117,15 @@ def check_norms_besides(method: Method, trial: Trial) -> None:
 def check_ledger(method: Method, graph: Graph, ledger: Ledger, trial: Trial) -> None:
     """What users who have been asked were charged is what is claimed."""
     job = make_job(method, graph, Nobody(), trial)
-    claims = method.claims(job)
+    questions = method.questions(job)
+    claims = questions.claims
     for subject in ("features", "label", "level", "links"):
         claimed, spent = claims.get(subject, Claim(0.0)), ledger.total(subject)
         assert np.isclose(spent.epsilon, claimed.epsilon, rtol=1e-12) and np.isclose(
             spent.delta, claimed.delta, rtol=1e-12
         ), f"{method.name} claims {claimed} for {subject} and charged {spent}"
     # Where users choose a level, the budget that is given is the strictest one's. A norm costs its budget besides.
-    allowed = max(method.personal_budgets(job) or (EPSILON,))
+    allowed = max(questions.level_budgets or (EPSILON,))
     allowed += trial.norm_epsilon or 0.0
     spent = ledger.total("features")
     assert spent.epsilon <= allowed * (1 + 1e-12), f"{method.name} charged more than the budget it was given"
@@ -251,7 +252,7 @@ def declared(
     method: Method, graph: Graph, users: Users, trial: Trial, *, blind: bool = False
 ) -> tuple[SimulatedUsers, Ledger]:
     """Users with the budget that the method claims, and their books."""
-    ledger = open_ledger(method, make_job(method, graph, Nobody(), trial), users)
+    ledger = method.questions(make_job(method, graph, Nobody(), trial)).open_ledger(users)
     return users.answering(ledger, seed=3, blind=blind), ledger
 
 
@@ -264,7 +265,8 @@ def run(
     """
     job = make_job(method, graph, asked, trial)
     raw = holding.raw.rows() if holding is not None and method.reads_features else None
-    return method.run(replace(job, graph=method.public_part(job), raw=raw))
+    questions = method.questions(job)
+    return method.run(replace(job, questions=questions, graph=method.public_part(job), raw=raw))
 
 
 def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> Job:

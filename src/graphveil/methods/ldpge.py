@@ -19,6 +19,7 @@ from graphveil.methods.method import (
     Task,
     register_method,
 )
+from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
     from graphveil.denoise.pagerank import PageRank
@@ -118,6 +119,10 @@ class Ldpge(Method):
             known.pop("k", None)
         return known
 
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        """One question, for k values."""
+        return (job.feature_plan(sampled=job.settings.k),)
+
     def prepare(self, job: Job) -> None:
         """Refuse link prediction where Z would be too large."""
         if self.holds_dense(job.settings, job.task):
@@ -140,7 +145,7 @@ class Ldpge(Method):
     def _asked(self, job: Job, watch: Stopwatch) -> Reports:
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            return job.users.report(job.feature_plan(sampled=job.settings.k))
+            return job.users.report(*job.questions.features)
 
     def _trained(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
         from graphveil.learn.inputs import report_input

@@ -49,7 +49,7 @@ class Lpgnn(Method):
         watch, topology = Stopwatch(), Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            reports = job.users.report(job.feature_plan())
+            reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
             inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
             hops = KProp(job.settings.hops).operator(topology.unlooped)

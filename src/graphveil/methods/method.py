@@ -18,16 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphveil.channels.exact import Claim
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.users import Users
-from graphveil.mechanisms import PersonalMechanism, entry
-from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms import entry
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.methods.norms import ReportedNorms, largest_norm
-from graphveil.privacy import Ledger, Plan, Respondents
-from graphveil.privacy.ledger import add_up
+from graphveil.methods.questions import Questions
+from graphveil.privacy import Plan, Respondents
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
@@ -109,6 +106,8 @@ class Job:
     users: Respondents
     settings: Any
     seed: int
+    # What the method asks: filled in before it begins.
+    questions: Questions = field(default_factory=Questions)
     epsilon: float | None = None
     delta: float | None = None
     mechanism: str = "multibit"
@@ -219,7 +218,8 @@ class Job:
 
     def with_private_labels(self) -> Job:
         """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""
-        plan = self.label_plan()
+        plan = self.questions.labels
+        assert plan is not None
         labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
         labels[np.array(plan.users)] = self.users.report(plan).codes
         built = plan.build()
@@ -229,7 +229,7 @@ class Job:
     def with_norms(self) -> Job:
         """Ask for norms where they are learned too: the job as it goes on, with the answers."""
         job = self
-        for plan in self.norm_plans:
+        for plan in self.questions.norms:
             assert plan.range is not None and plan.users != "all"
             norms = ReportedNorms.of(self.users.report(plan), plan.users, self.graph.train, plan.range[1])
             job = replace(job, norms=norms)
@@ -329,6 +329,8 @@ class Method(ABC):
     def begin(self, job: Job) -> Job:
         """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
         check_task(self.name, job)
+        if job.questions == Questions():
+            job = replace(job, questions=self.questions(job))
         if job.norm_epsilon is not None:
             check_norms(self, job.task)
         self.prepare(job)
@@ -349,31 +351,18 @@ class Method(ABC):
             )
         return embedding
 
-    def claims(self, job: Job) -> dict[Subject, Claim]:
-        """What this method will charge a user, by subject; checked against the ledger."""
-        claims: dict[Subject, Claim] = {}
-        if self.reports_features:
-            claims["features"] = add_up(plan.claim for plan in (*self.feature_plans(job), *job.norm_plans))
-        if job.label_epsilon is not None:
-            claims["label"] = job.label_plan().claim
-        if self.reports_links and job.link_epsilon is not None:
-            claims["links"] = job.link_plan().claim
-        return claims
+    def questions(self, job: Job) -> Questions:
+        """All that this method will ask in this job; computed once, before anybody is asked."""
+        return Questions(
+            features=self.feature_plans(job),
+            norms=job.norm_plans if self.reports_features else (),
+            labels=None if job.label_epsilon is None else job.label_plan(),
+            links=job.link_plan() if self.reports_links and job.link_epsilon is not None else None,
+        )
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        """The questions about features, as far as they are known before anybody has answered; their claims add up."""
+        """The questions about features, round after round, as far as they are known before anybody has answered."""
         return (job.feature_plan(),) if self.reports_features else ()
-
-    def personal_budgets(self, job: Job) -> tuple[float, ...] | None:
-        """The public budgets of the levels, where users choose one."""
-        if not self.reports_features:
-            return None
-        mechanism = job.feature_plan().build()
-        return mechanism.budgets if isinstance(mechanism, PersonalMechanism) else None
-
-    def cost(self, job: Job) -> Claim:
-        """The most that a user will spend: all subjects added up."""
-        return add_up(self.claims(job).values())
 
     def public_part(self, job: Job) -> Graph:
         """The graph before anybody has answered: without labels or links where these are private."""
@@ -381,21 +370,6 @@ class Method(ABC):
         if job.label_epsilon is not None:
             graph = graph.without_labels()
         return graph if job.link_epsilon is None else graph.without_edges()
-
-
-def open_ledger(method: Method, job: Job, users: Users) -> Ledger:
-    """Books with just the budget that a method claims; where users choose a level, each has that level's."""
-    personal = method.personal_budgets(job)
-    if personal is None:
-        cost = method.cost(job)
-        return users.open_ledger(cost.epsilon, cost.delta)
-    others = add_up(
-        [
-            *(claim for subject, claim in method.claims(job).items() if subject != "features"),
-            *(plan.claim for plan in job.norm_plans),
-        ]
-    )
-    return users.open_ledger(others.epsilon, others.delta, by_level=personal)
 
 
 def check_task(name: str, job: Job) -> None:

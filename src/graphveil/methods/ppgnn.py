@@ -65,7 +65,7 @@ class Ppgnn(Method):
         watch, topology = Stopwatch(), Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            reports = job.users.report(job.feature_plan())
+            reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
             inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
             if settings.aggregator == "kprop":

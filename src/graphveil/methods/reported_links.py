@@ -47,7 +47,9 @@ def weighed_links(job: Job, pull: float = PULL, shrink: float = SHRINK) -> Weigh
     from graphveil.learn.weighted import LinkObjective, WeightedTopology
     from graphveil.linear.pairs import PairPattern
 
-    links = ReportedLinks.of(job.users.report(job.link_plan()))
+    plan = job.questions.links
+    assert plan is not None
+    links = ReportedLinks.of(job.users.report(plan))
     job.say("weighing links", 0.0)
     plausible = torch.from_numpy(links.plausibilities().astype(np.float32))
     objective = LinkObjective(plausible, pull, shrink)

@@ -82,7 +82,7 @@ class Solitude(Method):
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            reports = job.users.report(job.feature_plan())
+            reports = job.users.report(*job.questions.features)
             inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
         if job.link_epsilon is None:
             return self._public(job, inputs, watch)

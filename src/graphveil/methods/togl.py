@@ -124,7 +124,7 @@ class Togl(Method):
             raise InputError(
                 f"m_from must be round with {job.mechanism}, whose levels ask for different numbers of values"
             )
-        for plan in self.feature_plans(job):
+        for plan in job.questions.features:
             _targetable(plan)
         pool, attributes = job.settings.pool, job.graph.feature_count
         if isinstance(pool, int) and pool > attributes:
@@ -147,7 +147,7 @@ class Togl(Method):
         settings: ToglSettings = job.settings
         watch = Stopwatch()
         topology = self._topology(job, watch)
-        first, second = self.feature_plans(job)
+        first, second = job.questions.features
         with watch.stage("report"):
             job.say("first round", 0.0)
             reports = [job.users.report(first)]

@@ -102,7 +102,7 @@ class Upgnet(Method):
         watch, topology = Stopwatch(), Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
-            reports = job.users.report(job.feature_plan())
+            reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
             job.say("denoising", 0.0)
             denoise = (
