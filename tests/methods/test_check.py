@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.channels import Claim
 from graphveil.learn.inputs import raw_input
-from graphveil.mechanisms.base import Subject
 from graphveil.methods import Job, Method, Outcome, check_method, method_names, register_method
 from graphveil.methods.base import Base
 from graphveil.methods.method import Stopwatch, _methods
+from graphveil.methods.questions import Questions
 from graphveil.methods.training import train_backbone
+from graphveil.privacy import Plan
 
 
 @pytest.mark.parametrize("name", method_names())
@@ -40,17 +40,22 @@ class Forgetful(Base):
         )
 
 
+def first_only(job: Job) -> Job:
+    """The job with its first question about features alone."""
+    return replace(job, questions=replace(job.questions, features=job.questions.features[:1]))
+
+
 class Greedy(Base):
-    """Asks twice and claims once."""
+    """Asks twice, each time with the whole budget."""
 
     name, summary = "greedy", "-"
 
-    def claims(self, job: Job) -> dict[Subject, Claim]:
-        return {"features": Claim(2 * super().claims(job)["features"].epsilon)}
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        return super().feature_plans(job) * 2
 
     def learn(self, job: Job) -> Outcome:
-        job.users.report(job.feature_plan())
-        return super().learn(job)
+        job.users.report(job.questions.features[1])
+        return super().learn(first_only(job))
 
 
 class Modest(Base):
@@ -58,8 +63,11 @@ class Modest(Base):
 
     name, summary = "modest", "-"
 
-    def claims(self, job: Job) -> dict[Subject, Claim]:
-        return {"features": Claim(2 * super().claims(job)["features"].epsilon)}
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        return super().feature_plans(job) * 2
+
+    def learn(self, job: Job) -> Outcome:
+        return super().learn(first_only(job))
 
 
 class Thief(Base):
@@ -110,9 +118,12 @@ class Spare(Base):
 
     name, summary = "spare", "-"
 
-    def claims(self, job: Job) -> dict[Subject, Claim]:
-        claims = super().claims(job)
-        return {**claims, "features": Claim(claims["features"].epsilon + (job.norm_epsilon or 0.0))}
+    def questions(self, job: Job) -> Questions:
+        asked = super().questions(job)
+        return replace(asked, norms=asked.norms * 2)
+
+    def begin(self, job: Job) -> Job:
+        return super().begin(replace(job, questions=super().questions(job)))
 
 
 class Peeking(Base):

@@ -83,7 +83,7 @@ def test_only_k_values_are_asked():
     asked, _ = declared(LDPGE, graph, users, trial)
     job = make_job(LDPGE, graph, asked, trial)
     assert job.feature_plan(sampled=job.settings.k).build().report_length == 7
-    assert LDPGE.claims(job)["features"].epsilon == 1.0
+    assert LDPGE.questions(job).claims["features"].epsilon == 1.0
 
 
 def test_links_need_all_of_the_embedding_and_say_so():

@@ -6,7 +6,6 @@ from graphveil.graphs.convert import from_arrays
 from graphveil.learn import BACKBONES
 from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, register_method
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import open_ledger
 from graphveil.privacy import Nobody
 
 ROWS = np.eye(8)
@@ -82,7 +81,7 @@ def test_before_anybody_has_declared_a_budget_nobody_answers():
 
 def test_the_books_of_a_method_hold_just_what_it_claims():
     graph, users = tiny()
-    ledger = open_ledger(find_method("base"), job_of(graph, Nobody(), label_epsilon=0.5), users)
+    ledger = find_method("base").questions(job_of(graph, Nobody(), label_epsilon=0.5)).open_ledger(users)
     assert ledger.budget.tolist() == [1.5] * 8
     assert ledger.charges == ()
 

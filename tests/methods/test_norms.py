@@ -9,7 +9,6 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays
 from graphveil.methods import Job, find_method
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import open_ledger
 from graphveil.methods.norms import ReportedNorms, largest_norm
 from graphveil.privacy import Nobody
 
@@ -36,7 +35,7 @@ def booked(epsilon=1.0, blind=False, people=200, **options):
     graph, users = data(people)
     settings = BaseSettings.of({"epochs": 150, "dropout": 0.0, **options.pop("settings", {})})
     job = Job(graph, Nobody(), settings, 3, epsilon=epsilon, **{"norm_epsilon": 2.0, **options})
-    ledger = open_ledger(METHOD, job, users)
+    ledger = METHOD.questions(job).open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3, blind=blind)), ledger
 
 
@@ -60,7 +59,7 @@ def test_training_and_validation_users_spend_both_and_test_users_the_features_al
     METHOD.run(job)
     known = job.graph.train | job.graph.validation
     np.testing.assert_allclose(ledger.spent, 1.0 + 2.0 * known)
-    assert METHOD.claims(job)["features"].epsilon == ledger.total("features").epsilon == 3.0
+    assert METHOD.questions(job).claims["features"].epsilon == ledger.total("features").epsilon == 3.0
 
 
 def test_a_budget_without_norms_does_not_do():
@@ -72,7 +71,8 @@ def test_a_budget_without_norms_does_not_do():
 def test_reports_are_decoded_without_a_bias_and_only_for_those_that_were_asked():
     graph, users = data(users=4000)
     job = Job(graph, Nobody(), BaseSettings.of({}), 0, epsilon=1.0, norm_epsilon=4.0)
-    norms = replace(job, users=users.declare(4.0, seed=0)).with_norms().norms
+    job = METHOD.with_questions(replace(job, users=users.declare(4.0, seed=0)))
+    norms = job.with_norms().norms
     known = graph.train | graph.validation
     assert np.array_equal(np.isnan(norms.values), ~known)
     # 1,500 reports a class: six standard errors, a false alarm in 10^8.

@@ -11,7 +11,6 @@ from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
 from graphveil.methods import Job, find_method
 from graphveil.methods.check import Recorder, small_data
-from graphveil.methods.method import open_ledger
 from graphveil.privacy import Nobody
 
 METHOD = find_method("solitude")
@@ -37,7 +36,7 @@ def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_
         max_memory=max_memory,
         label_epsilon=label_epsilon,
     )
-    ledger = open_ledger(METHOD, job, users)
+    ledger = METHOD.questions(job).open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3), graph=METHOD.public_part(job)), ledger
 
 

@@ -90,7 +90,7 @@ def test_both_rounds_are_charged_and_add_up_to_the_budget(split):
     if split != "auto":
         assert split_of(ready.job) == split
     np.testing.assert_allclose(ledger.spent, 8.0)
-    assert TOGL.claims(ready.job)["features"].epsilon == pytest.approx(8.0, rel=1e-12)
+    assert TOGL.questions(ready.job).claims["features"].epsilon == pytest.approx(8.0, rel=1e-12)
 
 
 def test_round_1_asks_evenly_and_round_2_names_the_pool():

@@ -138,7 +138,7 @@ class Ldpge(Method):
     def embed(self, job: Job) -> NDArray[np.float32]:
         """Z itself: nothing is learned for it, so it needs no labels and no links that are held out."""
         self._refuse(job)
-        reports = self._asked(job, Stopwatch())
+        reports = self._asked(self.with_questions(job), Stopwatch())
         job.say("propagating", 0.0)
         return self._propagated(job, reports, _in_largest(reports))
 

@@ -329,8 +329,7 @@ class Method(ABC):
     def begin(self, job: Job) -> Job:
         """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
         check_task(self.name, job)
-        if job.questions == Questions():
-            job = replace(job, questions=self.questions(job))
+        job = self.with_questions(job)
         if job.norm_epsilon is not None:
             check_norms(self, job.task)
         self.prepare(job)
@@ -359,6 +358,10 @@ class Method(ABC):
             labels=None if job.label_epsilon is None else job.label_plan(),
             links=job.link_plan() if self.reports_links and job.link_epsilon is not None else None,
         )
+
+    def with_questions(self, job: Job) -> Job:
+        """The job with what this method asks, unless that has been computed."""
+        return job if job.questions != Questions() else replace(job, questions=self.questions(job))
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
         """The questions about features, round after round, as far as they are known before anybody has answered."""
