@@ -12,7 +12,6 @@ from graphveil.channels.exact import Claim, check_epsilon, exp_below, target
 from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 
-
 # A table has an entry for every level and twice as many outputs.
 MAX_LEVELS = 1024
 

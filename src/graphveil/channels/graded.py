@@ -13,7 +13,6 @@ from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, check_epsilon
 from graphveil.errors import InputError
 
-
 # Bins of a response: a table has an entry for every two of them.
 MAX_BINS = 1024
 

@@ -63,10 +63,14 @@ class Asking:
             if from_pool is not None:
                 raise InputError("from_pool says how many values come from a pool: give the pool too")
             return cls(size, count)
-        if not isinstance(pool, (list, tuple, np.ndarray)) or np.ndim(pool) == 0:
+        if not isinstance(pool, (list, tuple, np.ndarray)) or (
+            isinstance(pool, np.ndarray) and pool.ndim != 1
+        ):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         if len(pool) > size:
-            raise InputError(f"pool must hold different dimensions from 0 to {size - 1}, got {len(pool)} of them")
+            raise InputError(
+                f"pool must hold different dimensions from 0 to {size - 1}, got {len(pool)} of them"
+            )
         if not all(map(is_whole, pool)):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         expected = len(pool) if from_pool is None else from_pool

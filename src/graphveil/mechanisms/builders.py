@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels import KaryChannel, esw, featurerr, kary
-from graphveil.channels.graded import MAX_BINS
 from graphveil.channels.exact import MAX_EPSILON, Claim, check_epsilon
+from graphveil.channels.graded import MAX_BINS
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.features import FeatureMechanism
@@ -34,7 +34,9 @@ def build_featurerr(
     check_dims(dims)
     weights = np.full(dims, 1 / dims) if shares is None else _checked_shares(shares, int(dims))
     size, different = check_whole("bins", bins, 2, MAX_BINS), set(weights.tolist())
-    check_tables("featurerr", len(different), size, size, "round the shares to fewer values, or take fewer bins")
+    check_tables(
+        "featurerr", len(different), size, size, "round the shares to fewer values, or take fewer bins"
+    )
     distinct = {
         weight: featurerr(epsilon * weight if weight else epsilon / dims, size, raw=not debiased)
         for weight in different
@@ -104,7 +106,9 @@ def build_privunit(
     check_dims(dims)
     public = None if range is None else PublicRange.of(range)
     if radius is not None:
-        return privunit(epsilon, int(dims), PublicBall(radius))
+        return privunit(
+            epsilon, int(dims), PublicBall(float(radius) if isinstance(radius, np.floating) else radius)
+        )
     if public is None:
         raise InputError(
             "privunit needs radius or range: the public radius of a ball around 0 that rows lie in, or the public range "

@@ -8,7 +8,6 @@ limits is served within about a second and a few hundred megabytes. Limits of on
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,25 @@ MAX_ENTRIES = 1 << 22
 MAX_LISTED = 2 * MAX_DIMS
 # Lists within lists in a setting, and characters of a word.
 MAX_DEPTH, MAX_WORD = 4, 256
+# Settings that say yes or no.
+FLAGS = ("binary", "raw", "debiased")
+# Settings that are one number.
+NUMBERS = (
+    *(
+        "dims",
+        "sampled",
+        "delta",
+        "from_pool",
+        "points",
+        "bits",
+        "bins",
+        "length",
+        "radius",
+        "levels",
+        "gamma",
+    ),
+    "classes",
+)
 # No setting counts further than this, and numpy cannot hold more.
 MAX_NUMBER = (1 << 63) - 1
 
@@ -66,40 +84,48 @@ def check_whole(name: str, value: Any, low: int, high: int, why: str = "") -> in
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Refuse settings that are too long or too large to be looked at one by one."""
+    """Refuse settings that are too long or too large to be looked at one by one, and flags that are none."""
     listed = 0
     for key, value in settings.items():
-        for entry in _entries(key, value, 0):
-            listed += 1
-            if listed > MAX_LISTED:
-                raise InputError(
-                    f"the settings of a mechanism may list at most {MAX_LISTED} numbers in all: {key} has too many"
-                )
-            if isinstance(entry, int) and not -MAX_NUMBER <= entry <= MAX_NUMBER:
-                raise InputError(f"{key} must be an integer of at most 63 bits, got {short(entry)}")
-            if isinstance(entry, (str, bytes)) and len(entry) > MAX_WORD:
-                raise InputError(
-                    f"{key} must be a word of at most {MAX_WORD} characters, got {len(entry)} of them"
-                )
+        if key in FLAGS and value is not None and not isinstance(value, (bool, np.bool_)):
+            raise InputError(f"{key} must be True or False, got {short(value)}")
+        if key in NUMBERS and isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
+            raise InputError(f"{key} must be a number, got {short(value)}")
+        sized = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+        if key == "range" and sized and len(value) != 2:
+            raise InputError(f"range must be two numbers (LOW, HIGH), got {short(value)}")
+        listed += _size(key, value, 0)
+        if listed > MAX_LISTED:
+            raise InputError(
+                f"the settings of a mechanism may list at most {MAX_LISTED} numbers in all: {key} has too many"
+            )
 
 
-def _entries(key: str, value: Any, depth: int) -> Iterator[Any]:
-    """What a setting holds, one by one; of an array of numbers its size is enough."""
+def _size(key: str, value: Any, depth: int) -> int:
+    """How many entries a setting has, none of which is too long or too large."""
     if depth > MAX_DEPTH:
         raise InputError(f"{key} must not hold lists more than {MAX_DEPTH} deep")
-    if isinstance(value, np.ndarray) and value.size > MAX_LISTED:
-        raise InputError(f"{key} must hold at most {MAX_LISTED} numbers, got {value.size}")
+    if isinstance(value, np.ndarray):
+        return value.size
     if isinstance(value, dict):
-        for name, inner in value.items():
-            yield name
-            yield from _entries(key, inner, depth + 1)
-    elif isinstance(value, (list, tuple, set, frozenset)):
+        return len(value) + sum(_size(key, inner, depth + 1) for inner in (*value, *value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        # Lists of numbers, the only ones that are long, are looked at all at once.
         if len(value) > MAX_LISTED:
-            raise InputError(f"{key} must hold at most {MAX_LISTED} numbers, got {len(value)}")
-        for inner in value:
-            yield from _entries(key, inner, depth + 1)
-    else:
-        yield value
+            return len(value)
+        if set(map(type, value)) <= {int, float}:
+            _check_entry(key, max((number for number in value if type(number) is int), key=abs, default=0))
+            return len(value)
+        return sum(_size(key, inner, depth + 1) for inner in value)
+    _check_entry(key, value)
+    return 1
+
+
+def _check_entry(key: str, value: Any) -> None:
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        raise InputError(f"{key} must be an integer of at most 63 bits, got {short(value)}")
+    if isinstance(value, (str, bytes)) and len(value) > MAX_WORD:
+        raise InputError(f"{key} must be a word of at most {MAX_WORD} characters, got {len(value)} of them")
 
 
 def check_named_users(users: int) -> None:

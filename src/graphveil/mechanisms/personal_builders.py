@@ -68,20 +68,26 @@ def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...
     given = _listed(budgets)
     rising = all(one < other for one, other in pairwise(given))
     if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
-        raise InputError(f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}")
+        raise InputError(
+            f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
+        )
     if given[0] != epsilon:
         raise InputError(
             f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
         )
     if levels is not None and levels != len(given):
-        raise InputError(f"levels must be the number of budgets, {len(given)}, or left out, got {short(levels)}")
+        raise InputError(
+            f"levels must be the number of budgets, {len(given)}, or left out, got {short(levels)}"
+        )
     return given
 
 
 def _listed(budgets: Any) -> tuple[float, ...]:
     """Budgets as numbers."""
     wrong = InputError(f"budgets must be a list of numbers, one a level, got {short(budgets)}")
-    if not isinstance(budgets, (list, tuple, np.ndarray)) or np.ndim(budgets[:1]) != 1:
+    if not isinstance(budgets, (list, tuple, np.ndarray)) or (
+        isinstance(budgets, np.ndarray) and budgets.ndim != 1
+    ):
         raise wrong
     if len(budgets) > MAX_LEVELS:
         raise InputError(f"budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
@@ -115,7 +121,9 @@ def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -
     _, grid = INSIDE[inner]
     inputs = _inside_points(binary, points) if grid else 3
     outputs = 2 * inputs + (TAIL_CELLS if grid else 0)
-    check_tables(name, tables, inputs, outputs, "take fewer levels, fewer points, or one number sampled for all")
+    check_tables(
+        name, tables, inputs, outputs, "take fewer levels, fewer points, or one number sampled for all"
+    )
 
 
 def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
