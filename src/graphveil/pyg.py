@@ -165,7 +165,7 @@ def _place(tensor: Tensor) -> Place:
     else:
         parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
     return tuple(
-        (part.untyped_storage().data_ptr(), part.storage_offset(), tuple(part.shape), part.stride())
+        (part.untyped_storage().data_ptr(), int(part.storage_offset()), tuple(part.shape), part.stride())
         for part in parts
     )
 

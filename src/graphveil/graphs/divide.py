@@ -130,7 +130,7 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
         )
     array = array.astype(np.int64)
     if array.size and int(array.min()) < UNKNOWN:
-        raise InputError(f"labels must be 0, 1, … or -1 where unknown, got {int(array.min())}")
+        raise InputError("labels must be 0, 1, … or -1 where unknown, got a smaller number")
     array.setflags(write=False)
     return array
 

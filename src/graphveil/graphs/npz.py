@@ -175,7 +175,8 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
         raise InputError(
             f"{path} has sparse features without {', '.join(absent)}: all of {', '.join(CSR_KEYS)} are needed"
         )
-    return _sparse(*(arrays[key] for key in CSR_KEYS), path)
+    indptr, indices, data, shape = (arrays[key] for key in CSR_KEYS)
+    return _sparse(indptr, indices, data, shape, path)
 
 
 def _sparse(
