@@ -1,10 +1,13 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, InMemoryDataset
 
 import graphveil as gv
-from graphveil.errors import InputError
+from graphveil.errors import InputError, PrivacyError
 from graphveil.pyg import PageRank, Privatize
 
 ROWS = torch.from_numpy((np.random.default_rng(0).random((50, 12)) < 0.3).astype(np.float32))
@@ -40,10 +43,12 @@ def test_unscaled_features_are_the_mechanism_s_estimate():
 
 
 def test_the_control_carries_nothing():
-    other = Data(x=1 - ROWS, edge_index=EDGES)
-    blind = Privatize("multibit", epsilon=1.0, range=(0, 1), seed=0, blind=True)
-    assert torch.equal(blind(data()).x, blind(other).x)
-    assert blind(data()).privacy["epsilon"] == 0.0
+    private, other = (
+        Privatize("multibit", epsilon=1.0, range=(0, 1), seed=0, blind=True)(Data(x=x, edge_index=EDGES))
+        for x in (ROWS.clone(), 1 - ROWS)
+    )
+    assert torch.equal(private.x, other.x)
+    assert private.privacy["epsilon"] == 0.0
 
 
 def test_settings_reach_the_mechanism():
@@ -54,6 +59,103 @@ def test_settings_reach_the_mechanism():
 def test_data_without_features_is_refused():
     with pytest.raises(InputError, match="data has no x"):
         Privatize("multibit", epsilon=1.0, range=(0, 1))(Data(edge_index=EDGES, num_nodes=3))
+
+
+class Village(InMemoryDataset):
+    """One graph, loaded as PyG's own datasets are."""
+
+    def __init__(self, graphs=1, transform=None):
+        super().__init__(None, transform)
+        self.data, self.slices = self.collate([data() for _ in range(graphs)])
+
+
+def test_a_dataset_gets_the_same_answer_at_every_access():
+    village = Village(transform=Privatize("multibit", epsilon=1.0, range=(0, 1)))
+    first = village[0].x
+    assert all(torch.equal(village[0].x, first) for _ in range(200))
+
+
+def test_each_graph_of_a_dataset_keeps_its_answer():
+    village = Village(3, Privatize("multibit", epsilon=1.0, range=(0, 1), graphs=3))
+    first = [village[place].x for place in range(3)]
+    assert all(torch.equal(village[place].x, first[place]) for place in range(3) for _ in range(20))
+
+
+def test_what_is_written_into_the_tensor_is_not_asked_for():
+    private, village = Privatize("multibit", epsilon=1.0, range=(0, 1)), data()
+    first = private(village).x
+    village.x += 0.5
+    assert torch.equal(private(village).x, first)
+
+
+def test_what_is_written_into_an_answer_does_not_reach_the_next():
+    private, village = Privatize("multibit", epsilon=1.0, range=(0, 1)), data()
+    first = private(village).x
+    kept = first.clone()
+    first.zero_()
+    assert torch.equal(private(village).x, kept)
+
+
+def test_a_second_data_is_refused_with_what_to_do():
+    private = Privatize("multibit", epsilon=1.0, range=(0, 1))
+    private(data())
+    with pytest.raises(PrivacyError, match="pre_transform=.*graphs="):
+        private(data())
+
+
+def test_a_view_of_the_same_people_is_another_data():
+    private, village = Privatize("multibit", epsilon=1.0, range=(0, 1)), data()
+    private(village)
+    with pytest.raises(PrivacyError, match="cannot be told from the same people"):
+        private(Data(x=village.x[:10], edge_index=EDGES))
+
+
+def test_as_many_data_are_answered_as_was_said():
+    private = Privatize("multibit", epsilon=1.0, range=(0, 1), graphs=2)
+    assert private(data()).privacy == private(data()).privacy
+    with pytest.raises(PrivacyError):
+        private(data())
+
+
+def test_two_data_of_one_seed_have_noise_of_their_own():
+    private = Privatize("multibit", epsilon=1.0, range=(0, 1), graphs=2, seed=0)
+    assert not torch.equal(private(data()).x, private(data()).x)
+
+
+def test_a_tensor_that_is_gone_does_not_lend_its_place():
+    private = Privatize("multibit", epsilon=1.0, range=(0, 1), graphs=100)
+    assert len({tuple(private(data()).x.flatten().tolist()) for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_neither_draws_again_nor_answers_for_more(copied):
+    private, village = Privatize("multibit", epsilon=1.0, range=(0, 1)), data()
+    again = copied(private)
+    assert torch.equal(private(village).x, again(village).x)
+    with pytest.raises(PrivacyError):
+        again(data())
+
+
+def test_a_pickled_transform_answers_nothing_new_without_a_seed():
+    village = data()
+    with pytest.raises(PrivacyError, match="in another process"):
+        pickle.loads(pickle.dumps(Privatize("multibit", epsilon=1.0, range=(0, 1))))(village)
+    seeded = Privatize("multibit", epsilon=1.0, range=(0, 1), seed=0)
+    assert torch.equal(pickle.loads(pickle.dumps(seeded))(village).x, seeded(village).x)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+def test_sparse_features_keep_their_answer(layout):
+    sparse = Data(x=getattr(ROWS, layout)(), edge_index=EDGES)
+    private = Privatize("multibit", epsilon=1.0, range=(0, 1))
+    assert torch.equal(private(sparse).x, private(sparse).x)
+
+
+@pytest.mark.parametrize("graphs", [0, -1, True, 1.5, "2"])
+def test_a_number_of_graphs_that_is_none_is_refused(graphs):
+    with pytest.raises(InputError, match="graphs must be an integer of at least 1"):
+        Privatize("multibit", epsilon=1.0, range=(0, 1), graphs=graphs)
 
 
 @pytest.mark.parametrize("r", [0.0, 0.3, 1.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch_geometric.transforms import BaseTransform
 from graphveil import denoise
 from graphveil.channels import SeededWords
 from graphveil.denoise import HOA, NFR, GroupLasso, KProp, Residual
-from graphveil.errors import InputError
+from graphveil.errors import InputError, PrivacyError
 from graphveil.learn.inputs import report_input
 from graphveil.linear.propagation import pagerank_edge_matrix
 from graphveil.linear.sparse import SparseMatrix
@@ -21,8 +22,19 @@ from graphveil.mechanisms import mechanism
 __all__ = ["HOA", "NFR", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
 
 
+# Where a tensor's numbers lie: two tensors of the same place are the same numbers.
+Place = tuple[tuple[int, int, tuple[int, ...], tuple[int, ...]], ...]
+
+
 class Privatize(BaseTransform):  # type: ignore[misc]
     """Replace ``data.x`` by what a server could know of it: every node reports its row once, at ε.
+
+    A dataset calls its ``transform`` at every access. So an instance answers once for each Data and gives the same answer
+    again, bit for bit, whenever the same tensor comes back; what was written into the tensor since then is not asked for.
+    It answers for as many Data as ``graphs`` says and refuses any other: a Data that was loaded anew cannot be told from
+    the same people asked again, whose noise would average out. Contents are never compared, which would reveal who is equal
+    to whom. Copies share what was answered. An instance that was pickled, or finds itself in another process, answers nothing
+    new without a seed, as it cannot know what the others have answered.
 
     By default rows are scaled by public constants to a norm that a GNN can be trained on; ``scaled=False`` gives the
     mechanism's own estimate, unbiased where the mechanism is. ``blind=True`` is the control: reports that carry nothing.
@@ -42,32 +54,120 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         scaled: bool = True,
         blind: bool = False,
         seed: int | None = None,
+        graphs: int = 1,
         **settings: Any,
     ) -> None:
+        if isinstance(graphs, bool) or not isinstance(graphs, int) or graphs < 1:
+            raise InputError(f"graphs must be an integer of at least 1, got {graphs!r}")
         self.name, self.epsilon, self.range = name, epsilon, range
         self.scaled, self.blind, self.seed, self.settings = scaled, blind, seed, settings
+        self.graphs = graphs
+        self._answered = _Answered()
 
     def forward(self, data: Data) -> Data:
-        """Report every row of ``data.x`` and put the estimates in its place."""
+        """Put what is reported of the rows of ``data.x`` in their place: the stored answer, or a new one."""
         if data.x is None:
             raise InputError("data has no x to report: load a graph with features")
-        rows = (data.x.to_dense() if data.x.is_sparse else data.x).detach().cpu().numpy()
+        stored = self._answered.find(data.x)
+        if stored is None:
+            self._check_new()
+            stored = self._answer(data.x)
+            self._answered.keep(data.x, *stored)
+        x, privacy = stored
+        data.x, data.privacy = x.clone(), dict(privacy)
+        return data
+
+    def _check_new(self) -> None:
+        """Refuse to answer for one Data more than was said."""
+        if len(self._answered) >= self.graphs:
+            raise PrivacyError(
+                f"this Privatize answers for {self.graphs} Data and has done so: a Data that was loaded anew cannot be told from "
+                "the same people asked again. Use it as pre_transform=, make a Privatize of its own for other people, or say "
+                "how many Data of different people there are with graphs="
+            )
+        if self.seed is None and not self._answered.at_home:
+            raise PrivacyError(
+                "this Privatize was pickled or is in another process than it was made in, where it would draw another answer "
+                "for the same people: access the Data once before workers start, or use it as pre_transform="
+            )
+
+    def _answer(self, private: Tensor) -> tuple[Tensor, dict[str, Any]]:
+        """Ask every row once."""
+        rows = (private if private.layout == torch.strided else private.to_dense()).detach().cpu().numpy()
         asked = mechanism(
             self.name, epsilon=self.epsilon, dims=rows.shape[1], range=self.range, **self.settings
         )
         answering = asked.blind() if self.blind else asked
-        reports = answering.randomize(rows, None if self.seed is None else SeededWords(self.seed))
+        # Each Data has noise of its own: the difference of two that share it would be free of noise.
+        stream = (len(self._answered),) if len(self._answered) else ()
+        reports = answering.randomize(rows, None if self.seed is None else SeededWords(self.seed, *stream))
         if self.scaled:
             inputs = report_input(reports)
-            data.x = inputs.to_dense() if isinstance(inputs, SparseMatrix) else inputs
+            x = inputs.to_dense() if isinstance(inputs, SparseMatrix) else inputs
         else:
-            data.x = torch.from_numpy(reports.estimate().dense()).float()
+            x = torch.from_numpy(reports.estimate().dense()).float()
         claim = answering.claim
-        data.privacy = {"mechanism": self.name, "epsilon": claim.epsilon, "delta": claim.delta}
-        return data
+        return x, {"mechanism": self.name, "epsilon": claim.epsilon, "delta": claim.delta}
 
     def __repr__(self) -> str:
         return f"Privatize({self.name}, epsilon={self.epsilon:g})"
+
+
+class _Answered:
+    """What was answered for which tensors. They are kept, so that no other one can come to lie in the same place."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[Place, tuple[Tensor, Tensor, dict[str, Any]]] = {}
+        self._process: int | None = os.getpid()
+
+    def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
+        """The answer that was given for this very tensor."""
+        found = self._by_place.get(_place(private))
+        return None if found is None else found[1:]
+
+    def keep(self, private: Tensor, x: Tensor, privacy: dict[str, Any]) -> None:
+        """Remember an answer."""
+        # An alias: `data.x = ...` or a resize of the caller's tensor does not let go of the numbers.
+        self._by_place[_place(private)] = (private.detach(), x.clone(), privacy)
+
+    @property
+    def at_home(self) -> bool:
+        """Whether this is the process that it was made in."""
+        return self._process == os.getpid()
+
+    def __len__(self) -> int:
+        return len(self._by_place)
+
+    def __copy__(self) -> _Answered:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Answered:
+        # Shared: a copy of its own would draw again for what either of the two has answered.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _answered_elsewhere, ()
+
+
+def _answered_elsewhere() -> _Answered:
+    """What an unpickled transform knows of answers: nothing, not even whether there were any."""
+    unknown = _Answered()
+    unknown._process = None
+    return unknown
+
+
+def _place(tensor: Tensor) -> Place:
+    """Where a tensor's numbers lie, dense or sparse."""
+    if tensor.layout == torch.strided:
+        parts: tuple[Tensor, ...] = (tensor,)
+    elif tensor.layout == torch.sparse_coo:
+        parts = (tensor._indices(), tensor._values())
+    else:
+        parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values())
+    return tuple(
+        (part.untyped_storage().data_ptr(), int(part.storage_offset()), tuple(part.shape), part.stride())
+        for part in parts
+    )
 
 
 class PageRank(nn.Module):

@@ -78,3 +78,82 @@ def test_arguments_are_checked_before_torch_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False False"
+
+
+def infinite(**fields):
+    """What a run with ppm-printed keeps: the level is not protected, and JSON has no infinite number."""
+    spent = {
+        "features": {"epsilon": 32.0, "delta": 0.0},
+        "level": {"epsilon": None, "delta": 0.0},
+        "trust": "local",
+    }
+    kept = {
+        "method": "ppgnn",
+        "data": "town",
+        "epsilon": 1.0,
+        "mechanism": "ppm-printed",
+        "runs": [0.5],
+        "mean": 0.5,
+    }
+    return json.dumps({**kept, "privacy": spent, **fields})
+
+
+def kept(tmp_path, *lines):
+    """What earlier runs have left."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "results.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_an_infinite_budget_is_written_out(tmp_path, capsys):
+    kept(tmp_path, infinite())
+    assert status(["report", "--out", str(tmp_path / "x.html"), "--no-energy"]) == 0
+    assert "level ε = infinite" in (tmp_path / "x.html").read_text()
+
+
+def test_a_bad_record_is_named_on_stderr_and_hides_no_other(tmp_path, capsys):
+    bad = [
+        '{"method": "base"',
+        infinite(runs="many"),
+        infinite(privacy={"level": {"epsilon": "much"}}),
+        "[" * 10**5,
+    ]
+    kept(tmp_path, infinite(), *bad, infinite(seed=1))
+    assert status(["report", "--out", str(tmp_path / "x.html"), "--no-energy"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("Warning: ") == 4
+    assert "line 3: skipped, no result (runs: " in printed.err
+    assert "2 results" in printed.out
+
+
+def test_a_method_that_is_not_known_here_costs_only_its_energy(tmp_path):
+    kept(tmp_path, infinite(method="elsewhere"))
+    assert status(["report", "--out", str(tmp_path / "x.html")]) == 0
+    assert "elsewhere" in (tmp_path / "x.html").read_text()
+
+
+def test_a_run_without_protected_levels_can_be_reported(tmp_path):
+    small = [
+        "data.users=400",
+        "data.features=16",
+        "data.telling=4",
+        "data.labelled=0.2",
+        "data.validated=0.2",
+        "epochs=2",
+    ]
+    told = [word for setting in small for word in ("--set", setting)]
+    run = [
+        "run",
+        "ppgnn",
+        "--data",
+        "town",
+        "--epsilon",
+        "1",
+        "--mechanism",
+        "ppm-printed",
+        "--runs",
+        "1",
+        "--no-control",
+    ]
+    assert status([*run, *told]) == 0
+    assert status(["report", "--out", str(tmp_path / "x.html"), "--no-energy"]) == 0
+    assert "level ε = infinite" in (tmp_path / "x.html").read_text()

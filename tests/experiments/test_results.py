@@ -120,3 +120,28 @@ def test_without_a_spec_only_equal_results_are_one():
     other = {**fields, "runs": [0.1, 0.2]}
     records = [Record.model_validate(each) for each in (fields, fields, other)]
     assert len(latest(records)) == 2
+
+
+def test_whoever_asks_is_told_of_each_damaged_line(store):
+    store.add(result(1.0))
+    with store.file.open("a") as stream:
+        stream.write(
+            '[1]\n{"method": "base"}\n\n{"method": 3, "data": "town", "runs": [0.5], "mean": 0.5}\n{"met\n'
+        )
+    told = []
+    assert len(store.records(told.append)) == 1
+    assert [line.split(": skipped")[0].split(", ")[1] for line in told] == [
+        "line 2",
+        "line 3",
+        "line 5",
+        "line 6",
+    ]
+    assert "method: Input should be a valid string" in told[2]
+
+
+def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, store):
+    store.add(result(1.0))
+    (store.file.parent / "other.json").write_text('{"colour": "blue"}')
+    told = []
+    assert len(read_results([store.file.parent], told.append)) == 1
+    assert told == []

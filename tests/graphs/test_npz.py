@@ -23,7 +23,7 @@ def test_dense_features_stay_dense(tmp_path):
 
 
 def test_sparse_features_stay_sparse(tmp_path):
-    matrix = csr_array(np.array([[0, 2, 0], [1, 0, 0]], dtype=np.float32))
+    matrix = csr_array(np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0]], dtype=np.float32))
     parts = {"x_indptr": matrix.indptr, "x_indices": matrix.indices, "x_data": matrix.data}
     raw = read_npz(saved(tmp_path, edges=EDGES, y=LABELS, x_shape=matrix.shape, **parts))
     assert raw.features.toarray().tolist() == matrix.toarray().tolist()

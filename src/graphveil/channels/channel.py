@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,7 @@ class FiniteChannel(ABC):
     @cached_property
     def means(self) -> Values:
         """The exact mean of the decoded report for each input symbol, rounded to floats."""
-        return np.array([float(self._exact_moments(symbol)[0]) for symbol in range(self.input_count)])
+        return np.array([float(self._exact_mean(symbol)) for symbol in range(self.input_count)])
 
     @cached_property
     def variances(self) -> Values:
@@ -175,6 +176,10 @@ class FiniteChannel(ABC):
         pairs = [value.as_integer_ratio() for value in self.outputs.tolist()]
         common = max(bottom for _, bottom in pairs)
         return [top * (common // bottom) for top, bottom in pairs], common
+
+    def _exact_mean(self, symbol: int) -> Fraction:
+        values, common = self._exact_outputs
+        return Fraction(sum(map(mul, self.row(symbol), values)), common * self.total)
 
     def _exact_moments(self, symbol: int) -> tuple[Fraction, Fraction]:
         values, common = self._exact_outputs

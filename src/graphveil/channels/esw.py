@@ -12,6 +12,9 @@ from graphveil.channels.exact import Claim, check_epsilon, exp_below, target
 from graphveil.channels.square_wave import half_width
 from graphveil.errors import InputError
 
+# A table has an entry for every level and twice as many outputs.
+MAX_LEVELS = 1024
+
 
 @family
 def esw(epsilon: float, levels: int) -> FiniteChannel:
@@ -27,8 +30,8 @@ def esw(epsilon: float, levels: int) -> FiniteChannel:
     True
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or not 2 <= levels <= 4096:
-        raise InputError(f"levels must be an integer from 2 to 4096, got {levels!r}")
+    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or not 2 <= levels <= MAX_LEVELS:
+        raise InputError(f"levels must be an integer from 2 to {MAX_LEVELS}, got {levels!r}")
     reach = math.floor(levels * half_width(epsilon) / 2)
     first = list(range(levels))
     table = window_table(

@@ -13,6 +13,9 @@ from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, check_epsilon
 from graphveil.errors import InputError
 
+# Bins of a response: a table has an entry for every two of them.
+MAX_BINS = 1024
+
 
 def graded_masses(epsilon: float, size: int) -> NDArray[np.float64]:
     """P[u | t] in proportion to exp(-ε|u-t|/(k-1)), rows not yet summing to one."""
@@ -38,9 +41,16 @@ def unbiased_outputs(epsilon: float, inputs: Values) -> Values:
 
 
 def _check_size(size: int, name: str) -> int:
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= 1024:
-        raise InputError(f"{name} must be an integer from 2 to 1024, got {size!r}")
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_BINS:
+        raise InputError(f"{name} must be an integer from 2 to {MAX_BINS}, got {size!r}")
     return int(size)
+
+
+def _end_rows(aim: Fraction, size: int, claim: Claim) -> Channel:
+    """The first and the last row of a graded table, the worst pair: where they break the claim, so does the whole."""
+    masses = np.exp(-float(aim) / (size - 1) * np.arange(size))
+    table = rounded_table(np.stack([masses, masses[::-1]]))
+    return Channel("end rows", table, np.array([0.0, 1.0]), np.arange(size, dtype=np.float64), claim)
 
 
 @family
@@ -68,7 +78,7 @@ def featurerr(epsilon: float, bins: int = 10, raw: bool = False) -> FiniteChanne
         outputs = unbiased_outputs(float(aim), np.linspace(-1.0, 1.0, bins))
         return calibrated(f"featurerr({bins})", table, outputs, Claim(epsilon))
 
-    return fitted(build, Claim(epsilon))
+    return fitted(build, Claim(epsilon), lambda aim: _end_rows(aim, bins, Claim(epsilon)))
 
 
 @family
@@ -90,4 +100,4 @@ def condensed(epsilon: float, points: int | None = None) -> FiniteChannel:
         table = rounded_table(graded_masses(float(aim), len(grid)))
         return calibrated("condensed", table, unbiased_outputs(float(aim), grid), Claim(epsilon))
 
-    return fitted(build, Claim(epsilon))
+    return fitted(build, Claim(epsilon), lambda aim: _end_rows(aim, len(grid), Claim(epsilon)))

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 
 WordArray = NDArray[np.uint64]
+# The largest seed: numpy takes any, torch those of 64 bits.
+MAX_SEED = (1 << 64) - 1
 
 
 class Words(ABC):
@@ -74,6 +76,8 @@ class SeededWords(Words):
             isinstance(number, bool) or not isinstance(number, (int, np.integer)) for number in numbers
         ) or any(number < 0 for number in numbers):
             raise InputError(f"seed and stream must be integers of at least 0, got {numbers}")
+        if any(number > MAX_SEED for number in numbers):
+            raise InputError("seed and stream must be integers of at most 64 bits: take smaller ones")
         self.seed = int(seed)
         self.stream = tuple(int(number) for number in stream)
         self._generator = np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=self.stream))

@@ -44,17 +44,21 @@ def report(
         raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file in it with --out, such as {out / 'report.html'}")
-    records = read_results(results) if results else earlier()
+    records = read_results(results, _warn) if results else earlier()
     with progress() as tell:
         write_report(out, records, title=title, energy=energy, hops=hops, tell=tell)
     shown = len(latest(records))
     typer.echo(f"The report of {shown} result{'' if shown == 1 else 's'} is in {out}.")
 
 
+def _warn(sentence: str) -> None:
+    typer.echo(f"Warning: {sentence}", err=True)
+
+
 def earlier() -> list[Record]:
     """What earlier runs have kept."""
     file = settings().cache / RESULTS
-    records = ResultStore(file).records()
+    records = ResultStore(file).records(_warn)
     if not records:
         raise InputError(
             f"no run has left a result in {file} yet: run a method first, as in "

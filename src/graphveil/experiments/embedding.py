@@ -125,6 +125,8 @@ def embed_spec(
 ) -> Embedding:
     """The embedding of a spec's first run: the same split, the same reports and the same model as `run_spec` has there."""
     check_embedding(spec, dims)
+    if given is not None:
+        spec.check_given(given[0])
     ready = make_ready(spec, "method", 0, inside, given)
     whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 
 
 @contextmanager
 def workers(count: int) -> Iterator[ProcessPoolExecutor]:
-    """So many processes. An interrupt reaches this process alone, which stops them; so does any other error."""
+    """So many processes, which end with this one, however it ends. An interrupt reaches this process alone, which stops them; so does any other error."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context) as pool:
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent) as pool:
         try:
             _start(pool, count)
             yield pool
@@ -23,6 +26,18 @@ def workers(count: int) -> Iterator[ProcessPoolExecutor]:
                 process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with_parent() -> None:
+    """Watch the process that started this one: where it was killed, nobody else would stop this one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="ends with its parent").start()
 
 
 def _start(pool: ProcessPoolExecutor, count: int) -> None:

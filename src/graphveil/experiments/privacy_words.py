@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +45,16 @@ def budget(cost: dict[str, Any]) -> str:
     if cost.get("per_level"):
         *lower, last = (f"{each:g}" for each in cost["per_level"])
         return f"ε = {', '.join(lower)} or {last} by level{norms}"
-    return f"ε = {cost['epsilon']:g}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "") + norms
+    return f"ε = {number(cost['epsilon'])}" + (f", δ = {cost['delta']:g}" if cost["delta"] else "") + norms
+
+
+def number(epsilon: float | None) -> str:
+    """An ε as it is printed. A stored result has None where it is infinite, as JSON knows no such number.
+
+    >>> number(0.5), number(None)
+    ('0.5', 'infinite')
+    """
+    return "infinite" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}"
 
 
 def embedding_statement(

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphveil.errors import UnknownNameError
+from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
+from graphveil.experiments.privacy_words import number
 from graphveil.experiments.results import Cost, Record, Scores, Spent, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.statistics import Summary
@@ -79,11 +80,23 @@ def report_html(
         for task in sorted({record.task for record in group}):
             sections.append(_results(name, task, [record for record in group if record.task == task]))
         if energy:
-            from graphveil.experiments.smoothing import smoothing, spec_of
-
-            specs = [spec for record in group if (spec := spec_of(record)) is not None]
-            sections += smoothing(name, specs, hops, tell)
+            sections += _energy(name, group, hops, tell)
     return page(title, _lead(shown, len(graphs)), sections, FOOTER)
+
+
+def _energy(name: str, records: Sequence[Record], hops: int, tell: Callable[[str], None]) -> list[Section]:
+    """What hops do to such reports; a result whose method or mechanism is not known here is left out."""
+    from graphveil.experiments.smoothing import smoothing, spec_of
+
+    specs = []
+    for record in records:
+        try:
+            spec = spec_of(record)
+        except GraphveilError as error:
+            tell(f"{record.method} on {name} has no energy here: {error}")
+        else:
+            specs += [] if spec is None else [spec]
+    return smoothing(name, specs, hops, tell)
 
 
 def graph_name(record: Record) -> str:
@@ -204,7 +217,7 @@ def _privacy(record: Record) -> str:
 
 
 def _budget(cost: Cost) -> str:
-    return f"ε = {cost.epsilon:g}" + (f", δ = {cost.delta:g}" if cost.delta else "")
+    return f"ε = {number(cost.epsilon)}" + (f", δ = {cost.delta:g}" if cost.delta else "")
 
 
 def _reads_features(method: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The file in the cache to which runs add their results.
 RESULTS = "results.jsonl"
 SUFFIXES = (".json", ".jsonl")
+# Told in a sentence of what was left out.
+Skipped = Callable[[str], None]
 
 
 class _Part(BaseModel):
@@ -147,9 +149,9 @@ class ResultStore:
             stream.flush()
             os.fsync(stream.fileno())
 
-    def records(self) -> list[Record]:
-        """All results, in the order in which they were kept; damaged lines are skipped."""
-        return _records(self.file) if self.file.exists() else []
+    def records(self, skipped: Skipped = lambda _: None) -> list[Record]:
+        """All results, in the order in which they were kept. Damaged lines are left out, and ``skipped`` is told of each."""
+        return _records(self.file, skipped) if self.file.exists() else []
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
@@ -161,8 +163,9 @@ def latest(records: Sequence[Record]) -> list[Record]:
     return list(kept.values())
 
 
-def read_results(paths: Sequence[Path]) -> list[Record]:
-    """The results in some files, or in the .json and .jsonl files of some folders; damaged lines are skipped.
+def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> list[Record]:
+    """The results in some files, or in the .json and .jsonl files of some folders. Damaged ones are left out, and
+    ``skipped`` is told of each.
 
     A file holds one object, a list of them, or one a line. A file without any result is refused; in a folder it is not
     looked at further, as long as another one has results.
@@ -173,7 +176,7 @@ def read_results(paths: Sequence[Path]) -> list[Record]:
             raise InputError(
                 f"{path} is not there: give a file that `graphveil run … --json` has written, or a folder"
             )
-        records = [record for file in _files(path) for record in _records(file)]
+        records = [record for file in _files(path) for record in _records(file, skipped, path.is_dir())]
         if not records:
             raise InputError(
                 f"{path} holds no result: give what `graphveil run … --json` prints, one object a file or a line"
@@ -188,25 +191,40 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
 
 
-def _records(file: Path) -> list[Record]:
-    records = []
-    for fields in _objects(file.read_text(encoding="utf-8", errors="replace")):
+def _records(file: Path, skipped: Skipped, among_others: bool = False) -> list[Record]:
+    """The results of a file. One ``among_others`` in a folder may be about something else: nobody is told of that."""
+    records, damaged = [], []
+    for place, fields in _objects(file.read_text(encoding="utf-8", errors="replace")):
         try:
             records.append(Record.model_validate(fields))
-        except ValidationError:
-            continue
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            damaged.append(
+                f"{file}, {place}: skipped, no result ({f'{field}: ' if field else ''}{first['msg']})"
+            )
+    for line in damaged if records or not among_others else []:
+        skipped(line)
     return records
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """All JSON values of a file: one in all, the members of a list, or one a line."""
+def _objects(text: str) -> Iterator[tuple[str, Any]]:
+    """All JSON values of a file with their places: one in all, the members of a list, or one a line."""
+    whole = _parsed(text)
+    if isinstance(whole, list):
+        yield from ((f"entry {number}", entry) for number, entry in enumerate(whole, 1))
+    elif whole is not None:
+        yield "line 1", whole
+    else:
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                # What cannot be read (a line that was cut off when the process was killed) is None, and no result.
+                yield f"line {number}", _parsed(line)
+
+
+def _parsed(text: str) -> Any:
+    """A JSON value; None where there is none, or where it is nested too deep to be read."""
     try:
-        whole = json.loads(text)
-    except ValueError:
-        for line in text.splitlines():
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue  # a line that was cut off when the process was killed
-        return
-    yield from whole if isinstance(whole, list) else [whole]
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

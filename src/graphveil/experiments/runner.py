@@ -73,6 +73,8 @@ def run_spec(
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
+    if given is not None:
+        spec.check_given(given[0])
     start = time.perf_counter()
     parts = [part for part in parts_of(spec) if part not in skip]
     done = store.find(spec, parts) if reuse and store is not None and given is None else []

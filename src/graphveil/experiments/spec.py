@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
+from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import check_budget
@@ -134,6 +136,9 @@ class Spec:
             )
         if self.label_epsilon is not None:
             check_budget(self.label_epsilon, name="label_epsilon")
+            split = self.loader_options.get("split")
+            if split == "few" or isinstance(split, SplitRecipe):
+                check_private_labels(recipe_of(split))
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
                 f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
@@ -146,17 +151,18 @@ class Spec:
                     "leave it out, or take a method that asks for links, like solitude"
                 )
         self._check_norms()
-        for name, low in (("runs", 1), ("seed", 0)):
-            if (
-                isinstance(getattr(self, name), bool)
-                or not isinstance(getattr(self, name), int)
-                or getattr(self, name) < low
-            ):
-                raise InputError(f"{name} must be an integer of at least {low}, got {getattr(self, name)!r}")
+        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
+            raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
+        check_seed(self.seed, self.runs)
         if self.device not in DEVICES:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None and not self.max_memory > 0:
             raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+
+    def check_given(self, graph: Graph) -> None:
+        """Refuse what cannot be run on a graph that is given with its users."""
+        if self.label_epsilon is not None:
+            check_private_labels(graph.recipe)
 
     def _check_norms(self) -> None:
         if self.norm_epsilon is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -32,13 +33,14 @@ class UnitStore:
             return []
         wanted = {spec.key(part, run): (part, run) for part in parts for run in range(spec.runs)}
         found = {}
-        for line in self.file.read_text(encoding="utf-8").splitlines():
+        for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 entry = json.loads(line)
                 key, fields = entry["key"], entry["unit"]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # a line that was cut off when the process was killed
-            if key in wanted:
+            if isinstance(key, str) and key in wanted:
                 part, run = wanted[key]
-                found[key] = UnitResult(**{**fields, "part": part, "run": run})
+                with suppress(TypeError):  # a line of another version, or a damaged one: that unit runs again
+                    found[key] = UnitResult(**{**fields, "part": part, "run": run})
         return list(found.values())

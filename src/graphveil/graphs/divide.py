@@ -15,6 +15,9 @@ from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.rows import PublicRange
 
+# More classes than any dataset has; a model has outputs for each of them.
+MAX_CLASSES = 1 << 16
+
 
 def divide(
     name: str, raw: Raw, recipe: SplitRecipe, seed: int, *, users: int | None = None
@@ -108,15 +111,21 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
             f"users have {array.shape[1]} labels each: choose one with label=0..{array.shape[1] - 1}"
         )
     array = array.reshape(-1)
-    if array.dtype.kind == "f" and bool((np.isnan(array) | (array == np.floor(array))).all()):
-        array = np.where(np.isnan(array), UNKNOWN, array).astype(np.int64)
+    if array.dtype.kind == "f" and bool((np.isnan(array) | (np.abs(array) <= MAX_CLASSES)).all()):
+        known = np.where(np.isnan(array), UNKNOWN, array)
+        array = known.astype(np.int64) if bool((known == np.floor(known)).all()) else array
     if array.dtype.kind not in "biu" or array.shape != (count,):
         raise InputError(
             f"labels must be {count} integers, one a user (-1 where unknown), got {array.dtype} of shape {array.shape}"
         )
+    if array.size and int(array.max()) >= MAX_CLASSES:
+        raise InputError(
+            f"labels must be numbers below {MAX_CLASSES}, as every number up to the largest is a class: number them 0, 1, … "
+            "without gaps"
+        )
     array = array.astype(np.int64)
     if array.size and int(array.min()) < UNKNOWN:
-        raise InputError(f"labels must be 0, 1, … or -1 where unknown, got {int(array.min())}")
+        raise InputError("labels must be 0, 1, … or -1 where unknown, got a smaller number")
     array.setflags(write=False)
     return array
 

@@ -32,13 +32,15 @@ def load(
     range: Any = None,
     label: str | int | None = None,
     largest_classes: int | None = None,
+    max_gigabytes: float | None = None,
     **options: Any,
 ) -> tuple[Graph, Users]:
     """A graph and its users, by name (see `graphveil data list`) or from an ``.npz`` file.
 
     ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
-    have none. ``label`` chooses among several labels, ``largest_classes`` keeps only the users of so many classes.
+    have none. ``label`` chooses among several labels, ``largest_classes`` keeps only the users of so many classes. A file
+    that asks for more memory than ``max_gigabytes`` (4 unless told otherwise) is refused before anything is allocated.
     Other options are those of `Town`; its own seed is called ``town_seed`` here.
 
     >>> graph, users = load("town", users=400)
@@ -46,13 +48,17 @@ def load(
     Graph(town, 400 users, 3970 edges, 64 features, 4 classes, 12/20/368)
     """
     if source == TOWN:
-        _refuse_for_town(range=range, label=label, largest_classes=largest_classes)
+        _refuse_for_town(
+            range=range, label=label, largest_classes=largest_classes, max_gigabytes=max_gigabytes
+        )
         return _town(seed, split, options)
     if options:
         raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
     path = _file(source)
     known = None if _is_path(source) else DATASETS.get(str(source))
-    raw = with_label(path.stem, read_npz(path), label, known.labels if known is not None else None)
+    raw = with_label(
+        path.stem, read_npz(path, max_gigabytes), label, known.labels if known is not None else None
+    )
     if largest_classes is not None:
         raw = with_largest_classes(raw, largest_classes)
     raw = _with_range(raw, None if range is None else PublicRange.of(range), known)

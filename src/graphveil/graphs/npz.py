@@ -15,7 +15,6 @@ Any other array with one entry a user is a label of its own, to be chosen by its
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.arrays import MAX_GIGABYTES, check_gigabytes, read_arrays
+from graphveil.graphs.graph import MAX_NODES
 from graphveil.graphs.splits import PARTS, GivenSplit
 
 CSR_KEYS = ("x_indptr", "x_indices", "x_data", "x_shape")
+# What a graph keeps for each user besides the file's own arrays (labels, masks, row pointers), and a model for each feature.
+BYTES_A_USER, BYTES_A_FEATURE = 32, 64
 KNOWN_KEYS = {"edges", "x", "y", "range", "binary", "metric", "feature_names", *CSR_KEYS, *PARTS}
 
 
@@ -46,33 +49,34 @@ class Raw:
     other_labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def read_npz(path: Path) -> Raw:
-    """Read a graph; a file that is none is refused."""
-    try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}: give the path of an .npz file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is not a graph in an .npz file ({error})") from None
+def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
+    """Read a graph; a file that is none is refused, and so is one that takes more than ``max_gigabytes`` of memory (4)."""
+    most = check_gigabyte_limit(max_gigabytes)
+    arrays = read_arrays(path, most)
     if "edges" not in arrays:
         raise InputError(f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)")
-    masks = [arrays[part] for part in PARTS if part in arrays]
-    if masks and len(masks) < len(PARTS):
-        raise InputError(
-            f"{path} has some masks but not all of {', '.join(PARTS)}: add the others or leave all out"
-        )
-    return Raw(
-        edges=arrays["edges"],
-        labels=arrays.get("y"),
+    raw = Raw(
+        edges=_edges(arrays["edges"], path),
+        labels=_labels(arrays, path),
         features=_features(arrays, path),
         range=_range(arrays, path),
-        binary=bool(arrays.get("binary", False)),
+        binary=_binary(arrays, path),
         metric=str(arrays.get("metric", "accuracy")),
-        feature_names=tuple(map(str, arrays["feature_names"])) if "feature_names" in arrays else None,
-        given=GivenSplit(*masks) if masks else None,
+        feature_names=_names(arrays, path),
+        given=_masks(arrays, path),
         other_labels={key: array for key, array in arrays.items() if key not in KNOWN_KEYS},
     )
+    _check_fit(raw, path, most)
+    return raw
+
+
+def check_gigabyte_limit(gigabytes: Any) -> float:
+    """Return a limit of memory as a number of gigabytes, or say that it is none."""
+    if gigabytes is None:
+        return MAX_GIGABYTES
+    if isinstance(gigabytes, bool) or not isinstance(gigabytes, (int, float)) or not gigabytes > 0:
+        raise InputError(f"max_gigabytes must be a positive number, got {gigabytes!r}")
+    return float(gigabytes)
 
 
 def write_npz(path: Path, raw: Raw) -> None:
@@ -100,9 +104,70 @@ def write_npz(path: Path, raw: Raw) -> None:
         np.savez_compressed(file, **arrays)
 
 
+def _edges(edges: NDArray[Any], path: Path) -> NDArray[Any]:
+    if edges.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+        hint = ": transpose it" if edges.ndim == 2 and edges.shape[0] == 2 else ""
+        raise InputError(
+            f"{path}: edges must be pairs of integers (E x 2), got {edges.dtype} of shape {edges.shape}{hint}"
+        )
+    if int(edges.min()) < 0 or int(edges.max()) >= MAX_NODES:
+        raise InputError(
+            f"{path}: edges must name users by numbers from 0 to {MAX_NODES - 1}: number them anew"
+        )
+    return edges
+
+
+def _labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> NDArray[Any] | None:
+    labels = arrays.get("y")
+    if labels is not None and labels.ndim not in (1, 2):
+        raise InputError(
+            f"{path}: y must be one label a user, or users x labels, got the shape {labels.shape}"
+        )
+    return labels
+
+
+def _binary(arrays: Mapping[str, NDArray[Any]], path: Path) -> bool:
+    binary = arrays.get("binary", np.array(False))
+    if binary.size != 1 or binary.dtype.kind not in "biu":
+        raise InputError(f"{path}: binary must be True or False, got {binary.dtype} of shape {binary.shape}")
+    return bool(binary.reshape(()))
+
+
+def _names(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[str, ...] | None:
+    names = arrays.get("feature_names")
+    if names is None:
+        return None
+    if names.ndim != 1:
+        raise InputError(f"{path}: feature_names must be one name a feature, got the shape {names.shape}")
+    return tuple(map(str, names))
+
+
+def _masks(arrays: Mapping[str, NDArray[Any]], path: Path) -> GivenSplit | None:
+    masks = [arrays[part] for part in PARTS if part in arrays]
+    if not masks:
+        return None
+    if len(masks) < len(PARTS):
+        raise InputError(
+            f"{path} has some masks but not all of {', '.join(PARTS)}: add the others or leave all out"
+        )
+    shapes = {mask.shape for mask in masks}
+    if len(shapes) > 1 or masks[0].ndim not in (1, 2) or not len(masks[0]):
+        raise InputError(f"{path}: {', '.join(PARTS)} must have the same shape: users, or splits x users")
+    if any(mask.dtype.kind not in "biu" for mask in masks):
+        raise InputError(f"{path}: {', '.join(PARTS)} must be masks of True and False")
+    return GivenSplit(*masks)
+
+
 def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
     if "x" in arrays:
-        return arrays["x"]
+        dense = arrays["x"]
+        if dense.ndim != 2 or dense.dtype.kind not in "biuf":
+            raise InputError(
+                f"{path}: x must be numbers, users x features, got {dense.dtype} of shape {dense.shape}"
+            )
+        return dense
     if not any(key in arrays for key in CSR_KEYS):
         return None
     absent = [key for key in CSR_KEYS if key not in arrays]
@@ -110,15 +175,54 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
         raise InputError(
             f"{path} has sparse features without {', '.join(absent)}: all of {', '.join(CSR_KEYS)} are needed"
         )
+    indptr, indices, data, shape = (arrays[key] for key in CSR_KEYS)
+    return _sparse(indptr, indices, data, shape, path)
+
+
+def _sparse(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any], path: Path
+) -> Any:
+    """Sparse features, all of whose parts fit together."""
+    whole = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (indptr, indices, shape))
+    if not whole or data.ndim != 1 or data.dtype.kind not in "biuf" or shape.size != 2:
+        raise InputError(
+            f"{path} has sparse features that do not fit together: x_indptr, x_indices and x_shape (two of them) must be "
+            "integers, x_data numbers"
+        )
+    rows, columns = (int(side) for side in shape)
+    if not (0 <= rows < MAX_NODES and 0 <= columns < MAX_NODES):
+        raise InputError(
+            f"{path}: x_shape must be two numbers from 0 to {MAX_NODES - 1}, got {rows} x {columns}"
+        )
     from scipy.sparse import csr_array
 
-    parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
     try:
-        matrix = csr_array(parts, shape=tuple(int(size) for size in arrays["x_shape"]))
+        matrix = csr_array((data, indices, indptr), shape=(rows, columns))
         matrix.check_format()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{path} has sparse features that do not fit together ({error})") from None
     return matrix
+
+
+def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
+    """Refuse arrays that are not about the same users, and more users or features than there is memory for."""
+    counts = {
+        "y": None if raw.labels is None else len(raw.labels),
+        "x": None if raw.features is None else int(raw.features.shape[0]),
+    }
+    given = {key: count for key, count in counts.items() if count is not None}
+    named = int(raw.edges.max()) + 1 if raw.edges.size else 0
+    if len(set(given.values())) > 1:
+        raise InputError(
+            f"{path}: features must have one row for each of {given['y']} users, got {given['x']}"
+        )
+    users = next(iter(given.values()), named)
+    if named > users:
+        raise InputError(
+            f"{path}: edges must name users 0..{users - 1}, got {named - 1}: leave out the others"
+        )
+    columns = 0 if raw.features is None else int(raw.features.shape[1])
+    check_gigabytes(path, BYTES_A_USER * users + BYTES_A_FEATURE * columns, max_gigabytes)
 
 
 def _range(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[float, float] | None:
@@ -126,5 +230,7 @@ def _range(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[float, float
         return None
     ends = np.ravel(arrays["range"])
     if ends.shape != (2,) or ends.dtype.kind not in "iuf":
-        raise InputError(f"{path}: range must be two numbers LOW, HIGH, got {arrays['range']!r}")
+        raise InputError(
+            f"{path}: range must be two numbers LOW, HIGH, got {ends.dtype} of shape {arrays['range'].shape}"
+        )
     return float(ends[0]), float(ends[1])

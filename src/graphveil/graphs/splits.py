@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.words import MAX_SEED
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Mask
 
@@ -43,6 +44,10 @@ class Split:
 class SplitRecipe(ABC):
     """A way to draw splits: the same labels and seed give the same split, another seed the next one."""
 
+    reads_labels: ClassVar[bool] = True
+    """Whether who trains depends on what label a user has, so that the split tells something of it. A recipe of one's own
+    that looks at who has a label and no further may say False."""
+
     @abstractmethod
     def draw(self, labels: Labels, seed: int) -> Split:
         """The split of that seed."""
@@ -54,6 +59,7 @@ class RandomSplit(SplitRecipe):
 
     train: float = TRAIN_SHARE
     validation: float = VALIDATION_SHARE
+    reads_labels: ClassVar[bool] = False
 
     def draw(self, labels: Labels, seed: int) -> Split:
         return random_split(labels, seed, self.train, self.validation)
@@ -61,7 +67,7 @@ class RandomSplit(SplitRecipe):
 
 @dataclass(frozen=True)
 class FewLabelSplit(SplitRecipe):
-    """The same small number of training users of each class."""
+    """The same small number of training users of each class: whoever trains was chosen by the label."""
 
     per_class: int = PER_CLASS
     validation: int = VALIDATION_COUNT
@@ -77,6 +83,7 @@ class GivenSplit(SplitRecipe):
     train: Mask
     validation: Mask
     test: Mask
+    reads_labels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in PARTS:
@@ -173,10 +180,22 @@ def recipe_of(split: Any, given: GivenSplit | None = None) -> SplitRecipe:
     )
 
 
-def check_seed(seed: Any) -> int:
-    """Refuse a seed that is not an integer of at least 0."""
+def check_private_labels(recipe: SplitRecipe | None) -> None:
+    """Refuse a split that was drawn by labels which are to stay private: who trains, and the seed, would tell them."""
+    if recipe is not None and recipe.reads_labels:
+        raise InputError(
+            f"{type(recipe).__name__} chooses training users by their labels, which label_epsilon keeps private: take "
+            "split='random', which does not look at them, or masks that are public"
+        )
+
+
+def check_seed(seed: Any, runs: int = 1) -> int:
+    """Refuse a seed that is not an integer from 0 to 2^64 - 1; run i of several uses the seed plus i."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
+    if int(seed) + runs - 1 > MAX_SEED:
+        whose = "seed" if runs == 1 else f"the seed of the last of {runs} runs, each of which adds 1,"
+        raise InputError(f"{whose} must be at most 2^64 - 1: take a smaller seed")
     return int(seed)
 
 

@@ -66,7 +66,7 @@ def verify(path: Path) -> None:
     record = checksum_path(path)
     if not record.is_file():
         return
-    words = record.read_text().split()
+    words = record.read_text(encoding="utf-8", errors="replace").split()
     if not words or words[0] != digest(path):
         raise InputError(
             f"{path} does not match its checksum in {record.name}: it is damaged or was changed. Delete both, or run "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.splits import check_seed
 
 BLOCK = 1 << 22
 
@@ -42,6 +43,7 @@ class Town:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+        check_seed(self.seed)
         for name in ("nearby", "often", "rarely"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} must lie in [0, 1], got {getattr(self, name)!r}")

@@ -31,6 +31,11 @@ def with_largest_classes(raw: Raw, count: int) -> Raw:
     """Only the users of the ``count`` largest classes, the edges between them, and classes numbered anew in order."""
     if raw.labels is None or raw.labels.ndim != 1:
         raise InputError("largest_classes needs one label a user")
+    users = len(raw.labels)
+    if raw.labels.dtype.kind not in "biuf" or (raw.edges.size and int(raw.edges.max()) >= users):
+        raise InputError(f"largest_classes needs labels that are numbers, one for each of {users} users")
+    if raw.features is not None and raw.features.shape[0] != users:
+        raise InputError(f"features must have one row for each of {users} users, got {raw.features.shape[0]}")
     classes, sizes = np.unique(raw.labels[raw.labels >= 0], return_counts=True)
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= len(classes):
         raise InputError(

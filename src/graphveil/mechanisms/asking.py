@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.encode import choose_dimensions
+from graphveil.mechanisms.limits import MAX_NUMBER, is_whole, short
 
 Floats = NDArray[np.float64]
 # A chance is a number of 2^53 equally likely cases.
@@ -62,15 +63,20 @@ class Asking:
             if from_pool is not None:
                 raise InputError("from_pool says how many values come from a pool: give the pool too")
             return cls(size, count)
-        whole = (int, np.integer)
-        if not isinstance(pool, (list, tuple, np.ndarray)) or any(
-            isinstance(place, bool) or not isinstance(place, whole) for place in pool
+        if not isinstance(pool, (list, tuple, np.ndarray)) or (
+            isinstance(pool, np.ndarray) and pool.ndim != 1
         ):
-            raise InputError(f"pool must be a list of dimensions, got {pool!r}")
+            raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
+        if len(pool) > size:
+            raise InputError(
+                f"pool must hold different dimensions from 0 to {size - 1}, got {len(pool)} of them"
+            )
+        if not all(map(is_whole, pool)):
+            raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         expected = len(pool) if from_pool is None else from_pool
-        number = isinstance(expected, (*whole, float, np.floating)) and not isinstance(expected, bool)
-        if not number or not math.isfinite(expected):
-            raise InputError(f"from_pool must be a number, got {from_pool!r}")
+        number = isinstance(expected, (float, np.floating)) or is_whole(expected)
+        if not number or not -MAX_NUMBER <= expected <= MAX_NUMBER:
+            raise InputError(f"from_pool must be a number, got {short(from_pool)}")
         return cls(size, count, tuple(sorted(int(place) for place in pool)), float(expected))
 
     def described(self) -> dict[str, Any]:

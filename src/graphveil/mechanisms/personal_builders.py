@@ -22,11 +22,13 @@ from graphveil.channels import (
     square_wave,
     three_output,
 )
+from graphveil.channels.build import MAX_POINTS
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
+from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables, check_whole, short
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.registry import check_dims, entry, sampled_count
@@ -48,6 +50,8 @@ INSIDE: dict[str, tuple[Callable[..., FiniteChannel], bool]] = {
 }
 # Input points inside a personal mechanism: the same for all budgets.
 INSIDE_POINTS = 65
+# Besides two cells a point, a table may have so many in its tails (Laplace).
+TAIL_CELLS = 512
 
 
 def takes_levels(name: str) -> bool:
@@ -59,36 +63,67 @@ def takes_levels(name: str) -> bool:
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
-        count = 4 if levels is None else levels
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= 64:
-            raise InputError(f"levels must be an integer from 2 to 64, got {levels!r}")
+        count = check_whole("levels", 4 if levels is None else levels, 2, MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
-    try:
-        given = tuple(float(budget) for budget in budgets)
-    except (TypeError, ValueError):
-        raise InputError(f"budgets must be a list of numbers, one a level, got {budgets!r}") from None
+    given = _listed(budgets)
     rising = all(one < other for one, other in pairwise(given))
     if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
-        raise InputError(f"budgets must be at least two positive finite numbers that rise, got {budgets!r}")
+        raise InputError(
+            f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
+        )
     if given[0] != epsilon:
         raise InputError(
             f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
         )
     if levels is not None and levels != len(given):
-        raise InputError(f"levels must be the number of budgets, {len(given)}, or left out, got {levels!r}")
+        raise InputError(
+            f"levels must be the number of budgets, {len(given)}, or left out, got {short(levels)}"
+        )
     return given
+
+
+def _listed(budgets: Any) -> tuple[float, ...]:
+    """Budgets as numbers."""
+    wrong = InputError(f"budgets must be a list of numbers, one a level, got {short(budgets)}")
+    if not isinstance(budgets, (list, tuple, np.ndarray)) or (
+        isinstance(budgets, np.ndarray) and budgets.ndim != 1
+    ):
+        raise wrong
+    if len(budgets) > MAX_LEVELS:
+        raise InputError(f"budgets must be those of at most {MAX_LEVELS} levels, got {len(budgets)}")
+    try:
+        return tuple(float(budget) for budget in budgets)
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
 
 
 def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], FiniteChannel]:
     """The family that answers one value inside a personal mechanism, with the same input points for all budgets."""
-    if inner not in INSIDE:
-        raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {inner!r}")
+    if not isinstance(inner, str) or inner not in INSIDE:
+        raise InputError(f"inner must be one of {', '.join(INSIDE)}, got {short(inner)}")
     family, grid = INSIDE[inner]
     if not grid:
         if points is not None:
             raise InputError(f"{inner} has no setting 'points': leave it out")
         return family
-    return lambda epsilon: family(epsilon, points=2 if binary else points or INSIDE_POINTS)
+    grid_points = _inside_points(binary, points)
+    return lambda epsilon: family(epsilon, points=grid_points)
+
+
+def _inside_points(binary: bool, points: Any) -> int:
+    """How many input points a family has inside a personal mechanism."""
+    chosen = INSIDE_POINTS if points is None else check_whole("points", points, 2, MAX_POINTS)
+    return 2 if binary else chosen
+
+
+def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -> None:
+    """Refuse levels and points that make too many or too large tables together, before the first one is built."""
+    _, grid = INSIDE[inner]
+    inputs = _inside_points(binary, points) if grid else 3
+    outputs = 2 * inputs + (TAIL_CELLS if grid else 0)
+    check_tables(
+        name, tables, inputs, outputs, "take fewer levels, fewer points, or one number sampled for all"
+    )
 
 
 def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
@@ -137,9 +172,12 @@ def build_ppm(
     asked = [sampled or sampled_count(all_budgets[level - 1], int(dims), PERSONAL_RATE) for level in named]
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
     left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
-    ways = tuple(
-        tuple(Way(size, family(min(MAX_EPSILON, budget / size))) for size in asked) for budget in left
-    )
+    check_level_cases(count, len(set(asked)))
+    each = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
+    _check_work("ppm", inner, len(set(each.values())), binary, points)
+    tables = {value: family(value) for value in set(each.values())}
+    way = {(budget, size): Way(size, tables[value]) for (budget, size), value in each.items()}
+    ways = tuple(tuple(way[budget, size] for size in asked) for budget in left)
     public, claim = PublicRange.of(range), Claim(all_budgets[-1])
     kept = binary and ways[0][0].channel.input_count == 2
     return verified(
@@ -180,6 +218,7 @@ def build_ppm_printed(
     _check_personal(dims, gamma, sampled)
     all_budgets = level_budgets(epsilon, levels, budgets)
     count, family = len(all_budgets), inside(inner, binary, points)
+    _check_work("ppm-printed", inner, count, binary, points)
     waves = [esw(gamma * budget, count) for budget in all_budgets]
     widest = waves[0].outputs
     table: Counts = np.zeros((count, len(widest)), dtype=np.int64)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss
+from graphveil.mechanisms.limits import MAX_TABLES
 from graphveil.mechanisms.ppm_ways import Way
 
 # A level: how many of the level channel's draws give each τ', and how values are answered beside it.
 Level = tuple[Sequence[int], Sequence[Way]]
+# Two ways of answering, and how much likelier the τ' beside them is under the first level than under the second.
+Case = tuple[Way, Way, Fraction]
+# A logarithm of a quotient of counts, computed in floats, is off by less than this.
+ROUGHLY = 2.0**-45
+# Stands for a count of 0 in floats, so that nothing is divided by 0.
+NEXT_TO_NOTHING = 1e-200
 
 
 def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
@@ -18,15 +30,50 @@ def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
 
     That loss is over all pairs of values or, with ``equal_rows``, over all values that both have in common.
     """
-    found = []
-    for often, way, rarely, against in zip(*one, *other, strict=True):
+    # Most τ' are alike. Beside the same two ways of answering, only the one that tells the levels apart best counts.
+    alike = {
+        (often, rarely, id(way), id(against)): (often, rarely, way, against)
+        for often, way, rarely, against in zip(*one, *other, strict=True)
+    }
+    likeliest: dict[tuple[Way, Way], Fraction] = {}
+    for often, rarely, way, against in alike.values():
         if often == 0:
             continue
         if rarely == 0 or (way.count, way.first) != (against.count, against.first):
             return Loss(None)
+        ratio = Fraction(often, rarely)
+        likeliest[way, against] = max(likeliest.get((way, against), ratio), ratio)
+    cases = [(way, against, ratio) for (way, against), ratio in likeliest.items()]
+    found = []
+    for way, against, ratio in cases if len(cases) == 1 else _nearly_worst(cases, equal_rows):
         answer = Loss.of(largest_ratio(way.channel, against.channel, equal_rows))
-        found.append(Loss.total([Loss.of(Fraction(often, rarely)), answer.times(way.count)]))
+        found.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
     return worst(found)
+
+
+def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:
+    """Those of some cases, found in floats with a safe slack, of which one has the largest loss."""
+    rough = [
+        math.log(ratio) + way.count * math.log(_rough_ratio(way.channel, against.channel, equal_rows))
+        for way, against, ratio in cases
+    ]
+    slack = 2 * ROUGHLY * (1 + max(way.count for way, _, _ in cases))
+    return [case for case, value in zip(cases, rough, strict=True) if value >= max(rough) - slack]
+
+
+def _rough_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> float:
+    """`largest_ratio` in floats; where it is infinite, a number that is larger than any other can be."""
+    table, against = _floats(one), _floats(other)
+    often, rarely = (table[0], against[0]) if equal else (table[1], against[2])
+    return max(1.0, float((often / rarely).max()))
+
+
+@lru_cache(maxsize=MAX_TABLES)
+def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """A channel's counts, the largest and the smallest of each column; a 0 is replaced by far less than 1."""
+    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
+    table = np.maximum(np.array(rows, dtype=np.float64), NEXT_TO_NOTHING)
+    return table, table.max(axis=0), table.min(axis=0)
 
 
 def largest_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> Fraction | None:
@@ -52,4 +99,4 @@ def worst(losses: list[Loss]) -> Loss:
     """The largest of some losses."""
     if any(loss.terms is None for loss in losses):
         return Loss(None)
-    return max(losses, key=lambda loss: loss.bounds()[1])
+    return losses[0] if len(losses) == 1 else max(losses, key=lambda loss: loss.bounds()[1])

@@ -20,6 +20,15 @@ from graphveil.errors import InputError, UnknownNameError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.limits import (
+    MAX_DIMS,
+    MAX_LINK_USERS,
+    MAX_NUMBER,
+    check_settings,
+    check_whole,
+    is_whole,
+    short,
+)
 from graphveil.mechanisms.rows import PublicRange
 
 DEFAULT_DELTA = 1e-5
@@ -92,6 +101,7 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
     FeatureMechanism(multibit, epsilon=1, 1 of 1433 values, Channel(onebit, epsilon=1, 2 -> 2) each)
     """
     found = entry(name)
+    check_settings(settings)
     check_budget(epsilon, settings.get("delta"))
     settings = {key: value for key, value in settings.items() if value is not None}
     accepted = inspect.signature(found.build).parameters
@@ -118,25 +128,29 @@ _NEEDED = {
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None:
     """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
-    number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
-    if not number or not math.isfinite(epsilon) or epsilon <= 0:
-        raise InputError(f"{name} must be a positive finite number, got {epsilon!r}")
-    if delta is not None:
-        number = isinstance(delta, (int, float, np.integer, np.floating)) and not isinstance(delta, bool)
-        if not number or not 0 <= delta < 1:
-            raise InputError(f"delta must be a number in [0, 1), got {delta!r}")
+    if not _is_number(epsilon) or not math.isfinite(epsilon) or epsilon <= 0:
+        raise InputError(f"{name} must be a positive finite number, got {short(epsilon)}")
+    if delta is not None and (not _is_number(delta) or not 0 <= delta < 1):
+        raise InputError(f"delta must be a number in [0, 1), got {short(delta)}")
 
 
-def check_dims(dims: Any, sampled: Any = None) -> None:
-    """Refuse a number of dimensions below 1, and an m outside 1..d."""
-    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)) or dims < 1:
-        raise InputError(f"dims must be an integer of at least 1, got {dims!r}")
-    if sampled is not None and (
-        isinstance(sampled, bool) or not isinstance(sampled, (int, np.integer)) or not 1 <= sampled <= dims
-    ):
-        raise InputError(
-            f"sampled must be an integer from 1 to {dims}, the number of dimensions, got {sampled!r}"
-        )
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that fits a float; True and False are none."""
+    if is_whole(value):
+        return bool(-MAX_NUMBER <= value <= MAX_NUMBER)
+    return isinstance(value, (float, np.floating))
+
+
+def check_dims(dims: Any, sampled: Any = None, subject: Subject = "features") -> None:
+    """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
+    if not is_whole(dims) or dims < 1:
+        raise InputError(f"dims must be an integer of at least 1, got {short(dims)}")
+    most = MAX_LINK_USERS if subject == "links" else MAX_DIMS
+    if dims > most:
+        what = "users" if subject == "links" else "features"
+        raise InputError(f"dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time")
+    if sampled is not None:
+        check_whole("sampled", sampled, 1, int(dims), ", the number of dimensions")
 
 
 def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:

@@ -1,0 +1,155 @@
+"""How much a plan may ask of a client: what is checked before anything is allocated.
+
+A plan comes over the network, and whoever wrote it may want a client to run out of memory or time. What is within these
+limits is served within about a second and a few hundred megabytes. Limits of one family's table stand beside the family:
+`graphveil.channels.build.MAX_POINTS`, `graphveil.channels.kary.MAX_SYMBOLS`.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from graphveil.errors import InputError
+
+# Features of a row: the largest public graphs have some 10^4, bags of words some 10^5. Some arrays have an entry for each.
+MAX_DIMS = 1 << 20
+# Users whose links are asked for: their numbers are 32-bit integers.
+MAX_LINK_USERS = (1 << 31) - 1
+# Users whom a plan names one by one.
+MAX_NAMED_USERS = 1 << 24
+# Privacy levels that a user chooses from: every pair of them is verified.
+MAX_LEVELS = 64
+# Pairs of levels times the numbers of values that somebody may answer: each is a case of its own.
+MAX_LEVEL_CASES = 1 << 17
+# Different tables in one mechanism, each of which is built and verified by itself, ...
+MAX_TABLES = 4096
+# ... and all their entries together.
+MAX_ENTRIES = 1 << 22
+# Numbers in all lists of a mechanism's settings together: a share or a place in the pool for each of MAX_DIMS values.
+MAX_LISTED = 2 * MAX_DIMS
+# Lists within lists in a setting, and characters of a word.
+MAX_DEPTH, MAX_WORD = 4, 256
+# Settings that say yes or no.
+FLAGS = ("binary", "raw", "debiased")
+# Settings that are one number.
+NUMBERS = (
+    *(
+        "dims",
+        "sampled",
+        "delta",
+        "from_pool",
+        "points",
+        "bits",
+        "bins",
+        "length",
+        "radius",
+        "levels",
+        "gamma",
+    ),
+    "classes",
+)
+# No setting counts further than this, and numpy cannot hold more.
+MAX_NUMBER = (1 << 63) - 1
+
+
+def short(value: Any) -> str:
+    """A value as an error shows it: a long list or number is cut in the middle.
+
+    >>> short(list(range(1000)))
+    '[0, 1, 2, 3, 4, 5, ...]'
+    """
+    # Python refuses to write out integers of more than some thousand digits.
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        return f"an integer of {value.bit_length()} bits"
+    return reprlib.repr(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, low: int, high: int, why: str = "") -> int:
+    """Return an integer from low to high, or say which numbers can be taken.
+
+    >>> check_whole("levels", 4, 2, MAX_LEVELS)
+    4
+    """
+    if not is_whole(value) or not low <= value <= high:
+        raise InputError(f"{name} must be an integer from {low} to {high}{why}, got {short(value)}")
+    return int(value)
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Refuse settings that are too long or too large to be looked at one by one, and flags that are none."""
+    listed = 0
+    for key, value in settings.items():
+        if key in FLAGS and value is not None and not isinstance(value, (bool, np.bool_)):
+            raise InputError(f"{key} must be True or False, got {short(value)}")
+        if key in NUMBERS and isinstance(value, (list, tuple, dict, set, frozenset, np.ndarray)):
+            raise InputError(f"{key} must be a number, got {short(value)}")
+        sized = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+        if key == "range" and sized and len(value) != 2:
+            raise InputError(f"range must be two numbers (LOW, HIGH), got {short(value)}")
+        listed += _size(key, value, 0)
+        if listed > MAX_LISTED:
+            raise InputError(
+                f"the settings of a mechanism may list at most {MAX_LISTED} numbers in all: {key} has too many"
+            )
+
+
+def _size(key: str, value: Any, depth: int) -> int:
+    """How many entries a setting has, none of which is too long or too large."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"{key} must not hold lists more than {MAX_DEPTH} deep")
+    if isinstance(value, np.ndarray):
+        return value.size
+    if isinstance(value, dict):
+        return len(value) + sum(_size(key, inner, depth + 1) for inner in (*value, *value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        # Lists of numbers, the only ones that are long, are looked at all at once.
+        if len(value) > MAX_LISTED:
+            return len(value)
+        if set(map(type, value)) <= {int, float}:
+            _check_entry(key, max((number for number in value if type(number) is int), key=abs, default=0))
+            return len(value)
+        return sum(_size(key, inner, depth + 1) for inner in value)
+    _check_entry(key, value)
+    return 1
+
+
+def _check_entry(key: str, value: Any) -> None:
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        raise InputError(f"{key} must be an integer of at most 63 bits, got {short(value)}")
+    if isinstance(value, (str, bytes)) and len(value) > MAX_WORD:
+        raise InputError(f"{key} must be a word of at most {MAX_WORD} characters, got {len(value)} of them")
+
+
+def check_named_users(users: int) -> None:
+    """Refuse a plan that names too many users one by one."""
+    if users > MAX_NAMED_USERS:
+        raise InputError(
+            f"a plan may name at most {MAX_NAMED_USERS} users, got {users}: ask 'all', or ask in several plans"
+        )
+
+
+def check_level_cases(levels: int, sizes: int) -> None:
+    """Refuse levels that answer so many different numbers of values that verifying all pairs of them takes long."""
+    if levels * levels * sizes > MAX_LEVEL_CASES:
+        raise InputError(
+            f"{levels} levels that answer {sizes} different numbers of values are too many to verify: take fewer levels, "
+            "or give sampled, one number of values for all"
+        )
+
+
+def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str) -> None:
+    """Refuse a mechanism of more tables, or of larger ones, than can be built and verified while somebody waits."""
+    if tables > MAX_TABLES:
+        raise InputError(f"{name} may have at most {MAX_TABLES} different tables, got {tables}: {advice}")
+    if tables * inputs * outputs > MAX_ENTRIES:
+        raise InputError(
+            f"{name} would have {tables} tables of {inputs} x {outputs} entries, more than {MAX_ENTRIES} in all: {advice}"
+        )
