@@ -59,11 +59,13 @@ def independent_answers_claimed(mechanism: Mechanism) -> bool:
     return mechanism.finite and not mechanism.personal and count == mechanism.report_length > 1
 
 
-def within_tables(hull: Hull, inputs: dict[str, Any], values: int, words: Words) -> list[str]:
-    """Whether every answer lies within its table; the gravest of what does not."""
+def within_tables(
+    hull: Hull, inputs: dict[str, Any], values: int, words: Words, alone: bool = True
+) -> list[str]:
+    """Whether every answer lies within its table, ``alone`` also in small calls; the gravest of what does not."""
     log_error = math.log(FALSE_ALARM / (LOOKS * hull.events))
     found: list[tuple[Outside, str]] = []
-    for title, counts in _looks(hull, inputs, values, words):
+    for title, counts in _looks(hull, inputs, values, words, alone):
         outside = hull.outside(counts, log_error)
         if outside is not None:
             found.append((outside, title))
@@ -81,12 +83,14 @@ def outside_leak(outside: Outside, title: str, hull: Hull) -> Leak:
     return Leak(f"an answer is not drawn from its table: under {title}, {outside.told}{where}", Rank.ANSWER)
 
 
-def _looks(hull: Hull, inputs: dict[str, Any], values: int, words: Words) -> Iterator[tuple[str, Counts]]:
+def _looks(
+    hull: Hull, inputs: dict[str, Any], values: int, words: Words, alone: bool
+) -> Iterator[tuple[str, Counts]]:
     mechanism = hull.mechanism
     users = max(MIN_USERS, values // (4 * max(mechanism.dimensions, 8)))
     for title, private in inputs.items():
         yield title, hull.count(checked_reports(mechanism, batch(private, users), words))
-    for title, private in inputs.items():
+    for title, private in inputs.items() if alone else ():
         for size in (1, 2):
             row = batch(private, size)
             parts = [hull.count(checked_reports(mechanism, row, words)) for _ in range(CALLS)]

@@ -28,6 +28,7 @@ BEHAVIOUR = "behaviour seen from outside"
 SAMPLER = "the sampler draws the tables"
 ANSWERS = "every answer at full size"
 USERS = "many users in one call"
+VERSIONS = "other paths, sizes and options"
 BOUND = "a lower bound of epsilon from reports alone"
 
 # All comparisons of a step that needs no second look raise a false alarm with at most this probability.
@@ -134,6 +135,22 @@ def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
     if reports.dims is None:
         return codes
     return np.concatenate([codes, reports.dims.astype(np.int64).reshape(-1, length)], axis=1)
+
+
+def same_reports(one: Reports, other: Reports) -> bool:
+    """Whether two sets of reports say the same, whatever mechanism they name."""
+    return (
+        same_dims(one.dims, other.dims)
+        and np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.codes, other.codes)
+    )
+
+
+def same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
+    """Whether two sets of reports are about the same dimensions."""
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def show(private: Any) -> str:
