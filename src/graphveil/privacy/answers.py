@@ -43,10 +43,12 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     """All answers of the mechanism as it is used."""
     hull = Hull.of(mechanism)
     values = QUICK_VALUES if quick else VALUES
-    inputs = {**valid_inputs(mechanism, public), **misfits(mechanism, public)}
+    inputs, odd = valid_inputs(mechanism, public), misfits(mechanism, public)
     leaks = [] if hull is None else within_tables(hull, inputs, values, words)
+    if hull is not None and not leaks:
+        leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(hull, odd, values, words)]
     together = dependent_answers(mechanism, public, values, words)
-    told = "no table a value" if hull is None else f"{len(inputs)} inputs on and off the grid, within their tables"
+    told = "no table a value" if hull is None else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
     seen = f"{told}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
     if not independent_answers_claimed(mechanism):
         seen = f"{told}; calls for many users, for two and for one"

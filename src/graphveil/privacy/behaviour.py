@@ -42,6 +42,7 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     except BrokenError as error:
         return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
     leaks = _guarded(same_format, probe)
+    well_formed = not leaks
     changed = _guarded(unchanged_by_calls, probe)
     if changed:
         seen = "two equal calls differ, so that no other two calls can be compared"
@@ -57,7 +58,8 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         dependent = _guarded(never_repeated, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
     leaks += dependent or _guarded(in_the_clear, probe)
-    leaks += everything_answered(candidate.build(), probe.public)
+    if well_formed:
+        leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
     seen = (
         "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
     )
@@ -140,7 +142,10 @@ def same_format(probe: Probe) -> list[str]:
         alike = len({told.partition(" give ")[2] for told in odd}) == 1 and len(odd) == len(probe.batches)
         what = "is not the declared one" if alike and " to " not in odd[0] else "depends on the values"
         leaks.append(
-            f"the length of a report {what}: every report must hold {mechanism.report_length} codes, {', '.join(odd)}"
+            Leak(
+                f"the length of a report {what}: every report must hold {mechanism.report_length} codes, {', '.join(odd)}",
+                Rank.CHOICE if what == "depends on the values" else Rank.FORMAT,
+            )
         )
     if resettled:
         leaks.append(

@@ -73,6 +73,14 @@ def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[
     """Whether every block of users, and every so-manieth user, answers within the tables."""
     reports = checked_reports(hull.mechanism, wide_batch(private, users), words)
     there, low, high = hull.halves(reports)
+    total = span_tails(there.sum(axis=0)[None], np.array([[users]]), low, high)
+    if float(total.min()) < math.log(FALSE_ALARM / (LOOKS * total.size)):
+        place = int(total.argmin())
+        told = (
+            f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half in "
+            f"{there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+        )
+        return [Leak(told, Rank.ANSWER)]
     looks = [(f"block {{}} of {size} users", *_in_blocks(there, size)) for size in BLOCKS if size < users]
     looks += [(f"every {step}th user, from user {{}} on,", *_in_steps(there, step)) for step in STEPS if step < users]
     for title, seen, asked in looks:

@@ -8,6 +8,7 @@ values are encoded. If every answer stays inside and answers are independent, th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
+from graphveil.channels.product import ProductChannel
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism
@@ -59,8 +61,7 @@ class Span:
             return cls(low, low + surplus / drawn_from, codes * other + short, codes * other + most, None)
         if drawn_from > 1 or channel.input_count * channel.output_count > MAX_ENTRIES:
             return None
-        table = [channel.row(symbol) for symbol in range(channel.input_count)]
-        rows = np.array(table, dtype=np.float64) / channel.total
+        rows = shares_of(channel)
         below = np.cumsum(rows, axis=1)
         return cls(rows.min(axis=0), rows.max(axis=0), below.min(axis=0), below.max(axis=0), rows)
 
@@ -85,6 +86,15 @@ class Span:
             np.append(self.high_below, all_),
             rows,
         )
+
+
+def shares_of(channel: FiniteChannel) -> Floats:
+    """The rows of a channel as floats."""
+    # A product's integers are too long to be read one by one.
+    if type(channel) is ProductChannel:
+        return reduce(np.kron, [shares_of(bit) for bit in channel.bits], np.ones((1, 1)))
+    table = [channel.row(symbol) for symbol in range(channel.input_count)]
+    return np.array(table, dtype=np.float64) / channel.total
 
 
 @dataclass(frozen=True)

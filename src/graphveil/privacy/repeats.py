@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 
 # A string that comes twice by chance has a probability of 2^-SURE at most, over all strings; entropies are halved besides.
 SURE = 40
+# Reports that are equal more often than this tell how much whole reports vary.
+COMMON = 10
 MAX_CODES = 1 << 22
 # How many deviations an autocorrelation may have, and how rare the rarer half of a bit may be for that to be normal.
 DEVIATIONS, BALANCED = 10.0, 0.05
@@ -63,7 +65,11 @@ def string_length(codes: Numbers, size: int) -> int | None:
     for column in codes.T:
         shares = np.bincount(column) / users
         entropies.append(-math.log2(float((shares**2).sum())))
-    each = sum(entropies) / len(entropies) / 2
+    # Answers of one report may depend on each other, which is not what is looked for here.
+    mixed = codes[np.random.default_rng(SEED).permutation(users)]
+    equal = int((mixed[: users // 2] == mixed[users // 2 : users // 2 * 2]).all(axis=1).sum()) + 1
+    whole = -math.log2(equal / (users // 2 + 1))
+    each = min(sum(entropies), whole if equal > COMMON else math.inf) / len(entropies) / 2
     if each <= 0:
         return None
     return math.ceil((2 * math.log2(max(size, 2)) + SURE) / each)

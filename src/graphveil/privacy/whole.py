@@ -40,7 +40,7 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     told += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     if not worst.loss.exceeds(claim.epsilon):
         return Step(JOINT, told, tuple(_stated(joint)))
-    return Step(JOINT, told, (f"with {size}, {describe_worst(joint)}", *_stated(joint)))
+    return Step(JOINT, told, (*_stated(joint), f"with {size}, {describe_worst(joint)}"))
 
 
 def _stated(joint: Joint) -> list[str]:
