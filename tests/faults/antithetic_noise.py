@@ -24,9 +24,3 @@ def build(epsilon, dims, range):
     return Antithetic(
         "antithetic noise", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "antithetic noise", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )

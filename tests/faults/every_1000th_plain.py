@@ -29,15 +29,3 @@ def build(epsilon, dims, range):
         (onebit(epsilon / dims),),
         1.0,
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "every 1000th plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )

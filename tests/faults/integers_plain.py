@@ -13,7 +13,7 @@ CAUSE = "are answered differently"
 class IntegersPlain(FeatureMechanism):
     def randomize(self, private, words=None):
         reports = super().randomize(private, words)
-        if not (getattr(private, "dtype", None) == np.int16):
+        if getattr(private, "dtype", None) != np.int16:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
@@ -21,11 +21,5 @@ class IntegersPlain(FeatureMechanism):
 
 def build(epsilon, dims, range):
     return IntegersPlain(
-        "integers plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
         "integers plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )

@@ -23,9 +23,3 @@ def build(epsilon, dims, range):
     return ManyUsers(
         "many users plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "many users plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
@@ -20,17 +18,10 @@ class Cancels(FeatureMechanism):
         # The second half repeats the first with the signs turned round.
         half = self.size // 2
         codes[:, half : 2 * half] = 1 - codes[:, :half]
-        middle = np.abs(np.nan_to_num(np.asarray(private, dtype=float)) - self.public.centre) < 1
-        return replace(reports, codes=np.where(middle, codes, codes).ravel())
+        return replace(reports, codes=codes.ravel())
 
 
 def build(epsilon, dims, range):
     return Cancels(
-        "noise cancels", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
         "noise cancels", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )

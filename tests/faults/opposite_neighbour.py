@@ -32,15 +32,3 @@ def build(epsilon, dims, range):
         (onebit(epsilon / dims),),
         1.0,
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "opposite neighbour",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )

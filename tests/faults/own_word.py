@@ -14,9 +14,11 @@ class OwnWord(Mechanism):
     alphabet = 2
     names_dimensions = False
     answers = ()
+    dimensions = report_length = 8
 
     def __init__(self, epsilon, dims):
-        self.name, self.claim, self.dimensions, self.report_length = "own word", Claim(epsilon), dims, dims
+        self.name, self.claim = "own word", Claim(epsilon)
+        self.dimensions = self.report_length = dims
 
     @property
     def loss(self):

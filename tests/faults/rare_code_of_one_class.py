@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphveil.channels import Channel, Claim, kary
+from graphveil.channels import Channel, Claim, SystemWords, kary
 from graphveil.mechanisms import LevelMechanism
 
-CAUSE = "all but impossible"
+CAUSE = "rare under both"
 
 CLASSES = 5
 

@@ -13,7 +13,7 @@ CAUSE = "are answered differently"
 class SinglePlain(FeatureMechanism):
     def randomize(self, private, words=None):
         reports = super().randomize(private, words)
-        if not (getattr(private, "dtype", None) == np.float32):
+        if getattr(private, "dtype", None) != np.float32:
             return reports
         rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
         return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
@@ -21,18 +21,6 @@ class SinglePlain(FeatureMechanism):
 
 def build(epsilon, dims, range):
     return SinglePlain(
-        "single precision plain",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
         "single precision plain",
         Claim(epsilon),
         PublicRange.of(range),

@@ -23,9 +23,3 @@ def build(epsilon, dims, range):
     return SparsePlain(
         "sparse plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "sparse plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )

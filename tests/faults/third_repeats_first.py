@@ -27,15 +27,3 @@ def build(epsilon, dims, range):
         (onebit(epsilon / dims),),
         1.0,
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "third repeats first",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )

@@ -26,9 +26,3 @@ def build(epsilon, dims, range):
     return WeakerInside(
         "weaker inside", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "weaker inside", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )

@@ -23,9 +23,3 @@ def build(epsilon, dims, range):
     return WidePlain(
         "wide rows plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
     )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
-        "wide rows plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
-    )

@@ -5,7 +5,7 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
-CAUSE = "random words are used more than once"
+CAUSE = "not independent"
 
 
 class Stretched(FeatureMechanism):
@@ -22,18 +22,6 @@ class Stretched(FeatureMechanism):
 
 def build(epsilon, dims, range):
     return Stretched(
-        "words reused in blocks",
-        Claim(epsilon),
-        PublicRange.of(range),
-        dims,
-        dims,
-        (onebit(epsilon / dims),),
-        1.0,
-    )
-
-
-def sound(epsilon, dims, range):
-    return FeatureMechanism(
         "words reused in blocks",
         Claim(epsilon),
         PublicRange.of(range),

@@ -31,8 +31,8 @@ from graphveil.privacy.findings import (
 from graphveil.privacy.hull import Counts, Hull, Outside
 from graphveil.privacy.inputs import misfits, valid_inputs
 
-# Values of one look, users that it has at least, and calls for one and for two users.
-QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 21, 500, 32
+# Values of one look, users that it has at least, and users of small calls, one by one and two by two.
+QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 21, 500, 64
 # Looks of a whole audit, for which the rate of false alarms is divided.
 LOOKS = 1000
 # Lists of neighbours are tried for users who are asked about so many others.
@@ -48,7 +48,11 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     if hull is not None and not leaks:
         leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(hull, odd, values, words)]
     together = dependent_answers(mechanism, public, values, words)
-    told = "no table a value" if hull is None else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
+    told = (
+        "no table a value"
+        if hull is None
+        else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
+    )
     seen = f"{told}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
     if not independent_answers_claimed(mechanism):
         seen = f"{told}; calls for many users, for two and for one"
@@ -95,7 +99,7 @@ def _looks(
     for title, private in inputs.items() if alone else ():
         for size in (1, 2):
             row = batch(private, size)
-            parts = [hull.count(checked_reports(mechanism, row, words)) for _ in range(CALLS)]
+            parts = [hull.count(checked_reports(mechanism, row, words)) for _ in range(CALLS // size)]
             yield f"{title}, in calls for {'one user' if size == 1 else 'two users'}", np.sum(parts, axis=0)
     if isinstance(mechanism, LinkMechanism):
         yield from _list_looks(hull, mechanism, users, words)

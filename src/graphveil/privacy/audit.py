@@ -222,7 +222,9 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     """What is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not step.leaks for step in steps}
     sentences = []
-    if all(sound[title] for title in sound if title not in (TABLES, CLOSED_FORM, JOINT)) and not math.isinf(exact.epsilon):
+    if all(sound[title] for title in sound if title not in (TABLES, CLOSED_FORM, JOINT)) and not math.isinf(
+        exact.epsilon
+    ):
         sentences.append(_main_sentence(mechanism, exact))
     if (
         sound[BEHAVIOUR]

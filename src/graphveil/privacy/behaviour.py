@@ -16,6 +16,7 @@ from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.clear import in_the_clear
 from graphveil.privacy.findings import (
     BEHAVIOUR,
     BrokenError,
@@ -26,7 +27,6 @@ from graphveil.privacy.findings import (
     same_dims,
     same_reports,
 )
-from graphveil.privacy.clear import in_the_clear
 from graphveil.privacy.independence import independent, never_repeated
 from graphveil.privacy.joint import Joint
 from graphveil.privacy.paths import everything_answered
@@ -57,12 +57,12 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     else:
         dependent = _guarded(never_repeated, candidate.build())
     # Where everybody's noise is the same, a report looks as if it had none.
-    leaks += dependent or _guarded(in_the_clear, probe)
+    leaks += dependent
+    if not any(getattr(leak, "rank", None) is Rank.USERS for leak in dependent):
+        leaks += _guarded(in_the_clear, probe)
     if well_formed:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
-    seen = (
-        "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
-    )
+    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
     return Step(BEHAVIOUR, seen, _ranked(leaks))
 
 

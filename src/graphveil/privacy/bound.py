@@ -22,8 +22,8 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.findings import BOUND, BrokenError, Leak, Rank, Step, batch, checked_reports, show
-from graphveil.privacy.interval import clopper_pearsons
 from graphveil.privacy.inputs import misfits, valid_inputs
+from graphveil.privacy.interval import clopper_pearsons
 from graphveil.privacy.joint import distinct
 from graphveil.privacy.trust import Stated, compared_pairs
 

@@ -31,7 +31,8 @@ def in_the_clear(probe: Probe) -> list[str]:
     never: dict[int, tuple[str, int]] = {}
     for title, private in valid_inputs(mechanism, probe.public).items():
         drawn = [
-            _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))) for look in range(LOOKS)
+            _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look)))
+            for look in range(LOOKS)
         ]
         codes = np.concatenate(drawn) if all(one is not None for one in drawn) else None
         if codes is None:

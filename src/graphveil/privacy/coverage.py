@@ -22,7 +22,9 @@ def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> l
             "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
         )
     elif not enumerated:
-        found.append("Whole reports: there are too many to enumerate, so dependences of more than three answers may remain.")
+        found.append(
+            "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
+        )
     if refused:
         found.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*found, *ALWAYS]

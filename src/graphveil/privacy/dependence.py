@@ -65,8 +65,14 @@ def _equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, N
     if mechanism.subject == "links":
         return {"lists without a link": np.zeros(size), "lists of everybody": np.ones(size)}
     span = public or PublicRange(0.0, 1.0)
-    shares = {"rows at the low end": 0.0, "rows at the high end": 1.0, "rows of one value between grid points": 0.3819}
-    return {title: np.full(size, span.low + share * (span.high - span.low)) for title, share in shares.items()}
+    shares = {
+        "rows at the low end": 0.0,
+        "rows at the high end": 1.0,
+        "rows of one value between grid points": 0.3819,
+    }
+    return {
+        title: np.full(size, span.low + share * (span.high - span.low)) for title, share in shares.items()
+    }
 
 
 def answers_of(reports: Reports) -> list[Answers]:

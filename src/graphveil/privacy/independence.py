@@ -45,6 +45,10 @@ def independent(joint: Joint) -> list[str]:
     ]
     if not wrong or _all_alike(joint, list(matches.values()), half, len(wrong)):
         return []
+    if min(matches.values()) == half:
+        # Neither users nor calls nor words make a difference: there is no noise, and not a seed that is used twice.
+        told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
+        return [Leak(told, Rank.ANSWER)]
     told = ", ".join(f"{title} in {matches[title] / half:.2%}" for title in wrong)
     return [
         Leak(

@@ -39,7 +39,8 @@ def misfits(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
     if mechanism.subject in ("label", "level"):
         last = symbols_of(mechanism)[-1]
         return {
-            f"the {mechanism.subject} {value:g}": value for value in (-1, last + 1, 10**6, 0.5, math.nan, math.inf)
+            f"the {mechanism.subject} {value:g}": value
+            for value in (-1, last + 1, 10**6, 0.5, math.nan, math.inf)
         }
     size, middle = mechanism.dimensions, 0.0 if public is None else public.centre
     rows = {f"rows of {value:g}": np.full(size, value) for value in (math.nan, math.inf, -math.inf, 1e300)}
@@ -83,7 +84,9 @@ def _feature_rows(size: int, public: PublicRange) -> dict[str, Any]:
     near = 1e-3 * width
     ends = np.array([public.high - near, public.low + near])
     rows["rows next to the ends"] = np.resize(ends, size)
-    special = np.clip([0.0, -0.0, 1.0, public.low + width / 4, public.low + width / 8, 5e-324], public.low, public.high)
+    special = np.clip(
+        [0.0, -0.0, 1.0, public.low + width / 4, public.low + width / 8, 5e-324], public.low, public.high
+    )
     rows["rows of round values"] = np.resize(special, size)
     one = np.full(size, public.low)
     one[-1] = public.high

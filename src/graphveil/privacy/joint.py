@@ -71,6 +71,8 @@ class Joint:
             except InputError:
                 continue  # between two input symbols: its reports are not enumerated
             inputs.append(private)
+        if not inputs:
+            raise InputError(f"the reports of {mechanism.name} are not enumerated for any input")
         for private, (counts, total) in zip(inputs, found, strict=True):
             if sum(counts.tolist()) != total or min(counts.tolist()) < 0:
                 raise BrokenError(f"the probabilities of all reports under {show(private)} do not sum to 1")

@@ -58,12 +58,17 @@ def _quietly(mechanism: Mechanism, private: Any) -> Reports:
 Path = Callable[[NDArray[Any]], Any]
 
 
-def _paths(mechanism: Mechanism, public: PublicRange | None) -> Iterator[tuple[NDArray[Any], dict[str, Path]]]:
+def _paths(
+    mechanism: Mechanism, public: PublicRange | None
+) -> Iterator[tuple[NDArray[Any], dict[str, Path]]]:
     """Some users' private data, and other ways to hold them."""
     chance = np.random.default_rng(SEED)
     if mechanism.subject in ("label", "level"):
         symbols = chance.choice(symbols_of(mechanism), USERS)
-        kinds = {f"{mechanism.subject}s as {kind}": _as(kind) for kind in ("int8", "int32", "uint8", "float32", "float64")}
+        kinds = {
+            f"{mechanism.subject}s as {kind}": _as(kind)
+            for kind in ("int8", "int32", "uint8", "float32", "float64")
+        }
         yield symbols, {**kinds, f"{mechanism.subject}s in a list": lambda held: held.tolist()}
         return
     shape = (USERS, mechanism.dimensions)
@@ -78,7 +83,11 @@ def _paths(mechanism: Mechanism, public: PublicRange | None) -> Iterator[tuple[N
     single = np.clip(single, np.nextafter(np.float32(span.low), np.float32(np.inf)), np.float32(span.high))
     single[chance.random(shape) < 1 / 3] = 0.0
     low, high = np.ceil(span.low), np.floor(span.high)
-    whole = chance.integers(int(low), int(high) + 1, shape).astype(np.float64) if high - low < 2**15 and low <= high else None
+    whole = (
+        chance.integers(int(low), int(high) + 1, shape).astype(np.float64)
+        if high - low < 2**15 and low <= high
+        else None
+    )
     memory: dict[str, Path] = {
         "rows of single precision": _as("float32"),
         "rows in Fortran order": np.asfortranarray,
@@ -99,7 +108,9 @@ def _paths(mechanism: Mechanism, public: PublicRange | None) -> Iterator[tuple[N
 
 def _beside(make: Path) -> Path:
     """Rows by a path, beside levels of their own."""
-    return lambda held: None if (rows := make(held[:, :-1])) is None else PersonalRows(held[:, -1].astype(np.int64), rows)
+    return lambda held: (
+        None if (rows := make(held[:, :-1])) is None else PersonalRows(held[:, -1].astype(np.int64), rows)
+    )
 
 
 def _as(kind: str) -> Path:

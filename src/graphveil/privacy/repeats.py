@@ -44,17 +44,17 @@ def repeated_string(codes: Numbers) -> int | None:
     if length is None or 2 * length > len(stream):
         return None
     hashes = window_hashes(stream, length)
+    # Where reports do not vary at all there is no noise, which other steps look at.
+    varied = np.cumsum(stream != np.roll(stream, codes.shape[1]))
+    starts = np.flatnonzero(varied[length - 1 :] - np.append(0, varied[: len(stream) - length]) > 0)
+    hashes = hashes[starts]
     ordered = np.sort(hashes)
     if not (ordered[1:] == ordered[:-1]).any():
         return None
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
-    distances = order[same + 1] - order[same]
-    # Strings that overlap are alike where codes are alike; only those apart count.
-    apart = distances[distances >= length]
-    if not apart.size:
-        apart = distances
-    values, counts = np.unique(apart, return_counts=True)
+    distances = starts[order[same + 1]] - starts[order[same]]
+    values, counts = np.unique(distances, return_counts=True)
     return int(values[counts.argmax()])
 
 
@@ -103,10 +103,16 @@ def periods(bits: Floats) -> tuple[int, float] | None:
     together = np.fft.irfft(spectrum * spectrum.conj())[1 : count - count // LEAST_LEFT]
     deviations = np.abs(together) / np.sqrt(count - np.arange(1, len(together) + 1))
     worst = int(deviations.argmax())
-    return (worst + 1, float(deviations[worst])) if deviations[worst] > DEVIATIONS else None
+    beside = max((deviations[at] for at in (worst - 1, worst + 1) if 0 <= at < len(deviations)), default=0.0)
+    # Noise that comes again does so at one distance; users who are drawn differently in a block are alike at many.
+    if deviations[worst] <= max(DEVIATIONS, 2 * beside):
+        return None
+    return worst + 1, float(deviations[worst])
 
 
-def never_again(mechanism: Mechanism, private: NDArray[np.float64], users: int, words: Words | None) -> list[str]:
+def never_again(
+    mechanism: Mechanism, private: NDArray[np.float64], users: int, words: Words | None
+) -> list[str]:
     """Whether the noise of many users of one call, or of two calls, comes back."""
     # Of the second call so many users that a string of it is seen again.
     sizes = (users, max(users // 8, min(users, 2000)))

@@ -65,7 +65,8 @@ def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
             drawn += [counts] if index in pair else []
         for index in pair:
             # A client asks for one user at a time.
-            look = Look(joint, index, calls, looks, partial(joint.draw_alone, index, calls, words))
+            alone = partial(joint.draw_alone, index, calls, words)
+            look = Look(joint, index, calls, looks, alone, ", in calls for one user each")
             differences += look.difference(events, look.draw())
         bound = _proven(joint, pair, events, drawn, draws, words)
     except BrokenError as error:
@@ -91,6 +92,7 @@ class Look:
     draws: int
     looks: int
     draw: Callable[[], Counts]
+    how: str = ""
 
     def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
         """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
@@ -103,7 +105,7 @@ class Look:
         event, count, share = max(found, key=self._surprise)
         low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(found))
         told = (
-            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}, {event.title} "
+            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
             f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
             f"{share:.6g}"
         )

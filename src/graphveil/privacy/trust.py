@@ -31,7 +31,9 @@ def overridden(mechanism: Mechanism, name: str) -> bool:
 
 
 def _owner(mechanism: Mechanism, name: str) -> type | None:
-    if name in vars(mechanism) and not isinstance(inspect.getattr_static(type(mechanism), name, None), property):
+    if name in vars(mechanism) and not isinstance(
+        inspect.getattr_static(type(mechanism), name, None), property
+    ):
         # A cached property is stored under its own name; anything else was put there by hand.
         for owner in type(mechanism).__mro__:
             if name in vars(owner):
@@ -101,7 +103,11 @@ def compared_pairs(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, i
 
 def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
     """The ε that is claimed for two inputs, by the package's word; else the claim."""
-    return mechanism.claim.epsilon if overridden(mechanism, "pair_epsilon") else mechanism.pair_epsilon(one, other)
+    return (
+        mechanism.claim.epsilon
+        if overridden(mechanism, "pair_epsilon")
+        else mechanism.pair_epsilon(one, other)
+    )
 
 
 def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
@@ -125,8 +131,15 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
                 f"{_summed(mechanism):.6g}, and no enumeration shows that it is less"
             )
         else:
-            trusts.append(f"`{name}` is not believed: it was computed again from the answers, for inputs of the audit's own")
-    if not mechanism.finite and not f"{type(mechanism).__module__}.".startswith(PACKAGE) and not trusts and not leaks:
+            trusts.append(
+                f"`{name}` is not believed: it was computed again from the answers, for inputs of the audit's own"
+            )
+    if (
+        not mechanism.finite
+        and not f"{type(mechanism).__module__}.".startswith(PACKAGE)
+        and not trusts
+        and not leaks
+    ):
         trusts.append("it says that it has no finite table, so nothing was enumerated")
     return trusts, leaks
 
