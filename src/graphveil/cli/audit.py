@@ -46,7 +46,10 @@ def audit(
     ] = None,
     quick: Annotated[
         bool | None,
-        typer.Option("--quick/--full", help="2·10^5 draws (10^7 of what is cheap) or 10^7. Full for one mechanism, quick for --all."),
+        typer.Option(
+            "--quick/--full",
+            help="2·10^5 draws (10^7 of what is cheap) or 10^7. Full for one mechanism, quick for --all.",
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
@@ -69,12 +72,18 @@ def audit(
     Example: graphveil audit --all --json
     """
     if plan is not None:
-        given = {"a name": name, "--epsilon": epsilon, "--dims": dims, "--sampled": sampled, "--all": everything or None}
+        given = {
+            "a name": name,
+            "--epsilon": epsilon,
+            "--dims": dims,
+            "--sampled": sampled,
+            "--all": everything or None,
+        }
         both = [option for option, value in given.items() if value is not None]
         if both:
             raise InputError(f"a plan says all of it by itself: leave out {', '.join(both)}, or --plan")
-        settings = {"epsilon": None, "dims": None, "sampled": None, "seed": seed}
-        _audit_one(read_plan(plan), settings, bool(quick), as_json)
+        nothing: dict[str, Any] = {"epsilon": None, "dims": None, "sampled": None, "seed": seed}
+        _audit_one(read_plan(plan), nothing, bool(quick), as_json)
         return
     epsilon = 1.0 if epsilon is None else epsilon
     check_budget(epsilon)
@@ -100,7 +109,9 @@ def read_plan(path: Path) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the plan {str(path)!r} cannot be read ({type(error).__name__}): give a JSON file") from None
+        raise InputError(
+            f"the plan {str(path)!r} cannot be read ({type(error).__name__}): give a JSON file"
+        ) from None
     return Plan.from_json(text)
 
 

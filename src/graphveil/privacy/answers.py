@@ -56,7 +56,7 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     seen = f"{told}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
     if not independent_answers_claimed(mechanism):
         seen = f"{told}; calls for many users, for two and for one"
-    return Step(ANSWERS, seen, tuple([*leaks, *together]))
+    return Step(ANSWERS, seen, (*leaks, *together))
 
 
 def independent_answers_claimed(mechanism: Mechanism) -> bool:

@@ -31,12 +31,14 @@ def in_the_clear(probe: Probe) -> list[str]:
     never: dict[int, tuple[str, int]] = {}
     for title, private in valid_inputs(mechanism, probe.public).items():
         drawn = [
-            _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look)))
+            columns
             for look in range(LOOKS)
+            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
+            is not None
         ]
-        codes = np.concatenate(drawn) if all(one is not None for one in drawn) else None
-        if codes is None:
+        if len(drawn) < LOOKS or drawn[0].shape != drawn[1].shape:
             return []
+        codes = np.concatenate(drawn)
         for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
             code = int(codes[0, place])
             other, before = never.setdefault(place, (title, code))

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import IntEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class Leak(str):
 
     rank: Rank
 
-    def __new__(cls, sentence: str, rank: Rank) -> Leak:
+    def __new__(cls, sentence: str, rank: Rank) -> Self:
         leak = super().__new__(cls, sentence)
         leak.rank = rank
         return leak

@@ -8,7 +8,7 @@ values are encoded. If every answer stays inside and answers are independent, th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,10 @@ def shares_of(channel: FiniteChannel) -> Floats:
     """The rows of a channel as floats."""
     # A product's integers are too long to be read one by one.
     if type(channel) is ProductChannel:
-        return reduce(np.kron, [shares_of(bit) for bit in channel.bits], np.ones((1, 1)))
+        shares: Floats = np.ones((1, 1))
+        for bit in channel.bits:
+            shares = np.asarray(np.kron(shares, shares_of(bit)), dtype=np.float64)
+        return shares
     table = [channel.row(symbol) for symbol in range(channel.input_count)]
     return np.array(table, dtype=np.float64) / channel.total
 
@@ -151,7 +154,7 @@ class Hull:
         if places * alphabet > MAX_CELLS:
             return None
         found: dict[FiniteChannel, int] = {}
-        spans = []
+        spans: list[Span] = []
         for channel in channels:
             if channel not in found:
                 span = Span.of(channel, drawn_from)
@@ -203,13 +206,13 @@ class Hull:
             few, most = span.rare(float(draws.max()))
             below = np.cumsum(own, axis=1)
             looks = (
-                (own, span.low, span.high, lambda place: f"code {place}"),
-                (below, span.low_below, span.high_below, lambda place: f"a code of 0 to {place}"),
+                (own, span.low, span.high, _code_title),
+                (below, span.low_below, span.high_below, _below_title),
                 (
                     own[:, few].sum(axis=1)[:, None],
                     np.zeros(1),
                     np.array([most]),
-                    lambda place: f"one of {int(few.sum())} rare codes",
+                    partial(_rare_title, int(few.sum())),
                 ),
             )
             for seen, low, high, title in looks:
@@ -244,6 +247,18 @@ class Hull:
         low = np.array([1 - self.spans[kind].high_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
         high = np.array([1 - self.spans[kind].low_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
         return there, low, high
+
+
+def _code_title(code: int) -> str:
+    return f"code {code}"
+
+
+def _below_title(code: int) -> str:
+    return f"a code of 0 to {code}"
+
+
+def _rare_title(count: int, code: int) -> str:
+    return f"one of {count} rare codes"
 
 
 def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:

@@ -64,7 +64,7 @@ def symbols_of(mechanism: Mechanism) -> list[int]:
         return [int(private) for private in mechanism.extremes()]
     count = mechanism.channel.input_count
     places = np.unique(np.linspace(0, count - 1, min(count, MAX_SYMBOLS)).astype(int))
-    return (mechanism.first + places).tolist()
+    return [mechanism.first + int(place) for place in places]
 
 
 def off_grid(size: int, row: int) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,8 @@ def _sparse() -> dict[str, Path]:
         matrix = sparse.csr_matrix(rows)
         pointers = matrix.indptr
         order = np.concatenate(
-            [np.arange(pointers[row + 1] - 1, pointers[row] - 1, -1) for row in range(len(rows))] or [[]]
-        ).astype(np.int64)
+            [np.arange(stop - 1, start - 1, -1) for start, stop in pairwise(pointers.tolist())]
+        )
         return sparse.csr_matrix((matrix.data[order], matrix.indices[order], pointers), shape=rows.shape)
 
     return {
