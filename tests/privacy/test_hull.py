@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from graphveil.channels import SeededWords
-from graphveil.mechanisms import mechanism
+from graphveil.channels import TOTAL, Channel, Claim, SeededWords
+from graphveil.mechanisms import LevelMechanism, mechanism
 from graphveil.privacy.hull import Hull, shares_of
 
 LIMIT = math.log(1e-9)
@@ -31,14 +31,15 @@ def test_answers_that_never_vary_are_clear():
 
 
 def test_rare_codes_count_together():
-    hull = _hull("laplace", dims=1, range=(0, 1))
-    span = hull.spans[0]
-    rare, most = span.rare(1000)
-    counts = np.rint(1000 * span.low).astype(np.int64)[None]
-    counts[0, rare] = 0
-    counts[0, np.flatnonzero(rare)[:60]] = 10
-    assert most < 0.3
-    assert hull.outside(counts, LIMIT) is not None
+    # Forty codes of probability 10^-4 under both inputs: five of each in 10^4 draws say nothing, two hundred do.
+    rare = np.full(40, TOTAL // 10_000)
+    left = TOTAL - int(rare.sum())
+    table = np.array([[left // 2, *rare, left - left // 2], [left // 3, *rare, left - left // 3]])
+    channel = Channel("rare", table, np.arange(2.0), np.arange(42.0), Claim(1.0))
+    hull = Hull.of(LevelMechanism("rare", Claim(1.0), channel, "level"))
+    few = np.array([[4900, *np.full(40, 5), 4900]])
+    assert hull.outside(few, LIMIT).event == "one of 40 rare codes"
+    assert hull.outside(np.array([[4980, *np.full(40, 1), 4980]]), LIMIT) is None
 
 
 @pytest.mark.statistical  # a false alarm in 10^9; the seed is fixed

@@ -46,7 +46,10 @@ def repeated_string(codes: Numbers) -> int | None:
     hashes = window_hashes(stream, length)
     # Where reports do not vary at all there is no noise, which other steps look at.
     varied = np.cumsum(stream != np.roll(stream, codes.shape[1]))
-    starts = np.flatnonzero(varied[length - 1 :] - np.append(0, varied[: len(stream) - length]) > 0)
+    changes = varied[length - 1 :] - np.append(0, varied[: len(stream) - length])
+    starts = np.flatnonzero(changes > varied[-1] / len(stream) * length / 4)
+    if not starts.size:
+        return None
     hashes = hashes[starts]
     ordered = np.sort(hashes)
     if not (ordered[1:] == ordered[:-1]).any():
