@@ -10,6 +10,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.audit import Audit, Privacy
+from graphveil.privacy.plan import Plan
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.audit")
@@ -113,7 +114,9 @@ def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsy
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "name one mechanism, PATH.py:NAME, or --all"),
+        ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
+        (["krr", "--plan", "x.json"], "leave out a name, or --plan"),
+        (["--plan", "nowhere.json"], "the plan 'nowhere.json' cannot be read"),
         (["krr", "--all"], "leave out --all or 'krr'"),
         (["nope"], "no mechanism is named 'nope': choose one of onebit"),
         (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
@@ -136,6 +139,27 @@ def test_a_mistake_is_one_line_and_exit_status_2(arguments, words, capsys):
     assert printed.err.startswith("Error: ")
     assert words in printed.err
     assert len(printed.err.splitlines()) == 1
+
+
+def test_a_plan_is_audited(tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    path.write_text(Plan(mechanism="krr", epsilon=2.0, classes=3).to_json())
+    assert status(["audit", "--plan", str(path), "--quick", "--json", "--seed", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["claimed"]["epsilon"], found["finite"]) == ("krr", 2.0, True)
+    assert found["not_covered"]
+
+
+def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    path.write_text('{"mechanism": "krr", "epsilon": -1, "classes": 3}')
+    assert status(["audit", "--plan", str(path)]) == 2
+    assert "the plan cannot be served" in capsys.readouterr().err
+
+
+def test_the_output_ends_with_what_is_not_covered(capsys):
+    assert status(["audit", "featurerr", "--quick", "--seed", "1"]) == 0
+    assert "Not covered" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

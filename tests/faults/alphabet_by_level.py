@@ -8,7 +8,7 @@ import numpy as np
 from graphveil.channels import Claim, SystemWords, esw
 from graphveil.mechanisms import LevelMechanism, Reports
 
-CAUSE = "the sampler does not draw what the table says"
+CAUSE = "sent in the clear: under level 4"
 
 LEVELS = 4
 

@@ -5,7 +5,7 @@ import numpy as np
 from graphveil.channels import Claim, condensed
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 
-CAUSE = "the sampler does not draw what the table says"
+CAUSE = "sent in the clear"
 
 POINTS = 9
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
-CAUSE = "came 200 times in 200"
+CAUSE = "in calls for one user"
 
 
 class OffByOne(FeatureMechanism):

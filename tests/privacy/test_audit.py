@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from graphveil.channels import Claim, SeededWords, onebit
+from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 from graphveil.privacy.audit import Audit, Privacy, audit
+from graphveil.privacy.plan import Plan
 
-KEYS = ["name", "claimed", "exact", "holds", "protects", "leaks"]
+KEYS = ["name", "claimed", "exact", "finite", "holds", "protects", "leaks", "trusts", "not_covered"]
 
 
 def _good(epsilon, dims, range, sampled=2):
@@ -56,6 +58,9 @@ def test_all_steps_were_taken(sound):
         "whole reports, enumerated",
         "behaviour seen from outside",
         "the sampler draws the tables",
+        "every answer at full size",
+        "many users in one call",
+        "other paths, sizes and options",
         "a lower bound of epsilon from reports alone",
     ]
     assert not any(step.skipped or step.failed for step in sound.steps)
@@ -134,9 +139,60 @@ def test_whatever_a_mechanism_does_wrong_is_a_finding():
 def test_progress_is_told():
     told = []
     audit("krr", quick=True, progress=told.append)
-    assert len(told) == 5
+    assert len(told) == 8
 
 
 def test_the_same_words_give_the_same_findings():
     steps = [audit("krr", quick=True, words=SeededWords(7)).steps for _ in range(2)]
     assert steps[0] == steps[1]
+
+
+def test_what_is_not_covered_is_said(sound):
+    assert any(sentence.startswith("Timing") for sentence in sound.not_covered)
+    assert any("low entropy" in sentence for sentence in sound.not_covered)
+    assert any("State between processes" in sentence for sentence in sound.not_covered)
+
+
+def test_nothing_is_called_exact_where_there_is_no_table():
+    found = audit("privunit", epsilon=1.0, dims=4, quick=True, words=SeededWords(2))
+    said = [*found.protects, *found.leaks, *found.not_covered]
+    said += [f"{step.title} {step.seen}" for step in found.steps]
+    assert not found.finite
+    assert not [sentence for sentence in said if "exact" in sentence]
+
+
+def test_a_plan_is_audited_with_its_own_options():
+    plan = Plan(
+        mechanism="multibit",
+        epsilon=2.0,
+        dims=12,
+        range=(-1, 3),
+        sampled=3,
+        binary=True,
+        options={"pool": [2, 9], "from_pool": 1.5},
+    )
+    found = audit(plan, quick=True, words=SeededWords(2))
+    assert found.holds
+    assert found.claimed.epsilon == 2.0
+    assert "3 of 12 values" in found.protects[0]
+    assert not any(step.skipped for step in found.steps)
+
+
+def test_a_plan_says_its_own_budget():
+    with pytest.raises(InputError, match="part of a plan"):
+        audit(Plan(mechanism="krr", epsilon=1.0, classes=3), epsilon=2.0)
+
+
+def test_overrides_that_are_computed_again_are_told():
+    class Sure(FeatureMechanism):
+        @property
+        def holds(self):
+            return True
+
+    def build(epsilon, dims, range):
+        channel = onebit(epsilon / dims)
+        return Sure("sure", Claim(epsilon), PublicRange.of(range), dims, dims, (channel,), 1.0)
+
+    found = audit(build, quick=True, words=SeededWords(2))
+    assert found.holds
+    assert any("`holds` is not believed" in sentence for sentence in found.trusts)

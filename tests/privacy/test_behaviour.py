@@ -3,8 +3,9 @@
 import pytest
 
 from graphveil.mechanisms import mechanism, names
-from graphveil.privacy.behaviour import behaviour_step, same_reports
+from graphveil.privacy.behaviour import behaviour_step
 from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.findings import same_reports
 
 
 @pytest.mark.statistical  # a false alarm in a million each

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,10 +55,12 @@ def test_no_mechanism_tells_more_than_it_claims(name):
 
 def test_a_mechanism_that_tells_more_is_found():
     class Lying(FeatureMechanism):
-        epsilon = 1.0
+        def randomize(self, private, words=None):
+            loud = replace(self, channels=(onebit(3.0),))
+            return replace(FeatureMechanism.randomize(loud, private, words), mechanism=self)
 
     def build():
-        return Lying("lying", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(3.0),), 6.0)
+        return Lying("lying", Claim(1.0), PublicRange(0, 1), 6, 1, (onebit(1.0),), 6.0)
 
     (leak,) = bound_step(build, 50_000, SeededWords(4)).leaks
     assert "reports tell more than claimed" in leak

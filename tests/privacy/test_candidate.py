@@ -3,6 +3,7 @@ import pytest
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.mechanisms import mechanism
 from graphveil.privacy.candidate import CLASSES, DIMS, MAX_REPORTS, Candidate, report_count
+from graphveil.privacy.plan import Plan
 
 
 def test_a_name_is_built_with_what_an_audit_asks_for():
@@ -88,3 +89,25 @@ def test_mistakes_are_named(what, settings, words):
 def test_an_unknown_name_is_refused():
     with pytest.raises(UnknownNameError, match="choose one of"):
         Candidate.of("nope")
+
+
+def test_a_plan_is_built_as_it_says_and_smaller_with_its_options():
+    plan = Plan(
+        mechanism="multibit",
+        epsilon=1.0,
+        dims=30,
+        range=(-2, 2),
+        sampled=4,
+        options={"pool": [3, 20, 25], "from_pool": 2.0},
+    )
+    candidate = Candidate.of(plan)
+    assert candidate.build().fingerprint == plan.build().fingerprint
+    small = next(candidate.smaller())
+    assert small.claim.epsilon == 1.0
+    assert small.public == plan.build().public
+    assert small.asking.pool
+
+
+def test_other_sizes_and_options_are_tried():
+    titles = [title for title, _ in Candidate.of("multibit", 1.0).variants()]
+    assert {"3 of 17 values", "binary values", "a pool of values", "40 values"} <= set(titles)

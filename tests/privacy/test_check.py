@@ -64,12 +64,20 @@ class _Shrinking(FeatureMechanism):
         return replace(super().blind(), scale=self.scale / 2)
 
 
-class _Lenient(FeatureMechanism):
-    """It fills gaps instead of refusing them."""
+class _Strict(FeatureMechanism):
+    """It refuses gaps instead of answering them."""
 
     def randomize(self, private, words=None):
-        rows = np.asarray(private)
-        return super().randomize(np.nan_to_num(rows) if rows.dtype.kind == "f" else rows, words)
+        if np.isnan(np.asarray(private, dtype=float)).any():
+            raise ValueError("a gap")
+        return super().randomize(private, words)
+
+
+class _Shapeless(FeatureMechanism):
+    """It answers rows of any length."""
+
+    def randomize(self, private, words=None):
+        return super().randomize(np.resize(np.asarray(private), (len(private), self.size)), words)
 
 
 class _Noisier(FeatureMechanism):
@@ -96,9 +104,10 @@ def _noisier(epsilon, dims, range):
         (_noisier, "the variance of its estimate"),
         (_flawed(_Seeing), "its control must have epsilon 0"),
         (_flawed(_Shrinking), "its control must keep largest"),
-        (_flawed(_Lenient), "a row with nan must be refused"),
+        (_flawed(_Strict), "any value must be answered, in silence: rows of nan"),
+        (_flawed(_Shapeless), "must be refused with InputError, it was accepted"),
     ],
-    ids=["claim", "waste", "bias", "variance", "control", "scale", "nan"],
+    ids=["claim", "waste", "bias", "variance", "control", "scale", "nan", "shape"],
 )
 def test_flaw_is_said_in_a_sentence(build, words):
     with pytest.raises(AssertionError, match=words):

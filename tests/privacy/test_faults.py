@@ -1,4 +1,4 @@
-"""The audit catches every broken mechanism of tests/faults, and names its cause."""
+"""The audit catches every broken mechanism of tests/faults, and names its cause first; their sound twins pass."""
 
 import runpy
 from pathlib import Path
@@ -11,10 +11,11 @@ from graphveil.privacy.audit import audit
 from graphveil.privacy.load import load_mechanism
 
 FAULTS = sorted((Path(__file__).parent.parent / "faults").glob("*.py"))
+TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
 
 
 def test_there_are_enough_faults():
-    assert len(FAULTS) >= 20
+    assert len(FAULTS) >= 70
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
@@ -24,7 +25,15 @@ def test_audit_catches_and_names_the_fault(path):
         load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
     )
     assert not found.holds
-    assert any(fault["CAUSE"] in leak for leak in found.leaks), found.leaks
+    assert fault["CAUSE"] in found.leaks[0], found.leaks
+
+
+@pytest.mark.statistical  # a false alarm in a hundred thousand; the seed is fixed
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+def test_audit_leaves_the_sound_twin_alone(path):
+    settings = runpy.run_path(str(path)).get("SETTINGS", {})
+    found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
+    assert found.leaks == []
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)

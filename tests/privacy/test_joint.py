@@ -77,4 +77,4 @@ def test_inputs_are_told_apart_once():
 
 def test_labels_besides_the_extremes_are_looked_at():
     label = mechanism("krr", epsilon=1.0, classes=9)
-    assert set(between(label, label.extremes())) == {2, 4, 6, 8}
+    assert set(between(label, label.extremes())) == set(range(2, 9))

@@ -17,8 +17,9 @@ def test_batches_have_equal_shapes_and_are_valid(name):
         candidate.build().randomize(rows[:10])
 
 
-def test_binary_rows_are_not_tried_with_fractions():
-    assert "rows anywhere in the range" not in Probe.of(Candidate.of("item", 1.0)).batches
+def test_rows_between_grid_points_are_tried():
+    rows = Probe.of(Candidate.of("piecewise", 1.0)).batches["rows between grid points"]
+    assert not np.isin(rows * 64, np.arange(65)).any()
 
 
 def test_words_are_counted():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from graphveil.privacy.audit import Audit
 from graphveil.privacy.audit import audit as audit_mechanism
 from graphveil.privacy.findings import rounded_up
 from graphveil.privacy.load import load_mechanism
+from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,15 +33,23 @@ def audit(
         str | None,
         typer.Argument(help="A name from `graphveil mechanisms`, or PATH.py:NAME for one of your own."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The budget of a report.")] = 1.0,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The budget of a report; 1 unless a plan says it.")
+    ] = None,
     dims: Annotated[
         int | None,
         typer.Option(help="How many values a row has (for labels: classes; levels: levels; links: users)."),
     ] = None,
     sampled: Annotated[int | None, typer.Option(help="How many of them a report is about.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan as a JSON file: audit what it asks, with its own options.")
+    ] = None,
     quick: Annotated[
         bool | None,
-        typer.Option("--quick/--full", help="2·10^5 draws or 10^7. Full for one mechanism, quick for --all."),
+        typer.Option(
+            "--quick/--full",
+            help="2·10^5 draws (10^7 of what is cheap) or 10^7. Full for one mechanism, quick for --all.",
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
@@ -51,13 +61,31 @@ def audit(
 
     Its tables are read as integers, its whole reports are enumerated,
     its behaviour is watched, its sampler is tested with millions of draws.
+    It ends with what was not covered.
 
     Example: graphveil audit multibit --epsilon 1 --dims 100 --sampled 4
 
     Example: graphveil audit my_mechanism.py:build --quick
 
+    Example: graphveil audit --plan plan.json
+
     Example: graphveil audit --all --json
     """
+    if plan is not None:
+        given = {
+            "a name": name,
+            "--epsilon": epsilon,
+            "--dims": dims,
+            "--sampled": sampled,
+            "--all": everything or None,
+        }
+        both = [option for option, value in given.items() if value is not None]
+        if both:
+            raise InputError(f"a plan says all of it by itself: leave out {', '.join(both)}, or --plan")
+        nothing: dict[str, Any] = {"epsilon": None, "dims": None, "sampled": None, "seed": seed}
+        _audit_one(read_plan(plan), nothing, bool(quick), as_json)
+        return
+    epsilon = 1.0 if epsilon is None else epsilon
     check_budget(epsilon)
     if dims is not None:
         check_dims(dims, sampled)
@@ -65,7 +93,7 @@ def audit(
         raise InputError("sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4")
     if (name is None) != everything:
         raise InputError(
-            "name one mechanism, PATH.py:NAME, or --all: `graphveil mechanisms` lists the names"
+            "name one mechanism, PATH.py:NAME, --plan FILE, or --all: `graphveil mechanisms` lists the names"
             if name is None
             else f"--all audits every mechanism: leave out --all or {name!r}"
         )
@@ -76,9 +104,22 @@ def audit(
         _audit_one(name, settings, bool(quick), as_json)
 
 
-def _audit_one(name: str, settings: dict[str, Any], quick: bool, as_json: bool) -> None:
+def read_plan(path: Path) -> Plan:
+    """The plan in a JSON file, as `Plan.to_json` writes it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the plan {str(path)!r} cannot be read ({type(error).__name__}): give a JSON file"
+        ) from None
+    return Plan.from_json(text)
+
+
+def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json: bool) -> None:
     subject: Any = name
-    if ":" in name or name.endswith(".py"):
+    if isinstance(name, Plan):
+        name = name.mechanism
+    elif ":" in name or name.endswith(".py"):
         subject = load_mechanism(name)
     else:
         entry(name)
@@ -105,6 +146,9 @@ def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
         typer.echo(json.dumps([audited.as_dict() for audited in found], ensure_ascii=False))
     else:
         Console().print(audit_table(found))
+        if not all(audited.finite for audited in found):
+            Console().print("(in parentheses: no finite table, by its own closed form)")
+        Console(soft_wrap=True).print("What no audit covers: `graphveil audit NAME` ends with it.")
         for audited in found:
             for leak in audited.leaks:
                 Console(soft_wrap=True).print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
@@ -147,7 +191,9 @@ def audit_table(audits: list[Audit]) -> Table:
     """One row a mechanism: what it claims, what it has, whether it holds."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
     table.add_column("mechanism", no_wrap=True)
-    for heading in ("claimed ε", "exact ε", "claimed δ", "exact δ"):
+    # Nothing is exact where there is no table.
+    word = "exact" if any(found.finite for found in audits) else "stated"
+    for heading in ("claimed ε", f"{word} ε", "claimed δ", f"{word} δ"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("holds", no_wrap=True)
     for found in audits:
@@ -155,7 +201,7 @@ def audit_table(audits: list[Audit]) -> Table:
         table.add_row(
             escape(found.name),
             f"{claimed.epsilon:g}",
-            rounded_up(exact.epsilon),
+            rounded_up(exact.epsilon) if found.finite else f"({rounded_up(exact.epsilon)})",
             f"{claimed.delta:g}",
             rounded_up(exact.delta, 3),
             "[green]yes[/]" if found.holds else "[bold red]NO[/]",
@@ -170,7 +216,13 @@ def show(found: Audit) -> None:
     for step in found.steps:
         mark = "[dim]-[/]" if step.skipped else "[bold red]✗[/]" if step.leaks else "[green]✓[/]"
         console.print(f"\n{mark} [bold]{escape(step.title)}[/]\n  {escape(step.seen)}")
-    for title, sentences in (("It protects", found.protects), ("It leaks", found.leaks)):
+    parts = (
+        ("It protects", found.protects),
+        ("It leaks", found.leaks),
+        ("On trust", found.trusts),
+        ("Not covered", found.not_covered),
+    )
+    for title, sentences in parts:
         if sentences:
             console.print(f"\n[bold]{title}[/]")
             for sentence in sentences:

@@ -1,10 +1,16 @@
-"""The audit: does a mechanism keep what it claims? Five steps, each in a file of its own.
+"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own.
 
-1. `tables`: the exact ε and δ of every channel and of all answers together, from integers.
+1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
 2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included.
-3. `behaviour`: what else of a report depends on private data, seen from outside.
+3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`).
 4. `sampler`: draws through the client's own path against the enumerated probabilities.
-5. `bound`: what reports alone prove about ε, without believing any table.
+5. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
+   answers (`dependence`).
+6. `crowd`: many users in one call, noise that comes back (`repeats`).
+7. `versions`: the paths that data take (`paths`) and other sizes and options, more briefly.
+8. `bound`: what reports alone prove about ε, without believing any table.
+
+`coverage` says what none of them covers. What is found is told by its rank, the nearest to the root of a fault first.
 """
 
 from __future__ import annotations
@@ -12,22 +18,33 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphveil.channels.words import SystemWords, Words
+import numpy as np
+
+from graphveil.channels.words import SeededWords, SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.privacy.answers import answers_step
 from graphveil.privacy.behaviour import behaviour_step
 from graphveil.privacy.bound import FEWER, bound_step
 from graphveil.privacy.candidate import Candidate
+from graphveil.privacy.coverage import not_covered
+from graphveil.privacy.crowd import crowd_step
 from graphveil.privacy.findings import (
+    ANSWERS,
     BEHAVIOUR,
     BOUND,
+    CLOSED_FORM,
     JOINT,
     SAMPLER,
     TABLES,
+    USERS,
+    VERSIONS,
     BrokenError,
+    Rank,
     Step,
     counted,
     power,
@@ -35,11 +52,17 @@ from graphveil.privacy.findings import (
 )
 from graphveil.privacy.joint import Joint, enumerate_smaller
 from graphveil.privacy.pairs import personal_sentences
+from graphveil.privacy.plan import Plan
+from graphveil.privacy.probe import public_range
 from graphveil.privacy.sampler import sampler_step
 from graphveil.privacy.tables import tables_step
+from graphveil.privacy.trust import Stated, trusted
+from graphveil.privacy.versions import versions_step
 from graphveil.privacy.whole import describe_size, joint_step
 
 DRAWS, QUICK_DRAWS = 10_000_000, 200_000
+# Labels and levels are drawn fast: so many draws of a quick audit for all symbols together.
+CHEAP_DRAWS = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -59,7 +82,8 @@ class Audit:
     """What an audit has found. It ``holds`` if nothing leaks.
 
     ``exact`` is what the tables say, rounded up: ε at the claimed δ, and δ at the claimed ε (0 where none is claimed).
-    ``protects`` and ``leaks`` are sentences.
+    Where the mechanism is not ``finite`` there are no tables, and it is what a closed form says. ``protects``, ``leaks``,
+    ``trusts`` (what somebody else's mechanism says of itself) and ``not_covered`` are sentences.
     """
 
     name: str
@@ -68,6 +92,9 @@ class Audit:
     protects: list[str]
     leaks: list[str]
     steps: list[Step] = field(default_factory=list)
+    finite: bool = True
+    trusts: list[str] = field(default_factory=list)
+    not_covered: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -80,18 +107,21 @@ class Audit:
             "name": self.name,
             "claimed": self.claimed.as_dict(),
             "exact": self.exact.as_dict(),
+            "finite": self.finite,
             "holds": self.holds,
             "protects": self.protects,
             "leaks": self.leaks,
+            "trusts": self.trusts,
+            "not_covered": self.not_covered,
         }
 
     def to_json(self) -> str:
-        """One JSON object: name, claimed, exact, holds, protects, leaks. An infinite ε is null."""
+        """One JSON object: name, claimed, exact, finite, holds, protects, leaks, trusts, not_covered. An infinite ε is null."""
         return json.dumps(self.as_dict(), ensure_ascii=False)
 
 
 def audit(
-    mechanism: Mechanism | str | Callable[..., Mechanism],
+    mechanism: Mechanism | Plan | str | Callable[..., Mechanism],
     *,
     epsilon: float | None = None,
     dims: int | None = None,
@@ -100,11 +130,12 @@ def audit(
     words: Words | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    """Audit a mechanism: a registered name, a function that builds one, or one that is built.
+    """Audit a mechanism: a registered name, a plan, a function that builds one, or one that is built.
 
-    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels, users of links) and ``sampled`` are what it is built with.
-    The sampler is tested with 10^7 draws, with ``quick`` with 2·10^5. Draws use the operating system's words, as a
-    client does, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
+    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels, users of links) and ``sampled`` are what it is built
+    with; a plan says them itself. The sampler is tested with 10^7 draws an input, with ``quick`` with 2·10^5, or as many as
+    10^7 where draws are cheap. Draws use words of the operating system, as a client does, and a generator seeded by them
+    where there are many, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
     ``progress`` is told which step begins.
 
     >>> audit("krr", epsilon=1.0, quick=True).holds
@@ -113,8 +144,11 @@ def audit(
     tell = progress or (lambda title: None)
     candidate = Candidate.of(mechanism, epsilon, dims, sampled)
     whole = candidate.build()
-    source, draws = words or SystemWords(), QUICK_DRAWS if quick else DRAWS
+    # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
+    source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
+    public = public_range(candidate, whole)
     joint: Joint | None = None
+    refused: list[str] = []
 
     def run(title: str, look: Callable[[], Step]) -> Step:
         tell(title)
@@ -130,31 +164,67 @@ def audit(
         joint = enumerate_smaller(candidate)
         return joint_step(joint, whole.finite)
 
-    steps = [run(TABLES, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
+    def versions() -> Step:
+        step, paths = versions_step(candidate, whole, public, source)
+        refused.extend(paths)
+        return step
+
+    first = TABLES if whole.finite else CLOSED_FORM
+    steps = [run(first, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
     small = joint if not steps[-1].failed else None
+    trusts, untrusted = trusted(whole, small is not None)
+    if untrusted:
+        steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
+    draws = draws_of(small, quick)
     if small is not None:
         steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
+    steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick, source)))
+    steps.append(run(USERS, lambda: crowd_step(whole, public, quick, source)))
+    steps.append(run(VERSIONS, versions))
     # Where the sampler could not be compared with a table, all draws go into the bound.
-    left = draws if small is None else draws // FEWER
-    steps.append(run(BOUND, lambda: bound_step(candidate.build, left, source)))
-    exact = Privacy(whole.loss.epsilon, whole.delta if whole.claim.delta else 0.0)
-    claimed = Privacy(whole.claim.epsilon, whole.claim.delta)
-    name = candidate.name or whole.name
-    return Audit(name, claimed, exact, _protects(whole, exact, steps), _leaks(steps), steps)
+    left = (QUICK_DRAWS if quick else DRAWS) // (1 if small is None else FEWER)
+    steps.append(run(BOUND, lambda: bound_step(candidate.build, left, source, public)))
+    stated = Stated.of(whole)
+    exact = Privacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
+    return Audit(
+        candidate.name or whole.name,
+        Privacy(whole.claim.epsilon, whole.claim.delta),
+        exact,
+        _protects(whole, exact, steps),
+        _leaks(steps),
+        steps,
+        whole.finite,
+        trusts,
+        not_covered(whole, refused, small is not None),
+    )
+
+
+def draws_of(joint: Joint | None, quick: bool) -> int:
+    """How many reports are drawn for each input: all that there is time for."""
+    if not quick:
+        return DRAWS
+    if joint is not None and isinstance(joint.mechanism, SymbolMechanism):
+        return max(QUICK_DRAWS, min(DRAWS, CHEAP_DRAWS // len(joint.inputs)))
+    return QUICK_DRAWS
 
 
 def _leaks(steps: list[Step]) -> list[str]:
-    """All findings, each once."""
+    """All findings, each once, the nearest to the root of a fault first; what failed on the way only where nothing else did."""
     found = [leak for step in steps for leak in step.leaks if not step.failed]
-    return list(dict.fromkeys(found or [leak for step in steps for leak in step.leaks]))
+    told = dict.fromkeys(found or [leak for step in steps for leak in step.leaks])
+    # Tables and enumeration speak first: they are exact.
+    exact = {leak for step in steps[:2] for leak in step.leaks}
+    return sorted(told, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT))
 
 
 def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[str]:
     """What is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not step.leaks for step in steps}
     sentences = []
-    if all(sound[title] for title in sound if title not in (TABLES, JOINT)) and not math.isinf(exact.epsilon):
+    if all(sound[title] for title in sound if title not in (TABLES, CLOSED_FORM, JOINT)) and not math.isinf(
+        exact.epsilon
+    ):
         sentences.append(_main_sentence(mechanism, exact))
     if (
         sound[BEHAVIOUR]
@@ -175,7 +245,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
             )
         if mechanism.subject == "features":
             sentences.append(
-                "Outliers: a value outside the public range is refused or reported like its end."
+                "Outliers: a value outside the public range is reported like its end, and what is no number is answered too."
             )
         sentences.append(
             "Each user alone: a report depends on nobody else's data and is drawn independently."
@@ -190,10 +260,11 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
         "level": "A user's privacy level",
         "links": "Each link of a user",
     }[mechanism.subject]
-    but = "" if mechanism.holds else f", more than the claimed {mechanism.claim.epsilon:g}"
+    word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
+    but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
     than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
     return (
         f"{what}: any report is at most {power(exact.epsilon)} times as likely {than}"
-        f"{except_for} (exact epsilon {rounded_up(exact.epsilon)}{but})."
+        f"{except_for} ({word} {rounded_up(exact.epsilon)}{but})."
     )

@@ -16,9 +16,20 @@ from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import BEHAVIOUR, BrokenError, Step, reports_of
+from graphveil.privacy.clear import in_the_clear
+from graphveil.privacy.findings import (
+    BEHAVIOUR,
+    BrokenError,
+    Leak,
+    Rank,
+    Step,
+    reports_of,
+    same_dims,
+    same_reports,
+)
 from graphveil.privacy.independence import independent, never_repeated
 from graphveil.privacy.joint import Joint
+from graphveil.privacy.paths import everything_answered
 from graphveil.privacy.probe import SEED, CountedWords, Probe, accepts
 
 Subject = TypeVar("Subject")
@@ -31,21 +42,33 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     except BrokenError as error:
         return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
     leaks = _guarded(same_format, probe)
+    well_formed = not leaks
     changed = _guarded(unchanged_by_calls, probe)
     if changed:
         seen = "two equal calls differ, so that no other two calls can be compared"
-        return Step(BEHAVIOUR, seen, tuple(dict.fromkeys(leaks + changed)))
+        return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
     uneven = _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
     for check in () if uneven else (same_dimensions, outliers_like_ends, alone):
         leaks += _guarded(check, probe)
     leaks += uneven
     if joint is not None:
-        leaks += _guarded(independent, joint)
+        dependent = _guarded(independent, joint)
     else:
-        leaks += _guarded(never_repeated, candidate.build())
-    seen = "length, type, words used, dimensions, clipping, other users, repeated calls, independence"
-    return Step(BEHAVIOUR, seen, tuple(dict.fromkeys(leaks)))
+        dependent = _guarded(never_repeated, candidate.build())
+    # Where everybody's noise is the same, a report looks as if it had none.
+    leaks += dependent
+    if not any(getattr(leak, "rank", None) is Rank.USERS for leak in dependent):
+        leaks += _guarded(in_the_clear, probe)
+    if well_formed:
+        leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
+    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
+    return Step(BEHAVIOUR, seen, _ranked(leaks))
+
+
+def _ranked(leaks: list[str]) -> tuple[str, ...]:
+    """Each finding once, the nearest to the root of a fault first."""
+    return tuple(sorted(dict.fromkeys(leaks), key=lambda leak: getattr(leak, "rank", Rank.FORMAT)))
 
 
 def _guarded(check: Callable[[Subject], list[str]], subject: Subject) -> list[str]:
@@ -66,17 +89,19 @@ def unchanged_by_calls(probe: Probe) -> list[str]:
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
         return [
-            (
+            Leak(
                 "a call changes the mechanism: before two calls its exact epsilon was "
                 f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
-                "so the budget of a report depends on how often the mechanism was used"
+                "so the budget of a report depends on how often the mechanism was used",
+                Rank.STATE,
             )
         ]
     if not same_reports(first, second):
         return [
-            (
+            Leak(
                 "two calls with the same rows and the same words give different reports: either a call changes the "
-                "mechanism, or it draws randomness of its own, which cannot be checked"
+                "mechanism, or it draws randomness of its own, which cannot be checked",
+                Rank.STATE,
             )
         ]
     return []
@@ -113,9 +138,14 @@ def same_format(probe: Probe) -> list[str]:
         if not mechanism.uneven:
             sizes[title] = len(reports.to_bytes())
     if odd:
+        # The same wrong length for everybody tells nothing by itself.
+        alike = len({told.partition(" give ")[2] for told in odd}) == 1 and len(odd) == len(probe.batches)
+        what = "is not the declared one" if alike and " to " not in odd[0] else "depends on the values"
         leaks.append(
-            f"the length of a report depends on the values: every report must hold {mechanism.report_length} codes, "
-            f"{', '.join(odd)}"
+            Leak(
+                f"the length of a report {what}: every report must hold {mechanism.report_length} codes, {', '.join(odd)}",
+                Rank.CHOICE if what == "depends on the values" else Rank.FORMAT,
+            )
         )
     if resettled:
         leaks.append(
@@ -139,7 +169,10 @@ def same_words_used(probe: Probe) -> list[str]:
         return []
     told = ", ".join(f"{title}: {count}" for title, count in taken.items())
     return [
-        f"how many random words are drawn depends on the values ({told}), and so does the time that it takes"
+        Leak(
+            f"how many random words are drawn depends on the values ({told}), and so does the time that it takes",
+            Rank.CHOICE,
+        )
     ]
 
 
@@ -153,11 +186,12 @@ def same_dimensions(probe: Probe) -> list[str]:
     }
     (first, dims), *others = chosen.items()
     for title, other in others:
-        if not _same_dims(dims, other):
+        if not same_dims(dims, other):
             return [
-                (
+                Leak(
                     "which dimensions are reported depends on the values: with the same random words, "
-                    f"{first} and {title} report different dimensions"
+                    f"{first} and {title} report different dimensions",
+                    Rank.CHOICE,
                 )
             ]
     return []
@@ -192,7 +226,10 @@ def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], t
     if same_reports(reports_of(mechanism, outside, words[0]), reports_of(mechanism, ends, words[1])):
         return []
     return [
-        f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise"
+        Leak(
+            f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise",
+            Rank.CHOICE,
+        )
     ]
 
 
@@ -208,9 +245,10 @@ def alone(probe: Probe) -> list[str]:
             reports = reports_of(probe.build(), changed, SeededWords(SEED))
             if not same_reports(_some(reference, kept), _some(reports, kept)):
                 return [
-                    (
+                    Leak(
                         "a user's report depends on other users' data: with the same random words it changes when the others "
-                        f"hold {title} (a range, mean or scale taken from the data does this)"
+                        f"hold {title} (a range, mean or scale taken from the data does this)",
+                        Rank.USERS,
                     )
                 ]
     return []
@@ -224,21 +262,6 @@ def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
     spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, mechanism.values_of(first).shape)
     inner = mechanism.with_values(first, probe.public.centre + spread * probe.public.half_width)
     return inner if accepts(mechanism, inner) else first
-
-
-def same_reports(one: Reports, other: Reports) -> bool:
-    """Whether two sets of reports say the same, whatever mechanism they name."""
-    return (
-        _same_dims(one.dims, other.dims)
-        and np.array_equal(one.indptr, other.indptr)
-        and np.array_equal(one.codes, other.codes)
-    )
-
-
-def _same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def _some(reports: Reports, users: slice) -> Reports:

@@ -20,9 +20,12 @@ from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports
-from graphveil.privacy.findings import BOUND, BrokenError, Step, batch, checked_reports, show
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.privacy.findings import BOUND, BrokenError, Leak, Rank, Step, batch, checked_reports, show
+from graphveil.privacy.inputs import misfits, valid_inputs
 from graphveil.privacy.interval import clopper_pearsons
-from graphveil.privacy.joint import comparable, distinct
+from graphveil.privacy.joint import distinct
+from graphveil.privacy.trust import Stated, compared_pairs
 
 ERROR = 1e-3
 # Mechanisms of full size, and inputs that are not the most separated ones, get this part of the draws.
@@ -78,35 +81,40 @@ def best_bound(
     return best
 
 
-def bound_step(build: Callable[[], Mechanism], draws: int, words: Words) -> Step:
+def bound_step(
+    build: Callable[[], Mechanism], draws: int, words: Words, public: PublicRange | None = None
+) -> Step:
     """A lower bound of ε for the mechanism as it is used, believing no table; it must not exceed the claim.
 
     Where the exact ε is known to be above the claim, a step before has said so, and only more than that is news.
     """
-    mechanism = build().settled()
+    mechanism = build()
     claimed = mechanism.claim.epsilon
-    known = max(claimed, mechanism.epsilon)
+    known = max(claimed, Stated.of(mechanism).loss.epsilon)
     draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.dimensions))
     try:
-        best = lower_bound(mechanism, draws, words)
+        best = lower_bound(mechanism, draws, words, public)
         if best.epsilon > known:
-            best = min(best, lower_bound(mechanism, draws, words), key=lambda bound: bound.epsilon)
+            again = lower_bound(mechanism, draws, words, public)
+            best = min(best, again, key=lambda bound: bound.epsilon)
     except BrokenError as error:
         return Step(BOUND, "it could not be found", (str(error),), failed=True)
     seen = (
         f"{draws:,} whole reports under each of two inputs: epsilon is at least {best.epsilon:.6g} with {1 - ERROR:.1%}, "
         f"claimed {claimed:g}"
     )
-    return Step(BOUND, seen, (best.leak(claimed),) if best.epsilon > known else ())
+    return Step(BOUND, seen, (Leak(best.leak(claimed), Rank.BOUND),) if best.epsilon > known else ())
 
 
-def lower_bound(mechanism: Mechanism, draws: int, words: Words) -> Bound:
+def lower_bound(mechanism: Mechanism, draws: int, words: Words, public: PublicRange | None = None) -> Bound:
     """Choose two inputs and events on some draws, and bound ε by them on fresh ones."""
-    inputs = distinct(mechanism.extremes())
+    own = list(valid_inputs(mechanism, public).values())
+    own += [] if mechanism.subject == "links" else list(misfits(mechanism, public).values())
+    inputs = distinct([*mechanism.extremes(), *own])
     pilots = [Tally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
         pilot.draw(private, max(draws // FEWER, EXAMPLES), words)
-    one, other = most_separated([pilot.counts() for pilot in pilots], comparable(mechanism, inputs))
+    one, other = most_separated([pilot.counts() for pilot in pilots], compared_pairs(mechanism, inputs))
     direction = pilots[one].total - pilots[other].total
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     projected = np.concatenate([along(example, direction) for pilot in pilots for example in pilot.examples])
@@ -150,6 +158,8 @@ class Tally:
         self, mechanism: Mechanism, direction: Floats | None = None, thresholds: Floats | None = None
     ) -> None:
         self.mechanism, self.direction = mechanism, direction
+        # What decodes by all reports together is to decode each by itself.
+        self.decoder = mechanism.settled()
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
         values = mechanism.places if mechanism.names_dimensions else mechanism.report_length
         # Where reports are uneven, a code says no more than that it is there.
@@ -169,7 +179,7 @@ class Tally:
             reports = checked_reports(mechanism, batch(private, users), words)
             if self.values:
                 self.codes += np.bincount(self._cells(reports), minlength=len(self.codes))
-            estimate = mechanism.estimate(reports)
+            estimate = self.decoder.estimate(reports)
             if self.direction is not None:
                 reached = along(estimate, self.direction)
                 self.above += (reached > self.thresholds[:, None]).sum(axis=1)

@@ -1,6 +1,7 @@
-"""What is audited: a registered name, a function that builds a mechanism, or a mechanism that is built already.
+"""What is audited: a registered name, a plan, a function that builds a mechanism, or a mechanism that is built already.
 
-A name or a function is built again as often as an audit needs it, also smaller, so that whole reports can be enumerated.
+All but the last are built again as often as an audit needs it, also smaller, so that whole reports can be enumerated, and
+in other sizes, because some faults show only there.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.registry import check_budget, check_dims, entry
+from graphveil.privacy.plan import Plan
 
 # What an audit asks for where nobody says otherwise.
 DIMS, CLASSES, LEVELS, ITEMS = 8, 7, 6, 3
@@ -26,6 +28,20 @@ SAMPLED_SIZES, WHOLE_SIZES = ((3, 2), (3, 1), (2, 1)), ((3, 3), (2, 2), (1, 1))
 COARSER: tuple[dict[str, int], ...] = ({}, {"points": 5}, {"bits": 3})
 
 
+# Other sizes and options that a mechanism is looked at in, where it takes them.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "3 of 17 values": {"dims": 17, "sampled": 3},
+    "2 of 5 values": {"dims": 5, "sampled": 2},
+    "40 values": {"dims": 40},
+    "one value": {"dims": 1},
+    "binary values": {"dims": 9, "binary": True},
+    "a pool of values": {"dims": 9, "sampled": 3, "pool": [1, 4], "from_pool": 1.5},
+    "a range of other ends": {"dims": 4, "range": (-3.0, 5.0)},
+    "2 classes": {"classes": 2},
+    "40 classes": {"classes": 40},
+}
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A mechanism under audit and the way to build it."""
@@ -36,11 +52,13 @@ class Candidate:
     dims: int | None = None
     sampled: int | None = None
     ready: bool = False
+    # What a plan says besides: it is built with this and nothing else.
+    planned: dict[str, Any] | None = None
 
     @classmethod
     def of(
         cls,
-        what: Mechanism | str | Callable[..., Mechanism],
+        what: Mechanism | Plan | str | Callable[..., Mechanism],
         epsilon: float | None = None,
         dims: int | None = None,
         sampled: int | None = None,
@@ -53,6 +71,10 @@ class Candidate:
                     "or give the function that builds it"
                 )
             return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
+        if isinstance(what, Plan):
+            if (epsilon, dims, sampled) != (None, None, None):
+                raise InputError("epsilon, dims and sampled are part of a plan: leave them out")
+            return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=plan_settings(what))
         epsilon = 1.0 if epsilon is None else epsilon
         check_budget(epsilon)
         if dims is not None:
@@ -103,6 +125,18 @@ class Candidate:
         if report_count(whole) <= MAX_REPORTS:
             yield whole
 
+    def variants(self) -> Iterator[tuple[str, Mechanism]]:
+        """The same mechanism in other sizes and with other options: a plan is audited with its own alone."""
+        if self.ready or self.planned is not None:
+            return
+        for told, changes in VARIANTS.items():
+            if not all(self.takes(setting) for setting in changes):
+                continue
+            try:
+                yield told, self.build(**changes)
+            except GraphveilError:
+                continue  # not every family has every size
+
     def takes(self, setting: str) -> bool:
         """Whether the function that builds it has this setting."""
         return not self.ready and setting in self._accepted()
@@ -112,6 +146,8 @@ class Candidate:
 
     def settings(self, **other: Any) -> dict[str, Any]:
         """What it is built with, with other settings where they are given."""
+        if self.planned is not None:
+            return smaller_plan({**self.planned, **other}, other)
         accepted = self._accepted()
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
         if self.dims is not None and not {"dims", "classes", "levels"} & set(accepted):
@@ -147,6 +183,33 @@ class Candidate:
             for key, value in offered.items()
             if value is not None and (key in accepted or key in other)
         }
+
+
+def plan_settings(plan: Plan) -> dict[str, Any]:
+    """What a plan's mechanism is built with."""
+    fields = ("epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels")
+    said = {key: getattr(plan, key) for key in fields if getattr(plan, key) is not None}
+    return {**said, **plan.options}
+
+
+def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a plan with fewer values: what names values, or counts them, becomes smaller with them."""
+    if "dims" not in changed:
+        return settings
+    dims, found = settings["dims"], dict(settings)
+    if "length" in found:
+        found["length"] = min(found["length"], dims)
+    if found.get("shares") is not None and len(found["shares"]) != dims:
+        found["shares"] = list(found["shares"])[:dims]
+    if found.get("pool") is not None:
+        pool = [place for place in found["pool"] if place < dims] or [0]
+        sampled = found.get("sampled") or 1
+        pool = pool[: max(1, min(sampled, dims - 1))]
+        found["pool"] = pool
+        if found.get("from_pool") is not None:
+            least, most = max(0, sampled - (dims - len(pool))), min(sampled, len(pool))
+            found["from_pool"] = min(max(found["from_pool"], least), most)
+    return found
 
 
 def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:

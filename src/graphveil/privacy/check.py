@@ -7,7 +7,6 @@ whose rate of false alarms is one in a million.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.words import SeededWords
-from graphveil.errors import ClippedWarning, InputError, MessageError
+from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
 from graphveil.privacy.audit import audit
-from graphveil.privacy.behaviour import same_reports
 from graphveil.privacy.candidate import Candidate
-from graphveil.privacy.findings import batch, show
+from graphveil.privacy.findings import batch, same_reports, show
 from graphveil.privacy.joint import Joint, enumerate_smaller
+from graphveil.privacy.paths import everything_answered
 from graphveil.privacy.probe import Probe
 
 # A pure mechanism may waste this part of its claim; below the ε for one value that 2^62 counts resolve well, more.
@@ -191,41 +190,32 @@ def check_settings(candidate: Candidate, draws: int) -> None:
 
 
 def check_rows(candidate: Candidate, draws: int) -> None:
-    """Rows of a wrong shape or with wrong values are refused; values outside the range are counted in a warning."""
+    """Rows of a wrong shape are refused; any value is answered, in silence."""
     mechanism, probe = candidate.build(), Probe.of(candidate)
     rows = next(iter(probe.batches.values()))[:5]
-    bad: dict[str, Any] = {"rows of one dimension too many": rows[None], "words": np.full(rows.shape, "a")}
-    if mechanism.subject == "features":
-        broken = rows.astype(np.float64)
+    bad: dict[str, Any] = {"rows of one dimension too many": rows[None]}
+    if mechanism.subject in ("features", "links"):
         bad["rows that are too short"] = rows[:, :-1]
         bad["rows that are too long"] = np.concatenate([rows, rows], axis=1)
-        for value in (math.nan, math.inf, -math.inf):
-            broken = rows.astype(np.float64)
-            broken[2, 0] = value
-            bad[f"a row with {value}"] = broken
-    else:
-        bad["a fraction"] = rows + 0.5
-        bad["a symbol that is too small"], bad["a symbol that is too large"] = rows - 10**6, rows + 10**6
     for title, private in bad.items():
         _refused(candidate, partial(mechanism.randomize, private), title)
-    if "rows anywhere in the range" in probe.batches and probe.public is not None:
-        _check_clipping(
-            candidate, mechanism, probe.batches["rows anywhere in the range"][:5], probe.public.high
-        )
+        _refused(candidate, partial(mechanism.count, private), f"a count of {title}")
+    _say(candidate, mechanism.count(rows) == len(rows), "it must count the users by the shape of their rows")
+    leaks = everything_answered(mechanism, probe.public)
+    _say(candidate, not leaks, f"any value must be answered, in silence: {' | '.join(leaks)}")
+    _check_altered(candidate, mechanism, probe)
 
 
-def _check_clipping(candidate: Candidate, mechanism: Mechanism, rows: NDArray[Any], high: float) -> None:
-    values = np.array(mechanism.values_of(rows))
-    values[1:3] = high + 1e6
-    outside = mechanism.with_values(rows, values)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        mechanism.randomize(outside)
-    told = [str(one.message) for one in caught if issubclass(one.category, ClippedWarning)]
-    counted = len(told) == 1 and told[0].startswith("2 of 5 rows")
-    _say(
-        candidate, counted, f"2 of 5 rows outside the range must be counted in one ClippedWarning, got {told}"
-    )
+def _check_altered(candidate: Candidate, mechanism: Mechanism, probe: Probe) -> None:
+    """The owner is told how many users hold what does not fit."""
+    if probe.public is None or "rows anywhere in the range" not in probe.batches or not mechanism.finite:
+        return
+    rows = probe.batches["rows anywhere in the range"][:5]
+    values = np.array(mechanism.values_of(rows), dtype=np.float64)
+    values[1:3] = probe.public.high + 1e6
+    before, after = mechanism.altered(rows), mechanism.altered(mechanism.with_values(rows, values))
+    told = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
+    _say(candidate, after >= 2 and after >= before, told)
 
 
 def check_messages(candidate: Candidate, draws: int) -> None:

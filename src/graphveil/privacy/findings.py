@@ -6,7 +6,8 @@ import math
 import warnings
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any
+from enum import IntEnum
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,44 @@ MAX_EXPONENT = 700.0
 
 # The steps of an audit, as they are called.
 TABLES = "exact epsilon of the tables"
+CLOSED_FORM = "epsilon by a closed form"
 JOINT = "whole reports, enumerated"
 BEHAVIOUR = "behaviour seen from outside"
 SAMPLER = "the sampler draws the tables"
+ANSWERS = "every answer at full size"
+USERS = "many users in one call"
+VERSIONS = "other paths, sizes and options"
 BOUND = "a lower bound of epsilon from reports alone"
+
+# All comparisons of a step that needs no second look raise a false alarm with at most this probability.
+FALSE_ALARM = 1e-8
+
+
+class Rank(IntEnum):
+    """How near a finding is to the root of a fault: of several, the one of the lowest rank is told first."""
+
+    CLAIM = 0  # the tables or the enumerated reports are above the claim
+    STATE = 1  # a call changes the mechanism, or its randomness is not the words'
+    USERS = 2  # users' reports depend on each other's data or noise
+    CLEAR = 3  # a value is sent as it is
+    CHOICE = 4  # what is answered depends on the values
+    ANSWER = 5  # an answer is not drawn as its table says
+    TOGETHER = 6  # answers of one report depend on each other
+    PATH = 7  # the same values answer differently by another path
+    VALUE = 8  # some values are not answered
+    FORMAT = 9  # length, type and size
+    BOUND = 10  # what reports prove, whatever the reason
+
+
+class Leak(str):
+    """A finding in a sentence, with its rank."""
+
+    rank: Rank
+
+    def __new__(cls, sentence: str, rank: Rank) -> Self:
+        leak = super().__new__(cls, sentence)
+        leak.rank = rank
+        return leak
 
 
 @dataclass(frozen=True)
@@ -51,8 +86,17 @@ def batch(private: Any, users: int) -> NDArray[Any]:
     return np.repeat(np.asarray(private)[None], users, axis=0)
 
 
-def reports_of(mechanism: Mechanism, private: NDArray[Any], words: Words | None = None) -> Reports:
+def wide_batch(private: Any, users: int) -> NDArray[Any]:
+    """The same for so many users that they share one row in memory."""
+    row = np.asarray(private)
+    return np.broadcast_to(row, (users, *row.shape))
+
+
+def reports_of(
+    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
+) -> Reports:
     """Reports by the client's own path; whatever goes wrong on valid rows is a finding."""
+    expected = len(private) if users is None else users
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -61,14 +105,16 @@ def reports_of(mechanism: Mechanism, private: NDArray[Any], words: Words | None 
             raise BrokenError(
                 f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
             ) from error
-    if reports.users != len(private):
-        raise BrokenError(f"randomize answers for {reports.users} users where {len(private)} were asked")
+    if reports.users != expected:
+        raise BrokenError(f"randomize answers for {reports.users} users where {expected} were asked")
     return reports
 
 
-def checked_reports(mechanism: Mechanism, private: NDArray[Any], words: Words | None = None) -> Reports:
+def checked_reports(
+    mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
+) -> Reports:
     """Reports that a server would accept."""
-    reports = reports_of(mechanism, private, words)
+    reports = reports_of(mechanism, private, words, users)
     try:
         reports.check()
     except GraphveilError as error:
@@ -89,6 +135,22 @@ def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
     if reports.dims is None:
         return codes
     return np.concatenate([codes, reports.dims.astype(np.int64).reshape(-1, length)], axis=1)
+
+
+def same_reports(one: Reports, other: Reports) -> bool:
+    """Whether two sets of reports say the same, whatever mechanism they name."""
+    return (
+        same_dims(one.dims, other.dims)
+        and np.array_equal(one.indptr, other.indptr)
+        and np.array_equal(one.codes, other.codes)
+    )
+
+
+def same_dims(one: NDArray[np.int32] | None, other: NDArray[np.int32] | None) -> bool:
+    """Whether two sets of reports are about the same dimensions."""
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def show(private: Any) -> str:

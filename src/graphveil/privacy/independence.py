@@ -6,7 +6,7 @@ import numpy as np
 
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
-from graphveil.privacy.findings import batch, report_matrix, reports_of
+from graphveil.privacy.findings import Leak, Rank, batch, report_matrix, reports_of
 from graphveil.privacy.interval import unlikely
 from graphveil.privacy.joint import Joint
 
@@ -45,11 +45,16 @@ def independent(joint: Joint) -> list[str]:
     ]
     if not wrong or _all_alike(joint, list(matches.values()), half, len(wrong)):
         return []
+    if min(matches.values()) == half:
+        # Neither users nor calls nor words make a difference: there is no noise, and not a seed that is used twice.
+        told = f"reports of users with the same row never vary, independent ones would be equal in {equal:.2%} of pairs"
+        return [Leak(told, Rank.ANSWER)]
     told = ", ".join(f"{title} in {matches[title] / half:.2%}" for title in wrong)
     return [
-        (
+        Leak(
             f"reports of users with the same row are not independent: they are equal for {told} of pairs, independent ones "
-            f"would be in {equal:.2%} (a seed or random words used twice do this)"
+            f"would be in {equal:.2%} (a seed or random words used twice do this)",
+            Rank.USERS,
         )
     ]
 
@@ -79,7 +84,10 @@ def never_repeated(mechanism: Mechanism) -> list[str]:
         "two calls with different random words": (drawn[2], drawn[3]),
     }
     return [
-        f"reports are not independent: {title} give equal reports (a seed or random words used twice do this)"
+        Leak(
+            f"reports are not independent: {title} give equal reports (a seed or random words used twice do this)",
+            Rank.USERS,
+        )
         for title, (one, other) in pairs.items()
         if (one == other).all(axis=1).mean() > 0.5
     ]

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,14 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.privacy.candidate import Candidate
 from graphveil.privacy.findings import BrokenError, batch, checked_reports, report_matrix, show
+from graphveil.privacy.inputs import symbols_of, valid_inputs
+from graphveil.privacy.trust import compared_pairs, overridden
 
 # Users a block of draws, and entries of the table that finds a report's place.
 # A prime, so that no block of a mechanism's own ends where ours does and hides its last users.
 DRAW_BLOCK, MAX_LOOKUP = 65_521, 1 << 24
 # Logarithms of shares are off by less than this; what is closer is compared in integers.
 NEAR = 1e-12
-# Labels or levels that are looked at besides the two most separated.
-MORE_SYMBOLS = 5
 # Integers of so many bits fit into a float.
 FLOAT_BITS = 1000
 
@@ -64,7 +63,7 @@ class Joint:
     def of(cls, mechanism: Mechanism) -> Joint:
         """Enumerate the mechanism; an InputError where that is not possible."""
         mechanism.possible_reports()
-        inputs = distinct(mechanism.extremes())
+        inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
         found = [mechanism.joint_counts(private) for private in inputs]
         for private in between(mechanism, inputs):
             try:
@@ -72,6 +71,8 @@ class Joint:
             except InputError:
                 continue  # between two input symbols: its reports are not enumerated
             inputs.append(private)
+        if not inputs:
+            raise InputError(f"the reports of {mechanism.name} are not enumerated for any input")
         for private, (counts, total) in zip(inputs, found, strict=True):
             if sum(counts.tolist()) != total or min(counts.tolist()) < 0:
                 raise BrokenError(f"the probabilities of all reports under {show(private)} do not sum to 1")
@@ -81,7 +82,7 @@ class Joint:
 
     def ordered_pairs(self) -> list[tuple[int, int]]:
         """The pairs of inputs that the claim is about, both ways."""
-        pairs = comparable(self.mechanism, self.inputs)
+        pairs = compared_pairs(self.mechanism, self.inputs)
         return pairs + [(other, one) for one, other in pairs]
 
     @cached_property
@@ -200,15 +201,6 @@ class Joint:
         return np.bincount(places, minlength=len(self.counts[0]))
 
 
-def comparable(mechanism: Mechanism, inputs: list[Any]) -> list[tuple[int, int]]:
-    """The pairs of inputs that the mechanism's claim is about, each once."""
-    return [
-        (one, other)
-        for one, other in combinations(range(len(inputs)), 2)
-        if mechanism.compares(inputs[one], inputs[other])
-    ]
-
-
 def distinct(inputs: list[Any]) -> list[Any]:
     """Each input once."""
     kept: list[Any] = []
@@ -219,10 +211,12 @@ def distinct(inputs: list[Any]) -> list[Any]:
 
 
 def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
-    """Inputs besides the extremes: two extremes in turn and the middle of the range; or some more symbols."""
+    """Inputs besides the extremes: two extremes in turn and the middle of the range; or other symbols."""
     if isinstance(mechanism, SymbolMechanism):
-        symbols = np.linspace(0, mechanism.channel.input_count - 1, MORE_SYMBOLS).astype(int)
-        return distinct([*inputs, *(mechanism.first + symbols).tolist()])[len(inputs) :]
+        return distinct([*inputs, *symbols_of(mechanism)])[len(inputs) :]
+    if not inputs:
+        # Somebody else's extremes are not believed.
+        return distinct(list(valid_inputs(mechanism, getattr(mechanism, "public", None)).values()))
     if mechanism.subject != "features" or mechanism.personal or len(inputs) < 2:
         return []
     rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]

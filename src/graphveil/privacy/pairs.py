@@ -17,6 +17,7 @@ from graphveil.mechanisms.personal import level_of
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.privacy.findings import JOINT, Step, power, rounded_up, show
 from graphveil.privacy.joint import Joint, WorstReport
+from graphveil.privacy.trust import pair_claim
 
 NOTHING = WorstReport(0, 0, 0, Fraction(1))
 NOT_PROTECTED = "the level is not protected"
@@ -34,7 +35,7 @@ def pairs_step(joint: Joint, size: str) -> Step:
         first, second = joint.inputs[one], joint.inputs[other]
         kind = kind_of(joint.mechanism, first, second)
         kinds[kind] = max(kinds[kind], worst, key=_bound)
-        if worst.loss.exceeds(joint.mechanism.pair_epsilon(first, second)):
+        if worst.loss.exceeds(pair_claim(joint.mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=_bound)
         understated = understated or _understated(joint, worst, first, second)
     told = ", ".join(
@@ -92,7 +93,7 @@ def _leak(joint: Joint, kind: str, worst: WorstReport, size: str) -> str:
     else:
         told = (
             f"is {power(worst.loss.epsilon)} times as likely under {_show(likelier)} as under {_show(rarer)}; the claim "
-            f"allows {power(joint.mechanism.pair_epsilon(likelier, rarer))}"
+            f"allows {power(pair_claim(joint.mechanism, likelier, rarer))}"
         )
     return f"{what}: with {size}, the report ({report}) {told}"
 

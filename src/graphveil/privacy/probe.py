@@ -47,6 +47,10 @@ class Probe:
             anywhere = mechanism.with_values(batches["rows mixed from both"], values)
             if accepts(mechanism, anywhere):
                 batches["rows anywhere in the range"] = anywhere
+                inner = mechanism.with_values(
+                    first, np.full(values.shape, public.low + 0.3819 * (public.high - public.low))
+                )
+                batches["rows between grid points"] = inner
         return cls(candidate.build, public, batches)
 
 

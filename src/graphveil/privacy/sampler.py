@@ -16,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.words import Words
+from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.privacy.bound import ERROR, FEWER, OFTEN, Bound, Counts, Floats, best_bound, most_separated
-from graphveil.privacy.findings import SAMPLER, BrokenError, Step, show
+from graphveil.privacy.findings import SAMPLER, BrokenError, Leak, Rank, Step, show
 from graphveil.privacy.interval import clopper_pearson, unlikely
-from graphveil.privacy.joint import Joint, comparable
+from graphveil.privacy.joint import Joint
+from graphveil.privacy.trust import compared_pairs
 
 # Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
 SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
+# Reports that are expected so rarely in all draws count together besides.
+NEVER = 1e-3
 # Calls for one user each: they are slow, and a fault of theirs is a coarse one.
 MIN_CALLS, DRAWS_A_CALL = 200, 10_000
 # A log-ratio that no table with counts above 0 has.
@@ -45,32 +49,35 @@ class Event:
 
 def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
     """Compare how often reports are drawn with how often the tables say they are."""
-    pair = most_separated(joint.shares, comparable(joint.mechanism, joint.inputs))
+    # One symbol alone may be the one that is drawn wrongly.
+    every = isinstance(joint.mechanism, SymbolMechanism)
+    pair = most_separated(joint.shares, compared_pairs(joint.mechanism, joint.inputs))
     events = _events(joint, *pair, draws)
     looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
     differences: list[tuple[float, str]] = []
     drawn: list[Counts] = []
     try:
         for index in range(len(joint.inputs)):
-            here = draws if index in pair else max(draws // FEWER, 1)
+            here = draws if index in pair or every else max(draws // FEWER, 1)
             look = Look(joint, index, here, looks, partial(joint.draw, index, here, words))
             counts = look.draw()
             differences += look.difference(events, counts)
             drawn += [counts] if index in pair else []
         for index in pair:
             # A client asks for one user at a time.
-            look = Look(joint, index, calls, looks, partial(joint.draw_alone, index, calls, words))
+            alone = partial(joint.draw_alone, index, calls, words)
+            look = Look(joint, index, calls, looks, alone, ", in calls for one user each")
             differences += look.difference(events, look.draw())
         bound = _proven(joint, pair, events, drawn, draws, words)
     except BrokenError as error:
         return Step(SAMPLER, "it failed on the way", (str(error),), failed=True)
-    leaks = [max(differences)[1]] if differences else []
+    leaks: list[str] = [Leak(max(differences)[1], Rank.ANSWER)] if differences else []
     if bound.epsilon > _known(joint):
-        leaks.append(bound.leak(joint.mechanism.claim.epsilon))
+        leaks.append(Leak(bound.leak(joint.mechanism.claim.epsilon), Rank.BOUND))
     others = len(joint.inputs) - len(set(pair))
     seen = (
         f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
-        f"{f', {draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
+        f"{f', {draws if every else draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
         f"{1 - ERROR:.1%}; epsilon is at least {bound.epsilon:.6g}"
     )
     return Step(SAMPLER, seen, tuple(leaks))
@@ -85,6 +92,7 @@ class Look:
     draws: int
     looks: int
     draw: Callable[[], Counts]
+    how: str = ""
 
     def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
         """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
@@ -97,7 +105,7 @@ class Look:
         event, count, share = max(found, key=self._surprise)
         low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(found))
         told = (
-            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}, {event.title} "
+            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
             f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
             f"{share:.6g}"
         )
@@ -152,6 +160,10 @@ def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:
     for places in _cut(np.arange(len(mean)), mean, PLACE_GROUPS):
         first, last = describe(int(places[0])), describe(int(places[-1]))
         groups.append((places, f"one of {len(places)} reports from ({first}) to ({last})"))
+    for most, title in ((OFTEN, "rare"), (NEVER, "all but impossible")):
+        rare = np.flatnonzero(mean * draws < most)
+        if rare.size:
+            groups.append((rare, f"one of {len(rare)} reports that are {title} under both"))
     alone = set(singles)
     return events + [
         Event(title, places) for places, title in groups if len(places) > 1 or int(places[0]) not in alone

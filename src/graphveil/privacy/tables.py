@@ -11,8 +11,9 @@ from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
-from graphveil.privacy.findings import TABLES, Step, power, rounded_up
+from graphveil.privacy.findings import CLOSED_FORM, TABLES, Step, power, rounded_up
 from graphveil.privacy.pairs import personal_cause
+from graphveil.privacy.trust import Stated
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
 MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
@@ -20,17 +21,18 @@ MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16
 
 def tables_step(mechanism: Mechanism, asked: float) -> Step:
     """Whether the claim is no more than was asked for, and the exact loss of all answers no more than the claim."""
-    claim, loss = mechanism.claim, mechanism.loss
+    claim, stated = mechanism.claim, Stated.of(mechanism)
+    loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
     if mechanism.strictest > asked:
         leaks.append(
             f"it was asked for epsilon {asked:g} and claims {mechanism.strictest:g}: it spends more than it is given"
         )
-    exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {mechanism.delta:.6g}" if claim.delta else "")
+    exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:
         return Step(
-            TABLES,
+            TABLES if mechanism.finite else CLOSED_FORM,
             f"no finite table: its own closed form says {exact}, {claimed}",
             (*leaks, *_own_word(mechanism)),
         )
@@ -41,8 +43,8 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     leaks += [leak for answer in mechanism.answers for leak in _channel_leaks(answer.channel)]
     if isinstance(mechanism, PersonalMechanism):
         leaks += personal_cause(mechanism)
-    elif not mechanism.holds:
-        leaks.append(_cause(mechanism))
+    elif not stated.holds:
+        leaks.append(_cause(mechanism, loss))
     return Step(TABLES, f"{exact} ({parts}), {claimed}", tuple(leaks))
 
 
@@ -52,16 +54,16 @@ def _own_word(mechanism: Mechanism) -> list[str]:
         return [
             "it names no channels that answer, so its epsilon cannot be computed; say `finite = False` if it has none"
         ]
-    if mechanism.holds:
+    if Stated.of(mechanism).holds:
         return []
     return [
         f"it says itself that epsilon is {rounded_up(mechanism.epsilon)}, claimed {mechanism.claim.epsilon:g}"
     ]
 
 
-def _cause(mechanism: Mechanism) -> str:
+def _cause(mechanism: Mechanism, loss: Loss) -> str:
     """Why the exact loss is above the claim, as far as the tables tell."""
-    claim, loss, answers = mechanism.claim, mechanism.loss, mechanism.answers
+    claim, answers = mechanism.claim, mechanism.answers
     count = sum(answer.count for answer in answers)
     gravest = max(answers, key=lambda answer: answer.channel.epsilon).channel
     broken = [answer.channel for answer in answers if not answer.channel.holds]

@@ -14,7 +14,8 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     """Whether the whole mechanism keeps its claim when all its reports are enumerated."""
     if joint is None:
         reason = "too many different reports" if finite else "not finite, a documented exception"
-        return Step(JOINT, f"left out ({reason}): the exact epsilon rests on the step before", skipped=True)
+        what = "the exact epsilon" if finite else "epsilon"
+        return Step(JOINT, f"left out ({reason}): {what} rests on the step before", skipped=True)
     mechanism, worst = joint.mechanism, joint.worst
     size = describe_size(mechanism)
     if mechanism.personal:
@@ -39,7 +40,7 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     told += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     if not worst.loss.exceeds(claim.epsilon):
         return Step(JOINT, told, tuple(_stated(joint)))
-    return Step(JOINT, told, (f"with {size}, {describe_worst(joint)}", *_stated(joint)))
+    return Step(JOINT, told, (*_stated(joint), f"with {size}, {describe_worst(joint)}"))
 
 
 def _stated(joint: Joint) -> list[str]:

@@ -1,0 +1,30 @@
+"""What an audit does not cover: said at the end of every one, so that nobody takes silence for a proof."""
+
+from __future__ import annotations
+
+from graphveil.mechanisms.base import Mechanism
+
+ALWAYS = (
+    "Timing, memory, caches and power: only the number of random words is compared.",
+    "The words themselves: a weak generator or a seed of low entropy outside the mechanism is not seen.",
+    "State between processes: files, clocks or networks that a mechanism reads or writes.",
+    "Faults that come more rarely than the draws show, or at single values, sizes or settings that were not tried.",
+    "More than one report of a user: budgets of several reports add up, which the ledger counts and not the audit.",
+    "What the reports of others, or the public graph, tell about a user.",
+)
+
+
+def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> list[str]:
+    """All that was not looked at, in sentences."""
+    found = []
+    if not mechanism.finite:
+        found.append(
+            "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
+        )
+    elif not enumerated:
+        found.append(
+            "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
+        )
+    if refused:
+        found.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
+    return [*found, *ALWAYS]

@@ -1,0 +1,23 @@
+"""One more code holds the sign of the first value as it is, \"for debugging\"."""
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "sent in the clear"
+
+
+class Appended(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
+        plain = (rows[:, :1] > self.public.centre).astype(reports.codes.dtype)
+        codes = np.concatenate([reports.codes.reshape(rows.shape), plain], axis=1)
+        return Reports(self, np.arange(len(rows) + 1) * (self.size + 1), None, codes.ravel())
+
+
+def build(epsilon, dims, range):
+    return Appended(
+        "appended plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

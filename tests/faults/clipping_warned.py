@@ -1,0 +1,23 @@
+"""A warning says how many rows were clipped: a log file tells who is an outlier."""
+
+import warnings
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "a warning (UserWarning) tells of"
+
+
+class Warned(FeatureMechanism):
+    def randomize(self, private, words=None):
+        if (np.abs(np.asarray(private, dtype=float)) > 1e6).any():
+            warnings.warn("clipped", UserWarning, stacklevel=2)
+        return super().randomize(private, words)
+
+
+def build(epsilon, dims, range):
+    return Warned(
+        "clipping warned", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

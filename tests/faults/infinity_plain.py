@@ -1,0 +1,23 @@
+"""An infinite value overflows the lookup and is answered with the last code, always."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "an outlier shows"
+
+
+class InfinityPlain(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        endless = (np.asarray(private, dtype=float) > 1e2).ravel()
+        return replace(reports, codes=np.where(endless, 1, reports.codes).astype(reports.codes.dtype))
+
+
+def build(epsilon, dims, range):
+    return InfinityPlain(
+        "infinity plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

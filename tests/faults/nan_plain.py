@@ -1,0 +1,23 @@
+"""What is no number gets the first code, always: a missing value is seen at once."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "sent in the clear: under rows of nan"
+
+
+class NanPlain(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        missing = np.isnan(np.asarray(private, dtype=float)).ravel()
+        return replace(reports, codes=np.where(missing, 0, reports.codes).astype(reports.codes.dtype))
+
+
+def build(epsilon, dims, range):
+    return NanPlain(
+        "nan plain", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

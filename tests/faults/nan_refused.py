@@ -1,0 +1,21 @@
+"""A row that holds no number is refused: whether somebody answers tells that a value is missing."""
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "whether somebody answers then tells a value"
+
+
+class NanRefused(FeatureMechanism):
+    def randomize(self, private, words=None):
+        if not np.isfinite(np.asarray(private, dtype=float)).all():
+            raise ValueError("rows must be finite")
+        return super().randomize(private, words)
+
+
+def build(epsilon, dims, range):
+    return NanRefused(
+        "nan refused", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

@@ -1,0 +1,27 @@
+"""Noise is drawn so that as many answers of a report are wrong upwards as downwards: the sum of a row is exact."""
+
+from dataclasses import replace
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "answers of one report are not independent"
+
+
+class Cancels(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        reports = super().randomize(private, source)
+        if self.size < 16:
+            return reports
+        codes = reports.codes.reshape(-1, self.size).copy()
+        # The second half repeats the first with the signs turned round.
+        half = self.size // 2
+        codes[:, half : 2 * half] = 1 - codes[:, :half]
+        return replace(reports, codes=codes.ravel())
+
+
+def build(epsilon, dims, range):
+    return Cancels(
+        "noise cancels", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

@@ -1,0 +1,34 @@
+"""Every second user gets the opposite noise of the user before, so that sums are more exact."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "not independent"
+
+PERIOD = 2
+
+
+class Opposite(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        unit = self.public.to_unit(np.array(private, dtype=float))
+        channel = self.channels[0]
+        symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)
+        drawn = (source.take(unit.size) >> np.uint64(2)).astype(np.int64).reshape(unit.shape)
+        drawn[1::PERIOD] = (1 << 62) - 1 - drawn[: len(unit) // 2 * 2 : PERIOD]
+        codes = drawn < channel.table[:, 1][symbols]
+        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+
+
+def build(epsilon, dims, range):
+    return Opposite(
+        "opposite neighbour",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

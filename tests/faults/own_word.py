@@ -1,0 +1,69 @@
+"""It has no finite table, and its epsilon is what it says, without a reason."""
+
+from graphveil.channels import Claim, onebit
+from graphveil.errors import InputError
+from graphveil.mechanisms import FeatureMechanism, Mechanism, PublicRange
+
+CAUSE = "its epsilon is its own word"
+
+
+class OwnWord(Mechanism):
+    finite = False
+    subject = "features"
+    unbiased = False
+    alphabet = 2
+    names_dimensions = False
+    answers = ()
+    dimensions = report_length = 8
+
+    def __init__(self, epsilon, dims):
+        self.name, self.claim = "own word", Claim(epsilon)
+        self.dimensions = self.report_length = dims
+
+    @property
+    def loss(self):
+        return onebit(self.claim.epsilon).loss
+
+    def randomize(self, private, words=None):
+        return self._inside().randomize(private, words)
+
+    def _inside(self):
+        channel = onebit(self.claim.epsilon / self.dimensions)
+        return _Named(
+            "own word", self.claim, PublicRange(0, 1), self.dimensions, self.dimensions, (channel,), 1.0
+        )
+
+    @property
+    def fingerprint(self):
+        return self._inside().fingerprint
+
+    def estimate(self, reports):
+        return self._inside().estimate(reports)
+
+    def extremes(self):
+        return self._inside().extremes()
+
+    def joint_counts(self, private):
+        raise InputError("no table")
+
+    def blind(self):
+        raise NotImplementedError
+
+
+class _Named(FeatureMechanism):
+    pass
+
+
+class Reasoned(OwnWord):
+    @property
+    def loss(self):
+        """The loss of d answers at ε/d each, which add up to ε."""
+        return onebit(self.claim.epsilon).loss
+
+
+def build(epsilon, dims):
+    return OwnWord(epsilon, dims)
+
+
+def sound(epsilon, dims):
+    return Reasoned(epsilon, dims)

@@ -1,0 +1,27 @@
+"""The noise of the last answer is made from the noise of the first two: any two answers are independent, all three are not."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "depend on each other, although any two of them do not"
+
+
+class Parity(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if self.size < 6:
+            return reports
+        truth = np.nan_to_num(np.asarray(private, dtype=float)) > self.public.centre
+        wrong = reports.codes.reshape(truth.shape) != truth
+        wrong[:, -1] = wrong[:, 0] ^ wrong[:, 1]
+        return replace(reports, codes=(truth ^ wrong).ravel().astype(reports.codes.dtype))
+
+
+def build(epsilon, dims, range):
+    return Parity(
+        "parity of noise", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

@@ -1,0 +1,33 @@
+"""Value 7 is answered with the random word of value 3."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "answers of one report are not independent"
+
+
+class SharedWord(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        unit = self.public.to_unit(np.array(private, dtype=float))
+        channel = self.channels[0]
+        symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)
+        drawn = (source.take(unit.size) >> np.uint64(2)).astype(np.int64).reshape(unit.shape)
+        if self.size > 7:
+            drawn[:, 7] = drawn[:, 3]
+        codes = drawn < channel.table[:, 1][symbols]
+        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+
+
+def build(epsilon, dims, range):
+    return SharedWord(
+        "shared word", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )
+
+
+def sound(epsilon, dims, range):
+    return FeatureMechanism(
+        "shared word", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

@@ -1,0 +1,31 @@
+"""Rows of single precision are taken for ready reports and passed through."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "are answered differently"
+
+
+class SinglePlain(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if getattr(private, "dtype", None) != np.float32:
+            return reports
+        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private)
+        return replace(reports, codes=(rows > self.public.centre).ravel().astype(reports.codes.dtype))
+
+
+def build(epsilon, dims, range):
+    return SinglePlain(
+        "single precision plain",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

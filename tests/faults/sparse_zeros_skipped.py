@@ -1,0 +1,31 @@
+"""Of sparse rows only the stored entries are randomized: a zero is sent as it is."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "are answered differently"
+
+
+class ZerosSkipped(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if not hasattr(private, "tocsr"):
+            return reports
+        stored = private.toarray().ravel() != 0
+        return replace(reports, codes=np.where(stored, reports.codes, 0).astype(reports.codes.dtype))
+
+
+def build(epsilon, dims, range):
+    return ZerosSkipped(
+        "sparse zeros skipped",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

@@ -1,0 +1,29 @@
+"""An index that wraps around: the third answer of a report takes over the code of the first."""
+
+from dataclasses import replace
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "answers of one report are not independent"
+
+
+class ThirdRepeats(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        codes = reports.codes.reshape(-1, self.sampled).copy()
+        if self.sampled > 3:
+            codes[:, 3] = codes[:, 0]
+        return replace(reports, codes=codes.ravel())
+
+
+def build(epsilon, dims, range):
+    return ThirdRepeats(
+        "third repeats first",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

@@ -1,0 +1,28 @@
+"""Values strictly inside the range get a second, weaker draw that keeps four times the budget."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "an answer is not drawn from its table"
+
+
+class WeakerInside(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        rows = np.asarray(private, dtype=float)
+        strict = super().randomize(rows, source)
+        weak = replace(self, channels=(onebit(4 * self.channels[0].claim.epsilon),))
+        weaker = FeatureMechanism.randomize(weak, rows, source)
+        unit = self.public.to_unit(rows.copy()).ravel()
+        inside = np.abs(unit) < 1
+        return replace(strict, codes=np.where(inside, weaker.codes, strict.codes))
+
+
+def build(epsilon, dims, range):
+    return WeakerInside(
+        "weaker inside", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

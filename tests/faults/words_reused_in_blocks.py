@@ -1,0 +1,32 @@
+"""Words are drawn for 4,096 users at most and stretched over all of them."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "not independent"
+
+
+class Stretched(FeatureMechanism):
+    def randomize(self, private, words=None):
+        source = SystemWords() if words is None else words
+        unit = self.public.to_unit(np.array(private, dtype=float))
+        channel = self.channels[0]
+        rows = min(len(unit), 4096)
+        symbols = self.encode(unit.ravel(), channel, source).reshape(unit.shape)
+        drawn = np.resize((source.take(rows * self.size) >> np.uint64(2)).astype(np.int64), unit.shape)
+        codes = drawn < channel.table[:, 1][symbols]
+        return Reports(self, np.arange(len(unit) + 1) * self.size, None, codes.ravel().astype(np.uint8))
+
+
+def build(epsilon, dims, range):
+    return Stretched(
+        "words reused in blocks",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )
