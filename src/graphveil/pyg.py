@@ -17,7 +17,7 @@ from graphveil.errors import InputError, PrivacyError
 from graphveil.learn.inputs import report_input
 from graphveil.linear.propagation import pagerank_edge_matrix
 from graphveil.linear.sparse import SparseMatrix
-from graphveil.mechanisms import mechanism
+from graphveil.privacy import Ledger, Plan, answer
 
 __all__ = ["HOA", "NFR", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
 
@@ -94,20 +94,27 @@ class Privatize(BaseTransform):  # type: ignore[misc]
     def _answer(self, private: Tensor) -> tuple[Tensor, dict[str, Any]]:
         """Ask every row once."""
         rows = (private if private.layout == torch.strided else private.to_dense()).detach().cpu().numpy()
-        asked = mechanism(
-            self.name, epsilon=self.epsilon, dims=rows.shape[1], range=self.range, **self.settings
-        )
-        answering = asked.blind() if self.blind else asked
+        plan = self._plan(rows.shape[1])
         # Each Data has noise of its own: the difference of two that share it would be free of noise.
         stream = (len(self._answered),) if len(self._answered) else ()
-        reports = answering.randomize(rows, None if self.seed is None else SeededWords(self.seed, *stream))
+        words = None if self.seed is None else SeededWords(self.seed, *stream)
+        ledger = Ledger(len(rows), plan.claim.epsilon, plan.claim.delta)
+        reports = answer(plan, rows, ledger, words, blind=self.blind)
         if self.scaled:
             inputs = report_input(reports)
             x = inputs.to_dense() if isinstance(inputs, SparseMatrix) else inputs
         else:
             x = torch.from_numpy(reports.estimate().dense()).float()
-        claim = answering.claim
+        claim = reports.mechanism.claim
         return x, {"mechanism": self.name, "epsilon": claim.epsilon, "delta": claim.delta}
+
+    def _plan(self, dims: int) -> Plan:
+        """The question to every node."""
+        fields = {key: value for key, value in self.settings.items() if key in Plan.model_fields}
+        options = {key: value for key, value in self.settings.items() if key not in fields}
+        return Plan(
+            mechanism=self.name, epsilon=self.epsilon, dims=dims, range=self.range, options=options, **fields
+        )
 
     def __repr__(self) -> str:
         return f"Privatize({self.name}, epsilon={self.epsilon:g})"
