@@ -173,7 +173,7 @@ def _added(booked: Floats, cost: Any) -> Floats:
 def _refusal(plan: Plan, levels: int) -> str:
     """Why a plan is refused; the plan alone tells what is said."""
     claim = plan.claim
-    whom = "somebody whom it asks" if levels == 1 else "users of every level, as is declared"
+    whom = "somebody whom it asks" if levels == 1 else "a user of some declared level"
     return (
         f"{plan.mechanism} (round {plan.round}) costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which is "
         f"more than the declared budgets leave to {whom}: ask for less, ask fewer users, or declare a larger budget"
@@ -201,7 +201,9 @@ def _level_budgets(budgets: Any) -> Floats:
 
 def _own_levels(levels: Any, users: int, count: int) -> NDArray[np.int64]:
     """Everybody's level; 1 where there are none."""
-    if levels is None and count == 0:
+    if count == 0:
+        if levels is not None:
+            raise InputError("levels have no budgets: give those of all levels with by_level")
         return np.ones(users, dtype=np.int64)
     array = np.asarray(levels)
     if levels is None or array.shape != (users,) or array.dtype.kind not in "iu":
