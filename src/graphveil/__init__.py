@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphveil import channels, errors, mechanisms, privacy
+from graphveil.audit import audit
 from graphveil.channels import Channel, Claim, SeededWords, SystemWords
 from graphveil.errors import (
     BudgetError,
@@ -32,10 +33,11 @@ from graphveil.mechanisms import (
     mechanism,
     register,
 )
-from graphveil.privacy import Audit, Ledger, Plan, answer, audit, check_mechanism
+from graphveil.privacy import Ledger, Plan, answer
 
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
+    from graphveil.audit import Audit, check_mechanism
     from graphveil.experiments import Embedding, Result, embed, read_embedding, run
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
@@ -43,10 +45,12 @@ __version__ = "0.1.0"
 
 # What a client does not need is imported when it is first asked for.
 _LATER = {
+    "Audit": "audit",
     "Embedding": "experiments",
     "Graph": "graphs",
     "Result": "experiments",
     "Users": "graphs",
+    "check_mechanism": "audit",
     "embed": "experiments",
     "experiments": "",
     "from_arrays": "graphs",

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from graphveil.audit.examine import Audit, Privacy
 from graphveil.cli import status
 from graphveil.mechanisms import names
-from graphveil.privacy.audit import Audit, Privacy
 from graphveil.privacy.plan import Plan
 
 # The command has the name of its module and hides it.

@@ -2,9 +2,9 @@ import importlib
 
 import pytest
 
+from graphveil.audit import audit
 from graphveil.cli import status
 from graphveil.experiments import demo as demo_module
-from graphveil.privacy import audit
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.demo")

@@ -62,6 +62,6 @@ def test_main_exits_with_the_status():
 
 
 def test_the_audit_needs_neither_torch_nor_scipy():
-    code = "import sys, graphveil.privacy.check; print({'torch', 'scipy', 'typer'} & set(sys.modules))"
+    code = "import sys, graphveil.audit.check; print({'torch', 'scipy', 'typer'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

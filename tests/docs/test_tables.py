@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphveil.audit.findings import rounded_up
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms import mechanism
-from graphveil.privacy.findings import rounded_up
 from tests.mechanisms.support import EVERYTHING as UNIFORM
 from tests.mechanisms.support import PERSONAL
 

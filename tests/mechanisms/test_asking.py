@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, norm
 
+from graphveil.audit import audit
+from graphveil.audit.check import check_mechanism
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
 from graphveil.mechanisms.asking import Asking
 from graphveil.privacy import Plan
-from graphveil.privacy.audit import audit
-from graphveil.privacy.check import check_mechanism
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
 CASES = [

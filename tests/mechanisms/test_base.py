@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import Claim
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
-from graphveil.privacy.probe import CountedWords
 from tests.mechanisms.support import (
     ALL_VALUES,
     BIASED,

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from graphveil.mechanisms import links as module
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, row_pointers
-from graphveil.privacy.probe import CountedWords
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
 

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
+from graphveil.audit import audit
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry, names
-from graphveil.privacy.audit import audit
 
 AUDITS = 1000
 BUDGETS = (0.003, 0.37, 1.0, 2.9, 7.3)

@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from graphveil.audit import audit as audit_mechanism
+from graphveil.audit.examine import Audit
+from graphveil.audit.findings import rounded_up
+from graphveil.audit.load import load_mechanism
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, names
-from graphveil.privacy.audit import Audit
-from graphveil.privacy.audit import audit as audit_mechanism
-from graphveil.privacy.findings import rounded_up
-from graphveil.privacy.load import load_mechanism
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from graphveil.audit import Audit, audit
+from graphveil.audit.findings import rounded_up
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run_spec
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, t_interval
-from graphveil.privacy import Audit, audit
-from graphveil.privacy.findings import rounded_up
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 EPOCHS = 100

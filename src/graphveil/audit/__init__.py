@@ -1,0 +1,56 @@
+"""Does a mechanism, or a plan, keep the privacy that it claims? What is proved, what is tested, and what is not covered.
+
+The steps are loaded when something is audited: a client that only answers plans does without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from graphveil.channels.words import Words
+from graphveil.mechanisms.base import Mechanism
+from graphveil.privacy.plan import Plan
+
+if TYPE_CHECKING:
+    from graphveil.audit.check import check_mechanism
+    from graphveil.audit.examine import Audit
+
+_LATER = {"Audit": "examine", "check_mechanism": "check"}
+
+__all__ = ["Audit", "audit", "check_mechanism"]
+
+
+def audit(
+    mechanism: Mechanism | Plan | str | Callable[..., Mechanism],
+    *,
+    epsilon: float | None = None,
+    dims: int | None = None,
+    sampled: int | None = None,
+    quick: bool = False,
+    words: Words | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit a mechanism: a registered name, a plan, a function that builds one, or one that is built.
+
+    ``epsilon`` (default 1), ``dims`` (features; classes of a label, levels, users of links) and ``sampled`` are what it is built
+    with; a plan says them itself. The sampler is tested with 10^7 draws an input, with ``quick`` with 2·10^5, or as many as
+    10^7 where draws are cheap. Draws use words of the operating system, as a client does, and a generator seeded by them
+    where there are many, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
+    ``progress`` is told which step begins.
+
+    >>> audit("krr", epsilon=1.0, quick=True).holds
+    True
+    """
+    from graphveil.audit.candidate import Candidate
+    from graphveil.audit.examine import examine
+
+    candidate = Candidate.of(mechanism, epsilon, dims, sampled)
+    return examine(candidate, quick=quick, words=words, progress=progress)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'graphveil.audit' has no attribute {name!r}")
+    return getattr(import_module(f"graphveil.audit.{_LATER[name]}"), name)

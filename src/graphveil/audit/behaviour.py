@@ -1,0 +1,278 @@
+"""A mechanism seen from outside: what else than the random answers of a report depends on private data?
+
+Random words are given, so that two calls can differ in one thing alone: the private rows, the other users, or the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.clear import in_the_clear
+from graphveil.audit.findings import (
+    BEHAVIOUR,
+    BrokenError,
+    Leak,
+    Rank,
+    Step,
+    reports_of,
+    same_dims,
+    same_reports,
+)
+from graphveil.audit.independence import independent, never_repeated
+from graphveil.audit.joint import Joint
+from graphveil.audit.paths import everything_answered
+from graphveil.audit.probe import SEED, CountedWords, Probe, accepts
+from graphveil.channels.alias import code_type
+from graphveil.channels.words import SeededWords
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.reports import Reports
+
+Subject = TypeVar("Subject")
+
+
+def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
+    """All the checks; each returns the leaks that it found."""
+    try:
+        probe = Probe.of(candidate)
+    except BrokenError as error:
+        return Step(BEHAVIOUR, "it fails on valid rows", (str(error),), failed=True)
+    leaks = _guarded(same_format, probe)
+    well_formed = not leaks
+    changed = _guarded(unchanged_by_calls, probe)
+    if changed:
+        seen = "two equal calls differ, so that no other two calls can be compared"
+        return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
+    uneven = _guarded(same_words_used, probe)
+    # The others compare two calls word by word, which says nothing if they use different numbers of words.
+    for check in () if uneven else (same_dimensions, outliers_like_ends, alone):
+        leaks += _guarded(check, probe)
+    leaks += uneven
+    if joint is not None:
+        dependent = _guarded(independent, joint)
+    else:
+        dependent = _guarded(never_repeated, candidate.build())
+    # Where everybody's noise is the same, a report looks as if it had none.
+    leaks += dependent
+    if not any(getattr(leak, "rank", None) is Rank.USERS for leak in dependent):
+        leaks += _guarded(in_the_clear, probe)
+    if well_formed:
+        leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
+    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
+    return Step(BEHAVIOUR, seen, _ranked(leaks))
+
+
+def _ranked(leaks: list[str]) -> tuple[str, ...]:
+    """Each finding once, the nearest to the root of a fault first."""
+    return tuple(sorted(dict.fromkeys(leaks), key=lambda leak: getattr(leak, "rank", Rank.FORMAT)))
+
+
+def _guarded(check: Callable[[Subject], list[str]], subject: Subject) -> list[str]:
+    """What a check finds; a mechanism that fails in the middle of it is a finding too."""
+    try:
+        return check(subject)
+    except BrokenError as error:
+        return [str(error)]
+
+
+def unchanged_by_calls(probe: Probe) -> list[str]:
+    """Calling a mechanism must not change it, and the same words must give the same reports."""
+    mechanism = probe.build()
+    before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
+    rows = next(reversed(probe.batches.values()))
+    first = reports_of(mechanism, rows, SeededWords(SEED))
+    second = reports_of(mechanism, rows, SeededWords(SEED))
+    after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
+    if before != after:
+        return [
+            Leak(
+                "a call changes the mechanism: before two calls its exact epsilon was "
+                f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
+                "so the budget of a report depends on how often the mechanism was used",
+                Rank.STATE,
+            )
+        ]
+    if not same_reports(first, second):
+        return [
+            Leak(
+                "two calls with the same rows and the same words give different reports: either a call changes the "
+                "mechanism, or it draws randomness of its own, which cannot be checked",
+                Rank.STATE,
+            )
+        ]
+    return []
+
+
+def same_format(probe: Probe) -> list[str]:
+    """Length, type, size and settings of reports must be those that the mechanism declares, for all rows.
+
+    Where reports are ``uneven`` their length is part of the answer, which other steps look at.
+    """
+    mechanism = probe.build()
+    leaks: list[str] = []
+    odd: list[str] = []
+    resettled: list[str] = []
+    sizes: dict[str, int] = {}
+    for title, rows in probe.batches.items():
+        reports = reports_of(mechanism, rows, SeededWords(SEED))
+        lengths = np.unique(reports.lengths)
+        if not mechanism.uneven and lengths.tolist() != [mechanism.report_length]:
+            odd.append(f"{title} give {_span(lengths)}")
+            continue
+        if reports.codes.dtype != code_type(mechanism.alphabet):
+            leaks.append(
+                f"the type of the codes is not the declared one: {title} give {reports.codes.dtype}, an alphabet "
+                f"of {mechanism.alphabet} takes {code_type(mechanism.alphabet)}"
+            )
+        elif reports.codes.size and int(reports.codes.max()) >= mechanism.alphabet:
+            leaks.append(
+                f"codes leave the alphabet: {title} give code {int(reports.codes.max())}, the alphabet ends at "
+                f"{mechanism.alphabet - 1}"
+            )
+        if reports.mechanism.fingerprint != mechanism.fingerprint:
+            resettled.append(title)
+        if not mechanism.uneven:
+            sizes[title] = len(reports.to_bytes())
+    if odd:
+        # The same wrong length for everybody tells nothing by itself.
+        alike = len({told.partition(" give ")[2] for told in odd}) == 1 and len(odd) == len(probe.batches)
+        what = "is not the declared one" if alike and " to " not in odd[0] else "depends on the values"
+        leaks.append(
+            Leak(
+                f"the length of a report {what}: every report must hold {mechanism.report_length} codes, {', '.join(odd)}",
+                Rank.CHOICE if what == "depends on the values" else Rank.FORMAT,
+            )
+        )
+    if resettled:
+        leaks.append(
+            f"the settings that reports are decoded with are not those that were asked for ({', '.join(resettled)}): "
+            "a scale or a range that depends on the values does this"
+        )
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
+        leaks.append(f"the size of a message depends on the values ({told})")
+    return leaks
+
+
+def same_words_used(probe: Probe) -> list[str]:
+    """The number of random words must not depend on the values: it takes time, which others can see."""
+    taken = {}
+    for title, rows in probe.batches.items():
+        words = CountedWords(SEED)
+        reports_of(probe.build(), rows, words)
+        taken[title] = words.taken
+    if len(set(taken.values())) == 1:
+        return []
+    told = ", ".join(f"{title}: {count}" for title, count in taken.items())
+    return [
+        Leak(
+            f"how many random words are drawn depends on the values ({told}), and so does the time that it takes",
+            Rank.CHOICE,
+        )
+    ]
+
+
+def same_dimensions(probe: Probe) -> list[str]:
+    """Which dimensions are asked must depend on the words alone."""
+    mechanism = probe.build()
+    if not mechanism.names_dimensions:
+        return []
+    chosen = {
+        title: reports_of(mechanism, rows, SeededWords(SEED)).dims for title, rows in probe.batches.items()
+    }
+    (first, dims), *others = chosen.items()
+    for title, other in others:
+        if not same_dims(dims, other):
+            return [
+                Leak(
+                    "which dimensions are reported depends on the values: with the same random words, "
+                    f"{first} and {title} report different dimensions",
+                    Rank.CHOICE,
+                )
+            ]
+    return []
+
+
+def outliers_like_ends(probe: Probe) -> list[str]:
+    """A value outside the public range must be reported exactly as the nearest end of the range."""
+    mechanism, public = probe.build(), probe.public
+    rows = next(iter(probe.batches.values()))
+    if mechanism.subject != "features":
+        return []
+    if public is None:
+        return _not_like(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
+    width, chance = public.high - public.low, np.random.default_rng(SEED)
+    shape = mechanism.values_of(rows).shape
+    for far in (1e-6 * width, 0.5 * width, 100 * width):
+        outside = np.where(chance.random(shape) < 0.5, public.low - far, public.high + far)
+        ends = np.clip(outside, public.low, public.high)
+        title = f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]"
+        far_rows, end_rows = mechanism.with_values(rows, outside), mechanism.with_values(rows, ends)
+        leaks = _not_like(mechanism, far_rows, end_rows, title)
+        if leaks:
+            return leaks
+    return []
+
+
+def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], title: str) -> list[str]:
+    # Rows outside may also be refused, with an error that says so.
+    if not accepts(mechanism, outside):
+        return []
+    words = SeededWords(SEED), SeededWords(SEED)
+    if same_reports(reports_of(mechanism, outside, words[0]), reports_of(mechanism, ends, words[1])):
+        return []
+    return [
+        Leak(
+            f"an outlier shows: {title} are not reported like the ends, so they are not clipped before the noise",
+            Rank.CHOICE,
+        )
+    ]
+
+
+def alone(probe: Probe) -> list[str]:
+    """A user's report must not change when other users' rows do."""
+    mechanism = probe.build()
+    rows = _inner_rows(probe, mechanism)
+    reference = reports_of(mechanism, rows, SeededWords(SEED))
+    for title, other in probe.batches.items():
+        for kept in (slice(0, None, 2), slice(0, len(rows) // 2)):
+            changed = other.astype(rows.dtype)
+            changed[kept] = rows[kept]
+            reports = reports_of(probe.build(), changed, SeededWords(SEED))
+            if not same_reports(_some(reference, kept), _some(reports, kept)):
+                return [
+                    Leak(
+                        "a user's report depends on other users' data: with the same random words it changes when the others "
+                        f"hold {title} (a range, mean or scale taken from the data does this)",
+                        Rank.USERS,
+                    )
+                ]
+    return []
+
+
+def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
+    """Rows in the middle of the range, where there is one: other users then change what the data span."""
+    first = next(iter(probe.batches.values()))
+    if probe.public is None:
+        return first
+    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, mechanism.values_of(first).shape)
+    inner = mechanism.with_values(first, probe.public.centre + spread * probe.public.half_width)
+    return inner if accepts(mechanism, inner) else first
+
+
+def _some(reports: Reports, users: slice) -> Reports:
+    """The reports of some users."""
+    chosen = np.zeros(reports.users, dtype=bool)
+    chosen[users] = True
+    kept = np.repeat(chosen, reports.lengths)
+    pointers = np.concatenate([[0], np.cumsum(reports.lengths[chosen])])
+    dims = None if reports.dims is None else reports.dims[kept]
+    return Reports(reports.mechanism, pointers, dims, reports.codes[kept])
+
+
+def _span(lengths: NDArray[np.int64]) -> str:
+    return str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"

@@ -1,0 +1,119 @@
+"""Many users in one call: is the first, the last, every hundredth drawn like all others, and from words of its own?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.answers import LOOKS
+from graphveil.audit.findings import (
+    FALSE_ALARM,
+    USERS,
+    Leak,
+    Rank,
+    Step,
+    checked_reports,
+    reports_of,
+    wide_batch,
+)
+from graphveil.audit.hull import Counts, Hull, span_tails
+from graphveil.audit.inputs import valid_inputs
+from graphveil.audit.probe import SEED, CountedWords
+from graphveil.audit.repeats import never_again
+from graphveil.channels.words import Words
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.rows import PublicRange
+
+# Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
+CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
+# Users of a call whose words are counted, and how many fewer words a user may take among many.
+FEW, FEWER_WORDS = 1000, 0.9
+# Users are looked at by blocks of these lengths, and by every so-manieth.
+# Where more groups than this are drawn wrongly, it is nothing about some users.
+MOST = 0.5
+BLOCKS, STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
+
+
+def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, words: Words) -> Step:
+    """One call for very many users with the same row."""
+    values = QUICK_VALUES if quick else VALUES
+    users = max(MIN_CROWD, min(CROWD, values // max(mechanism.report_length, 1)))
+    inputs = valid_inputs(mechanism, public)
+    private = next(iter(inputs.values()))
+    hull = Hull.of(mechanism)
+    leaks = words_of_their_own(mechanism, private, users)
+    again = never_again(mechanism, private, users, words)
+    leaks += again
+    # Where noise comes again, groups of users are no independent draws.
+    if hull is not None and not again:
+        leaks += everybody_alike(hull, private, users, words)
+    seen = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
+    return Step(USERS, seen, tuple(leaks))
+
+
+def words_of_their_own(mechanism: Mechanism, private: Any, users: int) -> list[str]:
+    """Whether a user of a large call takes as many random words as one of a small call."""
+    if users < 2 * FEW:
+        return []
+    taken = []
+    for size in (FEW, users):
+        words = CountedWords(SEED)
+        reports_of(mechanism, wide_batch(private, size), words)
+        taken.append(words.taken / size)
+    if taken[1] >= FEWER_WORDS * taken[0]:
+        return []
+    return [
+        Leak(
+            f"random words are used more than once: a call for {FEW:,} users draws {taken[0]:.3g} words a user, one for "
+            f"{users:,} users {taken[1]:.3g}",
+            Rank.USERS,
+        )
+    ]
+
+
+def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[str]:
+    """Whether every block of users, and every so-manieth user, answers within the tables."""
+    reports = checked_reports(hull.mechanism, wide_batch(private, users), words)
+    there, low, high = hull.halves(reports)
+    looks = [(f"block {{}} of {size} users", *_in_blocks(there, size)) for size in BLOCKS if size < users]
+    looks += [
+        (f"every {step}th user, from user {{}} on,", *_in_steps(there, step))
+        for step in STEPS
+        if step < users
+    ]
+    for title, seen, asked in looks:
+        tails = span_tails(seen, asked[:, None], low, high)
+        wrong = (tails < math.log(FALSE_ALARM / (LOOKS * tails.size))).any(axis=1)
+        if wrong.mean() > MOST:
+            place = int(tails.sum(axis=0).argmin())
+            told = (
+                f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
+                f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+            )
+            return [Leak(told, Rank.ANSWER)]
+        if wrong.any():
+            at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
+            told = (
+                f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
+                f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
+            )
+            return [Leak(told, Rank.CLEAR)]
+    return []
+
+
+def _in_blocks(there: NDArray[np.bool_], size: int) -> tuple[Counts, Counts]:
+    """How often each answer is set in each block of users, and how many users it has."""
+    starts = np.arange(0, len(there), size)
+    return np.add.reduceat(there, starts, axis=0, dtype=np.int64), np.diff(np.append(starts, len(there)))
+
+
+def _in_steps(there: NDArray[np.bool_], step: int) -> tuple[Counts, Counts]:
+    """The same for every so-manieth user."""
+    whole = len(there) // step
+    seen = there[: whole * step].reshape(whole, step, -1).sum(axis=0, dtype=np.int64)
+    rest = there[whole * step :]
+    seen[: len(rest)] += rest
+    return seen, whole + (np.arange(step) < len(rest))

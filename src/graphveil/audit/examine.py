@@ -1,0 +1,255 @@
+"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own.
+
+1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
+2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included.
+3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`).
+4. `sampler`: draws through the client's own path against the enumerated probabilities.
+5. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
+   answers (`dependence`).
+6. `crowd`: many users in one call, noise that comes back (`repeats`).
+7. `versions`: the paths that data take (`paths`) and other sizes and options, more briefly.
+8. `bound`: what reports alone prove about ε, without believing any table.
+
+`coverage` says what none of them covers. What is found is told by its rank, the nearest to the root of a fault first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from graphveil.audit.answers import answers_step
+from graphveil.audit.behaviour import behaviour_step
+from graphveil.audit.bound import FEWER, bound_step
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.coverage import not_covered
+from graphveil.audit.crowd import crowd_step
+from graphveil.audit.findings import (
+    ANSWERS,
+    BEHAVIOUR,
+    BOUND,
+    CLOSED_FORM,
+    JOINT,
+    SAMPLER,
+    TABLES,
+    USERS,
+    VERSIONS,
+    BrokenError,
+    Rank,
+    Step,
+    counted,
+    power,
+    rounded_up,
+)
+from graphveil.audit.joint import Joint, enumerate_smaller
+from graphveil.audit.pairs import personal_sentences
+from graphveil.audit.probe import public_range
+from graphveil.audit.sampler import sampler_step
+from graphveil.audit.tables import tables_step
+from graphveil.audit.trust import Stated, trusted
+from graphveil.audit.versions import versions_step
+from graphveil.audit.whole import describe_size, joint_step
+from graphveil.channels.words import SeededWords, SystemWords, Words
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.ppm import PersonalMechanism
+
+DRAWS, QUICK_DRAWS = 10_000_000, 200_000
+# Labels and levels are drawn fast: so many draws of a quick audit for all symbols together.
+CHEAP_DRAWS = 40_000_000
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """An ε (which may be infinite) and a δ."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def as_dict(self) -> dict[str, float | None]:
+        """As JSON has it: an infinite ε is null."""
+        return {"epsilon": None if math.isinf(self.epsilon) else self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found. It ``holds`` if nothing leaks.
+
+    ``exact`` is what the tables say, rounded up: ε at the claimed δ, and δ at the claimed ε (0 where none is claimed).
+    Where the mechanism is not ``finite`` there are no tables, and it is what a closed form says. ``protects``, ``leaks``,
+    ``trusts`` (what somebody else's mechanism says of itself) and ``not_covered`` are sentences.
+    """
+
+    name: str
+    claimed: Privacy
+    exact: Privacy
+    protects: list[str]
+    leaks: list[str]
+    steps: list[Step] = field(default_factory=list)
+    finite: bool = True
+    trusts: list[str] = field(default_factory=list)
+    not_covered: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim holds, as far as the audit can see."""
+        return not self.leaks
+
+    def as_dict(self) -> dict[str, Any]:
+        """The findings without the steps. An infinite ε is None, and a leak says so."""
+        return {
+            "name": self.name,
+            "claimed": self.claimed.as_dict(),
+            "exact": self.exact.as_dict(),
+            "finite": self.finite,
+            "holds": self.holds,
+            "protects": self.protects,
+            "leaks": self.leaks,
+            "trusts": self.trusts,
+            "not_covered": self.not_covered,
+        }
+
+    def to_json(self) -> str:
+        """One JSON object: name, claimed, exact, finite, holds, protects, leaks, trusts, not_covered. An infinite ε is null."""
+        return json.dumps(self.as_dict(), ensure_ascii=False)
+
+
+def examine(
+    candidate: Candidate,
+    *,
+    quick: bool = False,
+    words: Words | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """All steps, one after the other; `graphveil.audit.audit` says what they are given."""
+    tell = progress or (lambda title: None)
+    whole = candidate.build()
+    # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
+    source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
+    public = public_range(candidate, whole)
+    joint: Joint | None = None
+    refused: list[str] = []
+
+    def run(title: str, look: Callable[[], Step]) -> Step:
+        tell(title)
+        try:
+            return look()
+        except Exception as error:  # noqa: BLE001
+            # Whatever a mechanism of one's own may do wrong ends here as a finding.
+            told = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
+            return Step(title, "it failed on the way", (f"{title}: {told}",), failed=True)
+
+    def enumerated() -> Step:
+        nonlocal joint
+        joint = enumerate_smaller(candidate)
+        return joint_step(joint, whole.finite)
+
+    def versions() -> Step:
+        step, paths = versions_step(candidate, whole, public, source)
+        refused.extend(paths)
+        return step
+
+    first = TABLES if whole.finite else CLOSED_FORM
+    steps = [run(first, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
+    small = joint if not steps[-1].failed else None
+    trusts, untrusted = trusted(whole, small is not None)
+    if untrusted:
+        steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
+    steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
+    draws = draws_of(small, quick)
+    if small is not None:
+        steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
+    steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick, source)))
+    steps.append(run(USERS, lambda: crowd_step(whole, public, quick, source)))
+    steps.append(run(VERSIONS, versions))
+    # Where the sampler could not be compared with a table, all draws go into the bound.
+    left = (QUICK_DRAWS if quick else DRAWS) // (1 if small is None else FEWER)
+    steps.append(run(BOUND, lambda: bound_step(candidate.build, left, source, public)))
+    stated = Stated.of(whole)
+    exact = Privacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
+    return Audit(
+        candidate.name or whole.name,
+        Privacy(whole.claim.epsilon, whole.claim.delta),
+        exact,
+        _protects(whole, exact, steps),
+        _leaks(steps),
+        steps,
+        whole.finite,
+        trusts,
+        not_covered(whole, refused, small is not None),
+    )
+
+
+def draws_of(joint: Joint | None, quick: bool) -> int:
+    """How many reports are drawn for each input: all that there is time for."""
+    if not quick:
+        return DRAWS
+    if joint is not None and isinstance(joint.mechanism, SymbolMechanism):
+        return max(QUICK_DRAWS, min(DRAWS, CHEAP_DRAWS // len(joint.inputs)))
+    return QUICK_DRAWS
+
+
+def _leaks(steps: list[Step]) -> list[str]:
+    """All findings, each once, the nearest to the root of a fault first; what failed on the way only where nothing else did."""
+    found = [leak for step in steps for leak in step.leaks if not step.failed]
+    told = dict.fromkeys(found or [leak for step in steps for leak in step.leaks])
+    # Tables and enumeration speak first: they are exact.
+    exact = {leak for step in steps[:2] for leak in step.leaks}
+    return sorted(told, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT))
+
+
+def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[str]:
+    """What is protected, in sentences; only what the steps have confirmed."""
+    sound = {step.title: not step.leaks for step in steps}
+    sentences = []
+    if all(sound[title] for title in sound if title not in (TABLES, CLOSED_FORM, JOINT)) and not math.isinf(
+        exact.epsilon
+    ):
+        sentences.append(_main_sentence(mechanism, exact))
+    if (
+        sound[BEHAVIOUR]
+        and sound[BOUND]
+        and sound.get(SAMPLER, True)
+        and isinstance(mechanism, PersonalMechanism)
+    ):
+        sentences += personal_sentences(mechanism)
+    if sound[BEHAVIOUR] and not mechanism.uneven:
+        sentences.append(
+            f"Length, type and size of a report: {counted(mechanism.report_length, 'code')} of an alphabet of "
+            f"{mechanism.alphabet:,} for everybody, whatever they hold."
+        )
+    if sound[BEHAVIOUR]:
+        if mechanism.names_dimensions:
+            sentences.append(
+                f"Which values: {mechanism.report_length - mechanism.personal} of {mechanism.dimensions} are chosen without looking at them."
+            )
+        if mechanism.subject == "features":
+            sentences.append(
+                "Outliers: a value outside the public range is reported like its end, and what is no number is answered too."
+            )
+        sentences.append(
+            "Each user alone: a report depends on nobody else's data and is drawn independently."
+        )
+    return sentences
+
+
+def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
+    what = {
+        "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
+        "label": "A user's label",
+        "level": "A user's privacy level",
+        "links": "Each link of a user",
+    }[mechanism.subject]
+    word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
+    but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
+    except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
+    than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
+    return (
+        f"{what}: any report is at most {power(exact.epsilon)} times as likely {than}"
+        f"{except_for} ({word} {rounded_up(exact.epsilon)}{but})."
+    )

@@ -1,0 +1,270 @@
+"""Between which probabilities each event of an answer lies, whatever the value is: the smallest and the largest of its table.
+
+A value between two grid points answers by a mixture of rows, and a mixture of rows lies between them. So this holds for
+every value, on a grid or off it, and for what does not fit; a sampler that leaves it is caught without knowing how
+values are encoded. If every answer stays inside and answers are independent, the exact ε of the tables covers them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.interval import log_tail
+from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.exact import TOTAL
+from graphveil.channels.kary import KaryChannel
+from graphveil.channels.product import ProductChannel
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.item import ItemMechanism
+from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.reports import Reports
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# Tables with more entries than this, or codes with more cells, are not looked at place by place.
+MAX_ENTRIES, MAX_CELLS = 1 << 20, 1 << 22
+# Probabilities are floats here, and off by less than this.
+SLACK = 1e-9
+# Codes that are expected more rarely than this count together.
+RARE = 20.0
+# From this share on a code counts as sent without noise, if no table allows it.
+CLEAR = 0.999
+
+
+@dataclass(frozen=True)
+class Span:
+    """The lowest and the highest probability of each code of a channel, and of each code and all below it."""
+
+    low: Floats
+    high: Floats
+    low_below: Floats
+    high_below: Floats
+    rows: Floats | None
+
+    @classmethod
+    def of(cls, channel: FiniteChannel, drawn_from: int = 1) -> Span | None:
+        """Of one channel whose input is one of ``drawn_from`` different symbols, equally likely."""
+        if isinstance(channel, KaryChannel):
+            other, surplus = channel.other / TOTAL, channel.surplus / TOTAL if channel.truthful else 0.0
+            codes = np.arange(1, channel.output_count + 1)
+            most = np.minimum(codes, drawn_from) * surplus / drawn_from
+            short = np.maximum(codes - channel.output_count + drawn_from, 0) * surplus / drawn_from
+            low = np.full(len(codes), other)
+            return cls(low, low + surplus / drawn_from, codes * other + short, codes * other + most, None)
+        if drawn_from > 1 or channel.input_count * channel.output_count > MAX_ENTRIES:
+            return None
+        rows = shares_of(channel)
+        below = np.cumsum(rows, axis=1)
+        return cls(rows.min(axis=0), rows.max(axis=0), below.min(axis=0), below.max(axis=0), rows)
+
+    def rare(self, draws: float) -> tuple[NDArray[np.bool_], float]:
+        """Which codes are rare whatever the value is, and how likely one of them is at most."""
+        few = self.high * draws < RARE
+        if self.rows is None:
+            return few, min(1.0, float(self.high[few].sum()))
+        return few, float(self.rows[:, few].sum(axis=1).max())
+
+    def padded(self, size: int) -> Span:
+        """The same for an alphabet of this size: codes that the channel does not have never come."""
+        more = size - len(self.low)
+        if not more:
+            return self
+        nothing, all_ = np.zeros(more), np.ones(more)
+        rows = None if self.rows is None else np.pad(self.rows, ((0, 0), (0, more)))
+        return Span(
+            np.append(self.low, nothing),
+            np.append(self.high, nothing),
+            np.append(self.low_below, all_),
+            np.append(self.high_below, all_),
+            rows,
+        )
+
+
+def shares_of(channel: FiniteChannel) -> Floats:
+    """The rows of a channel as floats."""
+    # A product's integers are too long to be read one by one.
+    if type(channel) is ProductChannel:
+        shares: Floats = np.ones((1, 1))
+        for bit in channel.bits:
+            shares = np.asarray(np.kron(shares, shares_of(bit)), dtype=np.float64)
+        return shares
+    table = [channel.row(symbol) for symbol in range(channel.input_count)]
+    return np.array(table, dtype=np.float64) / channel.total
+
+
+@dataclass(frozen=True)
+class Outside:
+    """An event that came too often or too rarely for any value."""
+
+    log_tail: float
+    place: int
+    event: str
+    count: int
+    draws: int
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether answers are (nearly) always the same, which no table allows."""
+        share = self.count / self.draws
+        return (share >= CLEAR and self.high < CLEAR) or (share <= 1 - CLEAR and self.low > 1 - CLEAR)
+
+    @property
+    def told(self) -> str:
+        """What was seen and what could have been."""
+        return (
+            f"{self.event} came {self.count:,} times in {self.draws:,}, its table allows a probability from {self.low:.6g} "
+            f"to {self.high:.6g}, whatever the value"
+        )
+
+
+@dataclass(frozen=True)
+class Hull:
+    """The spans of all places of a report."""
+
+    mechanism: Mechanism
+    spans: tuple[Span, ...]
+    kinds: NDArray[np.int64]
+    alphabet: int
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Hull | None:
+        """Where a mechanism is made of channels that answer one value each; None where it is not."""
+        channels: tuple[FiniteChannel, ...]
+        drawn_from, alphabet = 1, mechanism.alphabet
+        if isinstance(mechanism, FeatureMechanism):
+            channels, places = mechanism.channels, mechanism.size
+        elif isinstance(mechanism, SymbolMechanism):
+            channels, places = (mechanism.channel,), 1
+        elif isinstance(mechanism, LinkMechanism):
+            channels, places, alphabet = (mechanism.channel,), mechanism.size, 2
+        elif isinstance(mechanism, ItemMechanism):
+            channels, places, drawn_from = (mechanism.channel,), 1, mechanism.length
+        else:
+            return None
+        if places * alphabet > MAX_CELLS:
+            return None
+        found: dict[FiniteChannel, int] = {}
+        spans: list[Span] = []
+        for channel in channels:
+            if channel not in found:
+                span = Span.of(channel, drawn_from)
+                if span is None:
+                    return None
+                found[channel] = len(spans)
+                spans.append(span.padded(alphabet))
+        kinds = np.array([found[channel] for channel in channels], dtype=np.int64)
+        return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
+
+    @property
+    def places(self) -> int:
+        """How many places a report may say something about."""
+        return len(self.kinds)
+
+    @property
+    def events(self) -> int:
+        """How many events are compared in one look: codes, codes and all below, and all rare ones; too many and too few."""
+        return 2 * self.places * (2 * self.alphabet + 1)
+
+    def cells(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The user and the place-and-code of every answer in some reports."""
+        mechanism = self.mechanism
+        owners = np.repeat(np.arange(reports.users), reports.lengths)
+        codes = reports.codes.astype(np.int64)
+        if mechanism.uneven:
+            return owners, 2 * codes + 1
+        if reports.dims is not None:
+            places = reports.dims.astype(np.int64)
+        else:
+            places = np.tile(np.arange(mechanism.report_length), reports.users)
+        return owners, places * self.alphabet + codes
+
+    def count(self, reports: Reports) -> Counts:
+        """How often each code came at each place."""
+        counts = np.bincount(self.cells(reports)[1], minlength=self.places * self.alphabet)
+        counts = counts.reshape(self.places, self.alphabet)
+        if self.mechanism.uneven:
+            counts[:, 0] = reports.users - counts[:, 1]
+        return counts
+
+    def outside(self, counts: Counts, log_error: float) -> Outside | None:
+        """The event that is the farthest outside, if one is that unlikely."""
+        worst: Outside | None = None
+        for kind, span in enumerate(self.spans):
+            places = np.flatnonzero(self.kinds == kind)
+            own = counts[places]
+            draws = own.sum(axis=1)
+            few, most = span.rare(float(draws.max()))
+            below = np.cumsum(own, axis=1)
+            looks = (
+                (own, span.low, span.high, _code_title),
+                (below, span.low_below, span.high_below, _below_title),
+                (
+                    own[:, few].sum(axis=1)[:, None],
+                    np.zeros(1),
+                    np.array([most]),
+                    partial(_rare_title, int(few.sum())),
+                ),
+            )
+            for seen, low, high, title in looks:
+                tails = span_tails(seen, draws[:, None], low, high)
+                at = np.unravel_index(int(tails.argmin()), tails.shape)
+                if tails[at] < log_error and (worst is None or tails[at] < worst.log_tail):
+                    place, code = int(at[0]), int(at[1])
+                    worst = Outside(
+                        float(tails[at]),
+                        int(places[place]),
+                        title(code),
+                        int(seen[at]),
+                        int(draws[place]),
+                        float(low[code]),
+                        float(high[code]),
+                    )
+        return worst
+
+    def halves(self, reports: Reports) -> tuple[NDArray[np.bool_], Floats, Floats]:
+        """Which answers of each user lie in the upper half of what came (users x answers), and how likely that may be."""
+        if self.mechanism.uneven:
+            there = np.zeros((reports.users, self.places), dtype=bool)
+            there[np.repeat(np.arange(reports.users), reports.lengths), reports.codes] = True
+            kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
+        else:
+            codes = reports.codes.reshape(reports.users, -1)
+            # Where dimensions are named there is one channel for all of them.
+            kinds = self.kinds[: codes.shape[1]]
+            shares = np.cumsum(np.bincount(codes.ravel(), minlength=self.alphabet)) / max(codes.size, 1)
+            cuts = np.full(codes.shape[1], min(int((shares < 0.5).sum()), self.alphabet - 2))
+            there = codes > cuts
+        low = np.array([1 - self.spans[kind].high_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
+        high = np.array([1 - self.spans[kind].low_below[cut] for kind, cut in zip(kinds, cuts, strict=True)])
+        return there, low, high
+
+
+def _code_title(code: int) -> str:
+    return f"code {code}"
+
+
+def _below_title(code: int) -> str:
+    return f"a code of 0 to {code}"
+
+
+def _rare_title(count: int, code: int) -> str:
+    return f"one of {count} rare codes"
+
+
+def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
+    """How unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between."""
+    least, most = np.clip(low - SLACK, 0.0, 1.0), np.clip(high + SLACK, 0.0, 1.0)
+    most = np.where(high == 0, 0.0, most)
+    too_many = np.where(seen > draws * most, log_tail(seen, draws, most), 0.0)
+    too_few = np.where(seen < draws * least, log_tail(seen, draws, least), 0.0)
+    return np.asarray(np.minimum(too_many, too_few))

@@ -1,0 +1,237 @@
+"""Whole reports, enumerated: how likely each one is under each of some private inputs, as integers.
+
+This looks at a mechanism as a whole, the choice of dimensions included.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.findings import BrokenError, batch, checked_reports, report_matrix, show
+from graphveil.audit.inputs import symbols_of, valid_inputs
+from graphveil.audit.trust import compared_pairs, overridden
+from graphveil.channels.exact import Loss, exp_below
+from graphveil.channels.words import Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.labels import SymbolMechanism
+
+# Users a block of draws, and entries of the table that finds a report's place.
+# A prime, so that no block of a mechanism's own ends where ours does and hides its last users.
+DRAW_BLOCK, MAX_LOOKUP = 65_521, 1 << 24
+# Logarithms of shares are off by less than this; what is closer is compared in integers.
+NEAR = 1e-12
+# Integers of so many bits fit into a float.
+FLOAT_BITS = 1000
+
+_log = np.frompyfunc(lambda count: math.log(count) if count else -math.inf, 1, 1)
+
+
+@dataclass(frozen=True)
+class WorstReport:
+    """The whole report that tells two inputs apart best; ratio None is infinite."""
+
+    place: int
+    likelier: int
+    rarer: int
+    ratio: Fraction | None
+
+    @property
+    def loss(self) -> Loss:
+        """What that report reveals."""
+        return Loss.of(self.ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A small mechanism with the exact distribution of its whole reports under each input."""
+
+    mechanism: Mechanism
+    inputs: list[Any]
+    counts: list[NDArray[np.object_]]
+    total: int
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Joint:
+        """Enumerate the mechanism; an InputError where that is not possible."""
+        mechanism.possible_reports()
+        inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
+        found = [mechanism.joint_counts(private) for private in inputs]
+        for private in between(mechanism, inputs):
+            try:
+                found.append(mechanism.joint_counts(private))
+            except InputError:
+                continue  # between two input symbols: its reports are not enumerated
+            inputs.append(private)
+        if not inputs:
+            raise InputError(f"the reports of {mechanism.name} are not enumerated for any input")
+        for private, (counts, total) in zip(inputs, found, strict=True):
+            if sum(counts.tolist()) != total or min(counts.tolist()) < 0:
+                raise BrokenError(f"the probabilities of all reports under {show(private)} do not sum to 1")
+        common = math.lcm(*(total for _, total in found))
+        scaled = [counts if total == common else counts * (common // total) for counts, total in found]
+        return cls(mechanism, inputs, scaled, common)
+
+    def ordered_pairs(self) -> list[tuple[int, int]]:
+        """The pairs of inputs that the claim is about, both ways."""
+        pairs = compared_pairs(self.mechanism, self.inputs)
+        return pairs + [(other, one) for one, other in pairs]
+
+    @cached_property
+    def worst(self) -> WorstReport:
+        """The largest ratio over all whole reports and all pairs of inputs that the claim is about; exact."""
+        best = WorstReport(0, 0, 0, Fraction(1))
+        for likelier, rarer in self.ordered_pairs():
+            found = self._worse(likelier, rarer, best)
+            if found.ratio is None:
+                return found
+            best = found
+        return best
+
+    def worst_between(self, likelier: int, rarer: int) -> WorstReport:
+        """The report that is likelier under the first of two inputs by the largest ratio; exact."""
+        return self._worse(likelier, rarer, WorstReport(0, likelier, rarer, Fraction(1)))
+
+    def _worse(self, likelier: int, rarer: int, best: WorstReport) -> WorstReport:
+        """The most revealing report for these two inputs, or the best so far where that reveals more."""
+        log, other = self._logs[likelier], self._logs[rarer]
+        possible = np.flatnonzero(~np.isneginf(log))
+        certain = possible[np.isneginf(other[possible])]
+        if certain.size:
+            return WorstReport(int(certain[np.argmax(log[certain])]), likelier, rarer, None)
+        gaps = log[possible] - other[possible]
+        if best.ratio is not None and gaps.max() < best.loss.epsilon - NEAR:
+            return best
+        near = possible[gaps >= gaps.max() - NEAR].tolist()
+        often, rarely = self.counts[likelier], self.counts[rarer]
+        top = near[0]
+        for place in near:
+            if often[place] * rarely[top] > often[top] * rarely[place]:
+                top = place
+        ratio = Fraction(often[top], rarely[top])
+        if best.ratio is not None and ratio <= best.ratio:
+            return best
+        return WorstReport(top, likelier, rarer, ratio)
+
+    @cached_property
+    def _logs(self) -> list[NDArray[np.float64]]:
+        """Logarithms of the counts, up to a common constant; minus infinity only where a count is 0."""
+        if self.total.bit_length() > FLOAT_BITS:
+            return [np.asarray(_log(counts), dtype=np.float64) for counts in self.counts]
+        with np.errstate(divide="ignore"):
+            return [np.log(shares) for shares in self.shares]
+
+    def delta_at(self, epsilon: float) -> tuple[Fraction, tuple[int, int]]:
+        """The exact δ at ε over whole reports (hockey-stick divergence), and the two inputs."""
+        bound = exp_below(Fraction(epsilon)) if epsilon > 0 else Fraction(1)
+        top, bottom = bound.numerator, bound.denominator
+        best, pair = Fraction(0), (0, 0)
+        for likelier, rarer in self.ordered_pairs():
+            gaps = self.counts[likelier] * bottom - self.counts[rarer] * top
+            gained = Fraction(sum(gap for gap in gaps.tolist() if gap > 0), bottom * self.total)
+            if gained > best:
+                best, pair = gained, (likelier, rarer)
+        return best, pair
+
+    @cached_property
+    def shares(self) -> list[NDArray[np.float64]]:
+        """The distribution of whole reports under each input, as floats for statistics."""
+        # An integer that is too long for a float still has a share.
+        shift = max(self.total.bit_length() - FLOAT_BITS, 0)
+        whole = float(self.total >> shift)
+        rows = self.counts if shift == 0 else [counts >> shift for counts in self.counts]
+        return [np.asarray(row, dtype=np.float64) / whole for row in rows]
+
+    @cached_property
+    def _lookup(self) -> NDArray[np.int64]:
+        keys = self._keys(self.mechanism.possible_reports())
+        if len(keys) != len(self.counts[0]):
+            raise BrokenError(
+                f"{len(keys)} reports are possible, but {len(self.counts[0])} have a probability"
+            )
+        most = 2 if self.mechanism.uneven else self._base
+        lookup = np.full(most**self.mechanism.report_length, -1, dtype=np.int64)
+        lookup[keys] = np.arange(len(keys))
+        return lookup
+
+    @property
+    def _base(self) -> int:
+        mechanism = self.mechanism
+        return mechanism.alphabet * (mechanism.places if mechanism.names_dimensions else 1)
+
+    def _keys(self, reports: Any) -> NDArray[np.int64]:
+        length = self.mechanism.report_length
+        if self.mechanism.uneven:
+            return report_matrix(reports, length) @ (1 << np.arange(length))
+        if self._base**length > MAX_LOOKUP:
+            raise InputError(f"{self.mechanism.name} has too many different reports to count")
+        values = reports.codes.astype(np.int64)
+        if reports.dims is not None:
+            values += reports.dims.astype(np.int64) * self.mechanism.alphabet
+        keys: NDArray[np.int64] = values.reshape(-1, length) @ self._base ** np.arange(length)
+        return keys
+
+    def places(self, private: NDArray[Any], words: Words | None) -> NDArray[np.int64]:
+        """Let these users report, and say which of the possible reports each has sent."""
+        places = self._lookup[self._keys(checked_reports(self.mechanism, private, words))]
+        if places.size and int(places.min()) < 0:
+            raise BrokenError("a report was drawn that is not among the possible ones")
+        return places
+
+    def draw(self, index: int, draws: int, words: Words) -> NDArray[np.int64]:
+        """How often each possible report is drawn under an input; in blocks, so that memory is bounded."""
+        counts = np.zeros(len(self.counts[0]), dtype=np.int64)
+        for start in range(0, draws, DRAW_BLOCK):
+            users = batch(self.inputs[index], min(DRAW_BLOCK, draws - start))
+            counts += np.bincount(self.places(users, words), minlength=len(counts))
+        return counts
+
+    def draw_alone(self, index: int, calls: int, words: Words) -> NDArray[np.int64]:
+        """The same by calls for one user each, as clients make them."""
+        user = batch(self.inputs[index], 1)
+        places = np.concatenate([self.places(user, words) for _ in range(calls)])
+        return np.bincount(places, minlength=len(self.counts[0]))
+
+
+def distinct(inputs: list[Any]) -> list[Any]:
+    """Each input once."""
+    kept: list[Any] = []
+    for private in inputs:
+        if not any(np.array_equal(np.asarray(private), np.asarray(other)) for other in kept):
+            kept.append(private)
+    return kept
+
+
+def between(mechanism: Mechanism, inputs: list[Any]) -> list[Any]:
+    """Inputs besides the extremes: two extremes in turn and the middle of the range; or other symbols."""
+    if isinstance(mechanism, SymbolMechanism):
+        return distinct([*inputs, *symbols_of(mechanism)])[len(inputs) :]
+    if not inputs:
+        # Somebody else's extremes are not believed.
+        return distinct(list(valid_inputs(mechanism, getattr(mechanism, "public", None)).values()))
+    if mechanism.subject != "features" or mechanism.personal or len(inputs) < 2:
+        return []
+    rows = [np.where(np.arange(len(inputs[0])) % 2, inputs[0], inputs[1])]
+    if hasattr(mechanism, "public"):
+        rows.append(np.full(len(inputs[0]), float(mechanism.public.centre)))
+    return [row for row in distinct([*inputs, *rows])[len(inputs) :]]
+
+
+def enumerate_smaller(candidate: Candidate) -> Joint | None:
+    """The candidate enumerated at the first size that allows it; None where none does."""
+    for small in candidate.smaller():
+        try:
+            joint = Joint.of(small)
+            _ = joint._lookup
+        except InputError:
+            continue
+        return joint
+    return None

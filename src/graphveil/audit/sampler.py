@@ -1,0 +1,193 @@
+"""Does the sampler draw what the tables say? Many draws through the client's own path, against exact probabilities.
+
+Every comparison is a Clopper-Pearson interval; all of them hold together with 99.9% (Bonferroni: each has 0.1% over
+their number). What falls outside is drawn again, with fresh randomness, and counts only if it falls outside again: a
+correct mechanism fails with a probability of at most one in a million.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.bound import ERROR, FEWER, OFTEN, Bound, Counts, Floats, best_bound, most_separated
+from graphveil.audit.findings import SAMPLER, BrokenError, Leak, Rank, Step, show
+from graphveil.audit.interval import clopper_pearson, unlikely
+from graphveil.audit.joint import Joint
+from graphveil.audit.trust import compared_pairs
+from graphveil.channels.words import Words
+from graphveil.mechanisms.labels import SymbolMechanism
+
+# Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.
+SINGLES, RATIO_GROUPS, PLACE_GROUPS = 16, 32, 64
+# Reports that are expected so rarely in all draws count together besides.
+NEVER = 1e-3
+# Calls for one user each: they are slow, and a fault of theirs is a coarse one.
+MIN_CALLS, DRAWS_A_CALL = 200, 10_000
+# A log-ratio that no table with counts above 0 has.
+ONE_SIDED = 100.0
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Some of the possible reports, whose draws are counted together."""
+
+    title: str
+    places: Places
+
+    def count(self, counts: Counts) -> int:
+        """How often one of them was drawn."""
+        return int(counts[self.places].sum())
+
+
+def sampler_step(joint: Joint, draws: int, words: Words) -> Step:
+    """Compare how often reports are drawn with how often the tables say they are."""
+    # One symbol alone may be the one that is drawn wrongly.
+    every = isinstance(joint.mechanism, SymbolMechanism)
+    pair = most_separated(joint.shares, compared_pairs(joint.mechanism, joint.inputs))
+    events = _events(joint, *pair, draws)
+    looks, calls = len(joint.inputs) + 2, max(MIN_CALLS, draws // DRAWS_A_CALL)
+    differences: list[tuple[float, str]] = []
+    drawn: list[Counts] = []
+    try:
+        for index in range(len(joint.inputs)):
+            here = draws if index in pair or every else max(draws // FEWER, 1)
+            look = Look(joint, index, here, looks, partial(joint.draw, index, here, words))
+            counts = look.draw()
+            differences += look.difference(events, counts)
+            drawn += [counts] if index in pair else []
+        for index in pair:
+            # A client asks for one user at a time.
+            alone = partial(joint.draw_alone, index, calls, words)
+            look = Look(joint, index, calls, looks, alone, ", in calls for one user each")
+            differences += look.difference(events, look.draw())
+        bound = _proven(joint, pair, events, drawn, draws, words)
+    except BrokenError as error:
+        return Step(SAMPLER, "it failed on the way", (str(error),), failed=True)
+    leaks: list[str] = [Leak(max(differences)[1], Rank.ANSWER)] if differences else []
+    if bound.epsilon > _known(joint):
+        leaks.append(Leak(bound.leak(joint.mechanism.claim.epsilon), Rank.BOUND))
+    others = len(joint.inputs) - len(set(pair))
+    seen = (
+        f"{draws:,} whole reports under each of the two most separated inputs, {calls:,} by calls for one user each"
+        f"{f', {draws if every else draws // FEWER:,} under {others} more' if others else ''}; {len(events)} comparisons each, jointly at "
+        f"{1 - ERROR:.1%}; epsilon is at least {bound.epsilon:.6g}"
+    )
+    return Step(SAMPLER, seen, tuple(leaks))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Draws under one input, compared with its probabilities; what falls outside is drawn once more."""
+
+    joint: Joint
+    index: int
+    draws: int
+    looks: int
+    draw: Callable[[], Counts]
+    how: str = ""
+
+    def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
+        """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
+        shares = self.joint.shares[self.index]
+        found = self._outside([*events, *_impossible(shares)], counts)
+        if found:
+            found = self._outside([event for event, _, _ in found], self.draw())
+        if not found:
+            return []
+        event, count, share = max(found, key=self._surprise)
+        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(found))
+        told = (
+            f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
+            f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
+            f"{share:.6g}"
+        )
+        return [(self._surprise((event, count, share)), told)]
+
+    def _outside(self, events: list[Event], counts: Counts) -> list[tuple[Event, int, float]]:
+        shares = self.joint.shares[self.index]
+        seen = [event.count(counts) for event in events]
+        expected = [min(float(shares[event.places].sum()), 1.0) for event in events]
+        outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
+        return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
+
+    def _surprise(self, found: tuple[Event, int, float]) -> float:
+        _, count, share = found
+        return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
+
+
+def _proven(
+    joint: Joint, pair: tuple[int, int], events: list[Event], drawn: list[Counts], draws: int, words: Words
+) -> Bound:
+    """What whole reports prove about ε under the two most separated inputs; a bound above the claim is confirmed."""
+    claim = joint.mechanism.claim
+
+    def bound(rows: list[Counts]) -> Bound:
+        counts = np.array([[event.count(row) for event in events] for row in (rows[0], rows[-1])])
+        inputs = joint.inputs[pair[0]], joint.inputs[pair[1]]
+        return best_bound(counts, lambda place: events[place].title, inputs, draws, claim.delta)
+
+    first = bound(drawn)
+    if first.epsilon <= _known(joint):
+        return first
+    again = bound([joint.draw(index, draws, words) for index in pair])
+    return min(first, again, key=lambda one: one.epsilon)
+
+
+def _known(joint: Joint) -> float:
+    """The claim, or the ε that enumeration has found above it: only more than that is news."""
+    claim = joint.mechanism.claim
+    return claim.epsilon if claim.delta > 0 else max(claim.epsilon, joint.worst.loss.epsilon)
+
+
+def _events(joint: Joint, one: int, other: int, draws: int) -> list[Event]:
+    """What is compared: the reports that separate the two inputs most, and groups that leave none out."""
+    mean = (joint.shares[one] + joint.shares[other]) / 2
+    ratio = _log_ratio(joint.shares[one], joint.shares[other])
+    order = np.argsort(-ratio, kind="stable")
+    often = order[mean[order] * draws >= OFTEN]
+    describe = joint.mechanism.describe_outcome
+    singles = dict.fromkeys([*often[:SINGLES].tolist(), *often[-SINGLES:].tolist()])
+    events = [Event(f"the report ({describe(place)})", np.array([place])) for place in singles]
+    groups = [(places, _ratio_title(places, ratio)) for places in _cut(order, mean, RATIO_GROUPS)]
+    for places in _cut(np.arange(len(mean)), mean, PLACE_GROUPS):
+        first, last = describe(int(places[0])), describe(int(places[-1]))
+        groups.append((places, f"one of {len(places)} reports from ({first}) to ({last})"))
+    for most, title in ((OFTEN, "rare"), (NEVER, "all but impossible")):
+        rare = np.flatnonzero(mean * draws < most)
+        if rare.size:
+            groups.append((rare, f"one of {len(rare)} reports that are {title} under both"))
+    alone = set(singles)
+    return events + [
+        Event(title, places) for places, title in groups if len(places) > 1 or int(places[0]) not in alone
+    ]
+
+
+def _ratio_title(places: Places, ratio: Floats) -> str:
+    low, high = float(ratio[places].min()), float(ratio[places].max())
+    if max(abs(low), abs(high)) > ONE_SIDED:
+        return f"one of {len(places)} reports that hardly come under one of the two"
+    return f"one of {len(places)} reports whose log-ratio lies from {low:.4g} to {high:.4g}"
+
+
+def _impossible(shares: Floats) -> list[Event]:
+    places = np.flatnonzero(shares == 0)
+    return [Event("a report that the table says is impossible", places)] if places.size else []
+
+
+def _log_ratio(first: Floats, second: Floats) -> Floats:
+    tiny = 1e-300
+    return np.log(np.maximum(first, tiny)) - np.log(np.maximum(second, tiny))
+
+
+def _cut(order: Places, mass: Floats, groups: int) -> list[Places]:
+    """Cut an order of places into groups of about equal mass."""
+    label = np.minimum((np.cumsum(mass[order]) * groups).astype(np.int64), groups - 1)
+    return [order[label == group] for group in np.unique(label)]

@@ -1,0 +1,42 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil.audit.crowd import crowd_step, everybody_alike, words_of_their_own
+from graphveil.audit.hull import Hull
+from graphveil.channels import SeededWords
+from graphveil.mechanisms import FeatureMechanism, mechanism
+
+
+def _onebit(kind=FeatureMechanism):
+    good = mechanism("onebit", epsilon=1.0, dims=3, range=(0, 1))
+    return kind("test", good.claim, good.public, 3, 3, good.channels, 1.0)
+
+
+@pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
+def test_a_right_crowd_is_left_alone():
+    assert crowd_step(_onebit(), None, True, SeededWords(1)).leaks == ()
+
+
+def test_a_block_of_users_without_noise_is_found():
+    class Block(FeatureMechanism):
+        def randomize(self, private, words=None):
+            reports = super().randomize(private, words)
+            codes = reports.codes.copy()
+            codes[9000:12000] = 0
+            return replace(reports, codes=codes)
+
+    (leak,) = everybody_alike(Hull.of(_onebit(Block)), np.zeros(3), 10_000, SeededWords(1))
+    assert "block 3 of 1000 users" in leak
+
+
+def test_words_that_are_stretched_over_many_users_are_found():
+    class Stretched(FeatureMechanism):
+        def randomize(self, private, words=None):
+            reports = super().randomize(np.asarray(private)[:1500], words)
+            codes = np.resize(reports.codes, 3 * len(private))
+            return replace(reports, indptr=np.arange(len(private) + 1) * 3, codes=codes)
+
+    (leak,) = words_of_their_own(_onebit(Stretched), np.zeros(3), 6000)
+    assert "random words are used more than once" in leak

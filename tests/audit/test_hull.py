@@ -1,0 +1,63 @@
+import math
+
+import numpy as np
+import pytest
+
+from graphveil.audit.hull import Hull, shares_of
+from graphveil.channels import TOTAL, Channel, Claim, SeededWords
+from graphveil.mechanisms import LevelMechanism, mechanism
+
+LIMIT = math.log(1e-9)
+
+
+def _hull(name="onebit", **settings):
+    return Hull.of(mechanism(name, epsilon=1.0, **settings))
+
+
+def test_counts_within_the_table_are_left_alone():
+    hull = _hull(dims=2, range=(0, 1))
+    assert hull.outside(np.array([[500, 500], [600, 400]]), LIMIT) is None
+
+
+def test_a_count_outside_the_table_is_named_with_place_and_code():
+    found = _hull(dims=2, range=(0, 1)).outside(np.array([[500, 500], [900, 100]]), LIMIT)
+    assert (found.place, found.clear) == (1, False)
+    assert "of 1,000" not in found.told
+    assert "900 times in 1,000" in found.told or "100 times in 1,000" in found.told
+
+
+def test_answers_that_never_vary_are_clear():
+    assert _hull(dims=2, range=(0, 1)).outside(np.array([[0, 1000], [500, 500]]), LIMIT).clear
+
+
+def test_rare_codes_count_together():
+    # Forty codes of probability 10^-4 under both inputs: five of each in 10^4 draws say nothing, two hundred do.
+    rare = np.full(40, TOTAL // 10_000)
+    left = TOTAL - int(rare.sum())
+    table = np.array([[left // 2, *rare, left - left // 2], [left // 3, *rare, left - left // 3]])
+    channel = Channel("rare", table, np.arange(2.0), np.arange(42.0), Claim(1.0))
+    hull = Hull.of(LevelMechanism("rare", Claim(1.0), channel, "level"))
+    few = np.array([[4900, *np.full(40, 5), 4900]])
+    assert hull.outside(few, LIMIT).event == "one of 40 rare codes"
+    assert hull.outside(np.array([[4980, *np.full(40, 1), 4980]]), LIMIT) is None
+
+
+@pytest.mark.statistical  # a false alarm in 10^9; the seed is fixed
+@pytest.mark.parametrize(
+    ("name", "settings", "private"),
+    [
+        ("piecewise", {"dims": 3, "range": (0, 1)}, np.full((4000, 3), 0.317)),
+        ("item", {"dims": 6, "length": 2}, np.tile([1, 1, 1, 0, 0, 0], (4000, 1))),
+        ("link-rr", {"dims": 6}, np.tile([1, 0, 1, 0, 0, 0], (4000, 1))),
+        ("krr", {"classes": 4}, np.full(4000, -1)),
+    ],
+)
+def test_right_answers_stay_inside(name, settings, private):
+    hull = _hull(name, **settings)
+    assert hull.outside(hull.count(hull.mechanism.randomize(private, SeededWords(1))), LIMIT) is None
+
+
+def test_a_product_has_the_shares_of_its_rows():
+    channel = mechanism("ome", epsilon=1.0, dims=1, range=(0, 1), bits=3).channels[0]
+    rows = [[count / channel.total for count in channel.row(symbol)] for symbol in range(8)]
+    assert np.allclose(shares_of(channel), rows)

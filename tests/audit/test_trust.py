@@ -1,0 +1,53 @@
+import numpy as np
+
+from graphveil.audit.trust import Stated, compared, overridden, trusted
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
+
+
+class _Boasting(FeatureMechanism):
+    @property
+    def loss(self):
+        return self.channels[0].loss
+
+    @property
+    def holds(self):
+        return True
+
+    def compares(self, one, other):
+        return False
+
+
+def _boasting(each=1.0):
+    return _Boasting("boasting", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(each),), 1.0)
+
+
+def test_the_packages_own_word_is_believed():
+    item = mechanism("item", epsilon=1.0, dims=6, length=2)
+    assert not overridden(item, "loss")
+    assert Stated.of(item) == Stated(item.loss, item.delta, item.holds)
+    assert trusted(item, enumerated=False) == ([], [])
+
+
+def test_a_smaller_loss_needs_an_enumeration():
+    assert Stated.of(_boasting()).needs_proof
+    assert any("no enumeration shows" in leak for leak in trusted(_boasting(), enumerated=False)[1])
+    assert trusted(_boasting(), enumerated=True)[1] == []
+
+
+def test_holds_is_computed_again():
+    class Sure(FeatureMechanism):
+        holds = True
+
+    built = Sure("sure", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
+    assert not Stated.of(built).holds
+
+
+def test_pairs_are_compared_whatever_a_stranger_says():
+    assert compared(_boasting(), np.zeros(3), np.ones(3))
+
+
+def test_links_differ_in_one():
+    links = mechanism("link-rr", epsilon=1.0, dims=3)
+    assert compared(links, np.zeros(3), np.eye(3)[0])
+    assert not compared(links, np.zeros(3), np.ones(3))
