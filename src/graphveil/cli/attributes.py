@@ -22,7 +22,7 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
-from graphveil.experiments.privacy_words import privacy_sentence
+from graphveil.experiments.privacy_record import Privacy
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 
 if TYPE_CHECKING:
@@ -190,5 +190,5 @@ def lines(fields: dict[str, Any]) -> list[str]:
         f"fairness: mean |correlation| with degree {fairness['top']:.3f} in the top {top}, {fairness['all']:.3f} in all",
         "(what is without privacy, and correlation with degree, look at the simulated users' own values, which no server has)",
         fields["verdict"],
-        privacy_sentence(fields["privacy"]),
+        Privacy.model_validate(fields["privacy"]).sentence,
     ]

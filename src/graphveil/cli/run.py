@@ -13,7 +13,7 @@ from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, NormBound, NormEpsilon
 from graphveil.errors import InputError
-from graphveil.experiments.privacy_words import privacy_sentence
+from graphveil.experiments.privacy_record import Privacy
 from graphveil.experiments.results import RESULTS, ResultStore
 from graphveil.experiments.spec import Spec
 
@@ -102,9 +102,9 @@ def show(result: Result, console: Console) -> None:
     table.add_column("mean", justify="right")
     table.add_column("95% interval", justify="right")
     epsilon = fields["epsilon"]
-    name = (
-        fields["method"] if epsilon is None else f"{fields['method']}, {fields['mechanism']}, ε = {epsilon:g}"
-    )
+    name = fields["method"]
+    if epsilon is not None:
+        name = f"{name}, {fields['mechanism']}, {_budget(fields)}"
     table.add_row(name, *numbers(fields))
     if fields["control"]:
         table.add_row("control, ε = 0", *numbers(fields["control"]))
@@ -119,7 +119,15 @@ def show(result: Result, console: Console) -> None:
         console.print(fields["verdict"])
     if "also" in fields:
         console.print(norm_line(fields))
-    console.print(privacy_sentence(fields["privacy"]))
+    if fields["privacy"] is not None:
+        console.print(Privacy.model_validate(fields["privacy"]).sentence)
+
+
+def _budget(fields: dict[str, Any]) -> str:
+    """The ε of a result; where users choose a level, from the strictest to the most relaxed."""
+    features = (fields["privacy"] or {}).get("features") or {}
+    levels = features.get("per_level")
+    return f"ε = {fields['epsilon']:g}" if not levels else f"ε = {levels[0]:g} to {levels[-1]:g} by level"
 
 
 def norm_line(fields: dict[str, Any]) -> str:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.measures import degree_correlations
+from graphveil.experiments.privacy_record import privacy_record
 from graphveil.experiments.spec import Part, Spec
-from graphveil.experiments.unit import Ready, answering, make_ready, privacy_of
+from graphveil.experiments.unit import Ready, answering, make_ready
 from graphveil.mechanisms import Estimate, Reports
 from graphveil.methods.method import Job
 from graphveil.methods.togl import Togl, attribute_scores
@@ -120,7 +121,7 @@ class Answered:
     @property
     def privacy(self) -> dict[str, Any]:
         """What the ledger says was spent."""
-        return privacy_of(self.ready.ledger, (self.reports.mechanism,))
+        return privacy_record(self.ready.ledger, (self.reports.mechanism,)).to_dict()
 
 
 def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:

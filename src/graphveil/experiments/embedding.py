@@ -13,10 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.errors import InputError
 from graphveil.experiments.embedding_file import read_values, write_values
-from graphveil.experiments.privacy_words import embedding_statement
+from graphveil.experiments.privacy_record import embedding_statement
 from graphveil.experiments.reduction import check_dims, reduce_columns
 from graphveil.experiments.spec import DATA_PREFIX, Spec
-from graphveil.experiments.unit import Ready, make_ready, privacy_of
+from graphveil.experiments.unit import Ready, make_ready
 from graphveil.graphs import Graph, Users
 from graphveil.methods.method import Progress
 
@@ -143,7 +143,7 @@ def check_embedding(spec: Spec, dims: int | None) -> None:
 def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_from: int | None) -> Embedding:
     from graphveil import __version__
 
-    privacy = privacy_of(ready.ledger, ready.mechanisms)
+    privacy = ready.privacy()
     private_links = spec.link_epsilon is not None
     graph = ready.job.graph
     known = bool((graph.labels >= 0).any())
@@ -165,8 +165,6 @@ def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_fr
         users=graph.node_count,
         edges=None if private_links else graph.edge_count,
         reduced_from=reduced_from,
-        privacy=privacy,
-        statement=embedding_statement(
-            privacy, spec.method, spec.seed, raw=ready.method.reads_features, public=public
-        ),
+        privacy=privacy.to_dict(),
+        statement=embedding_statement(privacy, spec.seed, public),
     )

@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphveil.errors import GraphveilError, UnknownNameError
+from graphveil.errors import GraphveilError
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
-from graphveil.experiments.privacy_words import number
-from graphveil.experiments.results import Cost, Record, Scores, Spent, latest
+from graphveil.experiments.privacy_record import Privacy
+from graphveil.experiments.results import Record, Scores, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.statistics import Summary
-from graphveil.methods import find_method
 
 TITLE = "graphveil: results"
 HOPS = 64
@@ -202,29 +201,7 @@ def _verdict(record: Record) -> str:
 
 def _privacy(record: Record) -> str:
     """What a user has spent, by subject."""
-    spent = record.privacy
-    if spent is None:
-        return NONE
-    costs = {"features": spent.features, "labels": spent.labels, "level": spent.level}
-    told = [f"{subject} {_budget(cost)}" for subject, cost in costs.items() if cost is not None]
-    if len(told) > 1 and spent.total is not None:
-        told.append(f"in all {_budget(spent.total)}")
-    if spent.links is not None:
-        told.append(f"a link {_budget(spent.links)}")
-    if not told:
-        return "none: features are read" if _reads_features(record.method) else "nothing reported"
-    return f"{', '.join(told)}; {spent.trust}"
-
-
-def _budget(cost: Cost) -> str:
-    return f"ε = {number(cost.epsilon)}" + (f", δ = {cost.delta:g}" if cost.delta else "")
-
-
-def _reads_features(method: str) -> bool:
-    try:
-        return find_method(method).reads_features
-    except UnknownNameError:
-        return False
+    return NONE if record.privacy is None else record.privacy.cell
 
 
 def _method(record: Record) -> str:
@@ -282,7 +259,7 @@ def _other_budgets(record: Record) -> list[str]:
 
 
 def _label_and_link(record: Record) -> tuple[float | None, float | None]:
-    setup, spent = record.setup, record.privacy or Spent()
+    setup, spent = record.setup, record.privacy or Privacy()
     labels = setup.label_epsilon or (spent.labels.epsilon if spent.labels else None)
     links = setup.link_epsilon or (spent.links.epsilon if spent.links else None)
     return labels, links

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError
+from graphveil.experiments.privacy_record import Privacy
 
 if TYPE_CHECKING:
     from graphveil.experiments.result import Result
@@ -35,26 +36,6 @@ class Scores(_Part):
     low: float | None = None
     high: float | None = None
     name: str = ""
-
-
-class Cost(_Part):
-    """What a user has spent; an ε of None is no protection at all."""
-
-    epsilon: float | None
-    delta: float = 0.0
-    per_level: list[float] | None = None
-    norm: float | None = None
-
-
-class Spent(_Part):
-    """What a user has spent, by subject."""
-
-    features: Cost | None = None
-    labels: Cost | None = None
-    links: Cost | None = None
-    level: Cost | None = None
-    total: Cost | None = None
-    trust: str = "local"
 
 
 class Setup(_Part):
@@ -99,7 +80,7 @@ class Record(_Part):
     gain: Scores | None = None
     gain_over_structure: Scores | None = None
     verdict: str | None = None
-    privacy: Spent | None = None
+    privacy: Privacy | None = None
     spec: Setup | None = None
     interrupted: bool = False
     time: str | None = None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import math
 import resource
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -15,16 +13,15 @@ from typing import Any, cast
 import numpy as np
 
 from graphveil.errors import InputError
+from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, hold_out_links, load, resplit
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.metrics import measure
-from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
-from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress, Task
 from graphveil.privacy import Ledger, Nobody
-from graphveil.privacy.ledger import add_up
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def run_unit(
         run,
         score,
         outcome.detail,
-        privacy_of(ready.ledger, ready.mechanisms),
+        ready.privacy().to_dict(),
         seconds,
         peak_megabytes(),
         _also(ready.graph, ready.users, outcome),
@@ -116,6 +113,11 @@ class Ready:
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What features are reported by in each round, where they are."""
         return self.job.questions.mechanisms
+
+    def privacy(self) -> Privacy:
+        """What was read and reported so far."""
+        raw = ("features",) if self.method.reads_features else ()
+        return privacy_record(self.ledger, self.mechanisms, raw)
 
 
 def make_ready(
@@ -187,50 +189,6 @@ def _also(graph: Graph, users: Users, outcome: Outcome) -> dict[str, float]:
     return {
         "norm_error": users.evaluate_norms(outcome.norms, graph),
         "norm_constant": users.evaluate_norms(np.full(len(users), outcome.constant_norm), graph),
-    }
-
-
-def privacy_of(ledger: Ledger, mechanisms: Sequence[Mechanism] = ()) -> dict[str, Any]:
-    """What a ledger says was spent, by subject.
-
-    Where users chose a level, the budgets of the levels, and what their reports reveal of the level itself: the exact maximum
-    over pairs of levels with equal features (None where that is everything). It is part of the features' budget. So is what a
-    norm costs, which training and validation users report where norms are learned too.
-    """
-    spent = _spent(ledger)
-    norm = add_up(charge.claim for charge in ledger.charges if charge.of == "norm").epsilon
-    if norm:
-        spent["features"]["norm"] = norm
-    personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
-    if personal and spent["features"] is not None:
-        loss = level_loss(personal).epsilon
-        budgets = zip(*(one.budgets for one in personal), strict=True)
-        spent["features"]["per_level"] = [sum(each) + norm for each in budgets]
-        spent["level"] = {"epsilon": loss if math.isfinite(loss) else None, "delta": 0.0}
-    return spent
-
-
-def _spent(ledger: Ledger) -> dict[str, Any]:
-
-    def spent(subject: Any) -> dict[str, float] | None:
-        if not any(subject == charge.subject for charge in ledger.charges):
-            return None
-        claim = ledger.total(subject)
-        return {"epsilon": claim.epsilon, "delta": claim.delta}
-
-    def total() -> dict[str, float] | None:
-        # A budget for links is one link's, so it does not add up with budgets for all that a user holds.
-        claims = [charge.claim for charge in ledger.charges if charge.subject != "links"]
-        whole = add_up(claims)
-        return {"epsilon": whole.epsilon, "delta": whole.delta} if claims else None
-
-    return {
-        "features": spent("features"),
-        "labels": spent("label"),
-        "links": spent("links"),
-        "level": spent("level"),
-        "total": total(),
-        "trust": "local",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -31,6 +32,8 @@ class Charge:
     claim: Claim
     users: int
     of: Literal["values", "norm"] = "values"
+    # What the mechanism's tables say of its ε, rounded up.
+    exact: float = math.nan
 
 
 class Ledger:
@@ -124,6 +127,7 @@ class Ledger:
             raise InputError(
                 f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
             )
+        exact = plan.build().epsilon
         allowed = (self._public[who] + self._by_level[:, None]) * (1 + DUST)
         with self._lock:
             booked = _added(self._booked[:, who], by_level[:, None])
@@ -134,7 +138,9 @@ class Ledger:
             self._spent[who] += each
             self._spent_delta[who] += claim.delta
             self._booked_delta[who] = spent_delta
-            self._charges.append(Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of))
+            self._charges.append(
+                Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact)
+            )
 
     def total(self, subject: Subject | None = None) -> Claim:
         """The most that anybody can have spent on a subject (or in all): claims of all rounds added up."""

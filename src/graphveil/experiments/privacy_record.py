@@ -1,0 +1,235 @@
+"""The privacy record: what was read, what was reported and what it cost; as an object, as JSON, in words and in a cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
+from graphveil.mechanisms.ppm import level_loss
+from graphveil.privacy import Charge, Ledger
+from graphveil.privacy.ledger import add_up
+
+# What a ledger calls label, results call labels: there they are those of many.
+SUBJECTS = {"features": "features", "label": "labels", "links": "links", "level": "level"}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class Cost(_Part):
+    """What a user has spent at most; an ε of None is no protection at all.
+
+    ``per_level`` is what users of each level have spent, ``norm`` the part of it that norms cost.
+    """
+
+    epsilon: float | None
+    delta: float = 0.0
+    per_level: list[float] | None = None
+    norm: float | None = None
+
+    @property
+    def words(self) -> str:
+        """ε and, where there is one, δ; the budgets of all levels where users chose one.
+
+        >>> Cost(epsilon=1.0).words, Cost(epsilon=8.0, per_level=[2.0, 4.0, 8.0]).words
+        ('ε = 1', 'ε = 2, 4 or 8 by level')
+        >>> Cost(epsilon=3.0, norm=1.0).words
+        'ε = 3, 1 of it for norms'
+        """
+        norms = f", {self.norm:g} of it for norms" if self.norm else ""
+        if self.per_level:
+            *lower, last = (f"{each:g}" for each in self.per_level)
+            return f"ε = {', '.join(lower)} or {last} by level{norms}"
+        return self.most + norms
+
+    @property
+    def most(self) -> str:
+        """ε and, where there is one, δ: the most that anybody has spent."""
+        return f"ε = {number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
+
+
+class Round(_Part):
+    """One question: what it was about, by which mechanism, how many answered, what it claims and what its tables say."""
+
+    subject: str
+    round: int
+    mechanism: str
+    users: int
+    epsilon: float
+    delta: float = 0.0
+    exact: float | None = None
+    of: str = "values"
+
+
+class Privacy(_Part):
+    """What a method's server got to know, by subject and by round, and what it has to be trusted with.
+
+    ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. ``sound`` is False where a mechanism
+    does not keep its claim. A budget for links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal
+    of the level itself, over pairs of levels with equal features; it is part of the features' budget.
+    """
+
+    features: Cost | None = None
+    labels: Cost | None = None
+    links: Cost | None = None
+    level: Cost | None = None
+    total: Cost | None = None
+    rounds: list[Round] = Field(default_factory=list)
+    raw: list[str] = Field(default_factory=list)
+    sound: bool = True
+    trust: Literal["local", "curator", "none"] = "local"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        costs = {"per_level", "norm"}
+        whole = self.model_dump()
+        for subject in (*SUBJECTS.values(), "total"):
+            if whole[subject] is not None:
+                # Where there are neither levels nor norms, nothing is said of them.
+                whole[subject] = {
+                    key: value
+                    for key, value in whole[subject].items()
+                    if value is not None or key not in costs
+                }
+        return whole
+
+    @property
+    def sentence(self) -> str:
+        """Who reported what, at which budget, and whom one has to trust."""
+        reported = self._reported()
+        if self.raw:
+            besides = f" Besides, {reported[0].lower()}{reported[1:]}." if reported else ""
+            return f"Everybody's raw {' and '.join(self.raw)} were read: this claims no privacy.{besides}"
+        if not reported:
+            return "Nobody reported anything private to this method's server."
+        return f"{reported}; {self._trusted()}."
+
+    @property
+    def cell(self) -> str:
+        """The same in a few words, for a table."""
+        if self.raw:
+            return f"none: {' and '.join(self.raw)} are read"
+        costs = {"features": self.features, "labels": self.labels, "level": self.level}
+        told = [f"{subject} {cost.most}" for subject, cost in costs.items() if cost is not None]
+        if len(told) > 1 and self.total is not None:
+            told.append(f"in all {self.total.most}")
+        if self.links is not None:
+            told.append(f"a link {self.links.most}")
+        return f"{', '.join(told)}; {self.trust}" if told else "nothing reported"
+
+    def _reported(self) -> str:
+        costs = {"features": self.features, "labels": self.labels}
+        held = {subject: cost for subject, cost in costs.items() if cost is not None}
+        if not held and self.links is None:
+            return ""
+        spent = " and ".join(
+            f"{subject} at {cost.words}{self._in_rounds(subject)}" for subject, cost in held.items()
+        )
+        in_all = f", in all {self.total.words}" if self.total is not None and len(held) > 1 else ""
+        some = [subject for subject in ("labels",) if subject in held]
+        some += ["norms"] if any(cost.norm for cost in held.values()) else []
+        who = "Users reported" if some or not held else "Every user reported"
+        part = f" ({' and '.join(some)} of training and validation users)" if some else ""
+        hidden = "" if self.level is None else f"; {_level_words(self.level)}"
+        each = (
+            "" if self.links is None else f"{';' if spent else ' links:'} every link costs {self.links.words}"
+        )
+        return f"{who} {spent}{in_all}{part}{hidden}{each}" if spent else f"{who}{each}"
+
+    def _in_rounds(self, subject: str) -> str:
+        rounds = [one for one in self.rounds if SUBJECTS.get(one.subject) == subject and one.of == "values"]
+        if len(rounds) < 2 or (self.features is not None and self.features.per_level):
+            return ""
+        return f" in {len(rounds)} rounds ({', '.join(f'{one.epsilon:g}' for one in rounds)})"
+
+    def _trusted(self) -> str:
+        if not self.sound:
+            return "the mechanism does not keep what it claims, so the server learns more than that"
+        return (
+            "the server needs no trust"
+            if self.trust == "local"
+            else "the curator who adds the noise must be trusted"
+        )
+
+
+def privacy_record(ledger: Ledger, mechanisms: Sequence[Mechanism] = (), raw: Sequence[str] = ()) -> Privacy:
+    """What a ledger says was spent; ``mechanisms`` are those by which features were reported, ``raw`` is what was read."""
+    charges = ledger.charges
+    costs = {name: _cost(charges, subject) for subject, name in SUBJECTS.items()}
+    personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
+    features = costs["features"]
+    if features is not None:
+        norm = add_up(charge.claim for charge in charges if charge.of == "norm").epsilon
+        levels = zip(*(one.budgets for one in personal), strict=True)
+        per_level = [sum(each) + norm for each in levels] or None
+        costs["features"] = features.model_copy(update={"per_level": per_level, "norm": norm or None})
+        if personal:
+            loss = level_loss(personal).epsilon
+            costs["level"] = Cost(epsilon=loss if math.isfinite(loss) else None)
+    whole = [charge.claim for charge in charges if charge.subject != "links"]
+    total = add_up(whole)
+    return Privacy(
+        **costs,
+        total=Cost(epsilon=total.epsilon, delta=total.delta) if whole else None,
+        rounds=[_round(charge) for charge in charges],
+        raw=list(raw),
+        sound=all(entry(charge.mechanism).sound for charge in charges),
+        trust="none" if raw else "local",
+    )
+
+
+def _cost(charges: Sequence[Charge], subject: str) -> Cost | None:
+    claims = [charge.claim for charge in charges if charge.subject == subject]
+    spent = add_up(claims)
+    return Cost(epsilon=spent.epsilon, delta=spent.delta) if claims else None
+
+
+def _round(charge: Charge) -> Round:
+    return Round(
+        subject=charge.subject,
+        round=charge.round,
+        mechanism=charge.mechanism,
+        users=charge.users,
+        epsilon=charge.claim.epsilon,
+        delta=charge.claim.delta,
+        exact=charge.exact if math.isfinite(charge.exact) else None,
+        of=charge.of,
+    )
+
+
+def _level_words(level: Cost) -> str:
+    if level.epsilon is None:
+        return "the level that each chose is not protected at all"
+    return f"the level that each chose is hidden up to {level.words}"
+
+
+def number(epsilon: float | None) -> str:
+    """An ε as it is printed. A stored result has None where it is infinite, as JSON knows no such number.
+
+    >>> number(0.5), number(None)
+    ('0.5', 'infinite')
+    """
+    return "infinite" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}"
+
+
+def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> str:
+    """Who reported what for an embedding, what it may rest on besides, and what the seed means for it.
+
+    ``public`` names what was taken as known to everybody.
+    """
+    words = [privacy.sentence]
+    if privacy.raw:
+        return words[0]
+    if public:
+        words.append(f"It may rest on {' and '.join(public)} besides, which were taken as public.")
+    if privacy.rounds:
+        words.append(
+            f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
+            "publish no embedding of real people that was made so."
+        )
+    return " ".join(words)
