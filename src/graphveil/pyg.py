@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 from typing import Any
 
 import torch
@@ -61,27 +62,35 @@ class Privatize(BaseTransform):  # type: ignore[misc]
             raise InputError(f"graphs must be an integer of at least 1, got {graphs!r}")
         self.name, self.epsilon, self.range = name, epsilon, range
         self.scaled, self.blind, self.seed, self.settings = scaled, blind, seed, settings
-        self.graphs = graphs
+        self._graphs = graphs
         self._answered = _Answered()
+
+    @property
+    def graphs(self) -> int:
+        """For how many Data it answers."""
+        return self._graphs
 
     def forward(self, data: Data) -> Data:
         """Put what is reported of the rows of ``data.x`` in their place: the stored answer, or a new one."""
         if data.x is None:
             raise InputError("data has no x to report: load a graph with features")
-        stored = self._answered.find(data.x)
-        if stored is None:
-            self._check_new()
-            stored = self._answer(data.x)
-            self._answered.keep(data.x, *stored)
+        if data.x.dim() != 2:
+            raise InputError(f"data.x must be nodes x features, got {data.x.dim()} dimensions")
+        with self._answered.lock:
+            stored = self._answered.find(data.x)
+            if stored is None:
+                self._check_new()
+                stored = self._answer(data.x)
+                self._answered.keep(data.x, *stored)
         x, privacy = stored
         data.x, data.privacy = x.clone(), dict(privacy)
         return data
 
     def _check_new(self) -> None:
         """Refuse to answer for one Data more than was said."""
-        if len(self._answered) >= self.graphs:
+        if len(self._answered) >= self._graphs:
             raise PrivacyError(
-                f"this Privatize answers for {self.graphs} Data and has done so: a Data that was loaded anew cannot be told from "
+                f"this Privatize answers for {self._graphs} Data and has done so: a Data that was loaded anew cannot be told from "
                 "the same people asked again. Use it as pre_transform=, make a Privatize of its own for other people, or say "
                 "how many Data of different people there are with graphs="
             )
@@ -93,7 +102,8 @@ class Privatize(BaseTransform):  # type: ignore[misc]
 
     def _answer(self, private: Tensor) -> tuple[Tensor, dict[str, Any]]:
         """Ask every row once."""
-        rows = (private if private.layout == torch.strided else private.to_dense()).detach().cpu().numpy()
+        dense = private if private.layout == torch.strided else private.to_dense()
+        rows = dense.detach().cpu().double().numpy()
         plan = self._plan(rows.shape[1])
         # Each Data has noise of its own: the difference of two that share it would be free of noise.
         stream = (len(self._answered),) if len(self._answered) else ()
@@ -125,6 +135,8 @@ class _Answered:
 
     def __init__(self) -> None:
         self._by_place: dict[Place, tuple[Tensor, Tensor, dict[str, Any]]] = {}
+        # Held from the look for an answer to its being kept: two threads must not both draw.
+        self.lock = Lock()
         self._process: int | None = os.getpid()
 
     def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:

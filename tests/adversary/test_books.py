@@ -51,7 +51,7 @@ def test_lists_of_neighbours_must_be_those_of_the_users_who_are_charged():
     "misfit",
     [
         lambda: (plan(dims=5), ROW),
-        lambda: (gv.Plan(mechanism="krr", epsilon=1.0, classes=3), [[1, 2]]),
+        lambda: (gv.Plan(mechanism="krr", epsilon=1.0, classes=3), np.array([[1, 2]])),
         lambda: (gv.Plan(mechanism="ppm", epsilon=0.1, dims=4, range=(0, 1)), ([1, 2], ROW)),
         lambda: (plan(users=(7,)), ROW),
     ],

@@ -30,6 +30,10 @@ LATTICE_BITS = 57
 P = ParamSpec("P")
 
 
+# Channels that are kept for the next one who asks: each may take some megabytes.
+CACHED = 32
+
+
 def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel]:
     """Mark a constructor of channels: what it builds is verified exactly, and cached for the process."""
 
@@ -37,7 +41,7 @@ def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel
         return verified(constructor(*args, **kwargs))
 
     # By type as well: True equals 1 but is no ε.
-    cached = cast(Callable[P, FiniteChannel], lru_cache(maxsize=128, typed=True)(built))
+    cached = cast(Callable[P, FiniteChannel], lru_cache(maxsize=CACHED, typed=True)(built))
 
     @wraps(constructor)
     def checked(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:

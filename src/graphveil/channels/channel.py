@@ -127,7 +127,7 @@ class FiniteChannel(ABC):
             )
         if symbols.size and not 0 <= int(symbols.min()) <= int(symbols.max()) < self.input_count:
             raise InputError(
-                f"symbols must lie in 0..{self.input_count - 1}, got {int(symbols.min())}..{int(symbols.max())}"
+                f"symbols must lie in 0..{self.input_count - 1}: the mechanism encodes something else"
             )
         source = SystemWords() if words is None else words
         codes = np.empty(symbols.size, dtype=self.code_type)
@@ -220,9 +220,7 @@ class Channel(FiniteChannel):
 
     def __post_init__(self) -> None:
         for field, kind in (("table", np.int64), ("inputs", np.float64), ("outputs", np.float64)):
-            array = np.array(getattr(self, field), dtype=kind)
-            array.setflags(write=False)
-            object.__setattr__(self, field, array)
+            object.__setattr__(self, field, frozen(np.array(getattr(self, field), dtype=kind)))
         if self.table.shape != (len(self.inputs), len(self.outputs)) or self.table.size == 0:
             raise InputError(
                 f"table must have a row an input and a column an output ({len(self.inputs)} x {len(self.outputs)}), "
@@ -290,6 +288,12 @@ class Channel(FiniteChannel):
             drawn >>= np.uint64(2)
             return (drawn < self._second.take(symbols)).view(np.uint8)
         return self._alias.draw(symbols, drawn)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in memory that nobody can write to: a channel is shared by all who ask for it."""
+    whole = np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype)
+    return whole.reshape(array.shape)
 
 
 def _half_sums(table: Counts) -> tuple[Counts, Counts]:

@@ -15,7 +15,7 @@ from graphveil.channels.exact import Claim, check_delta, check_epsilon
 from graphveil.errors import InputError
 
 # Every two rows of the table are compared, as δ adds up over all cells: a grid finer than this would take seconds.
-MAX_GAUSSIAN_POINTS = 1025
+MAX_GAUSSIAN_POINTS = 513
 SENSITIVITY = 2.0  # the width of [-1, 1]
 # Cells are a tenth of σ wide (0.08% of the variance) and reach 6σ beyond the range.
 CELL_IN_SIGMAS, REACH_IN_SIGMAS = 0.1, 6.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.build import family
-from graphveil.channels.channel import Codes, FiniteChannel, Values
+from graphveil.channels.channel import Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, check_epsilon, exp_below, target
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
@@ -54,9 +54,7 @@ class KaryChannel(FiniteChannel):
     @cached_property
     def inputs(self) -> Values:  # type: ignore[override]
         """The symbols themselves: 0..k-1."""
-        values = np.arange(self.size, dtype=np.float64)
-        values.setflags(write=False)
-        return values
+        return frozen(np.arange(self.size, dtype=np.float64))
 
     @cached_property
     def outputs(self) -> Values:  # type: ignore[override]

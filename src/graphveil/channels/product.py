@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values
+from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL_BITS, Claim, Loss, Worst, exp_below
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
@@ -39,9 +39,7 @@ class ProductChannel(FiniteChannel):
         ):
             raise InputError(f"a product of {len(self.bits)} binary channels has {size} inputs and outputs")
         for field in ("inputs", "outputs"):
-            array = np.array(getattr(self, field), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, field, array)
+            object.__setattr__(self, field, frozen(np.array(getattr(self, field), dtype=np.float64)))
 
     @property
     def total(self) -> int:

@@ -130,7 +130,7 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
 
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
-    questions = method.questions(replace(ready.job, graph=ready.graph))
+    questions = method.questions(ready.job)
     ledger = questions.open_ledger(ready.users)
     users = answering(spec, part, ready.users, ledger, spec.seed + run)
     job = method.begin(replace(ready.job, users=users, questions=questions))

@@ -20,7 +20,7 @@ from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Outcome, Progress, Task
+from graphveil.methods.method import Method, Outcome, Progress, Task, public_part
 from graphveil.privacy import Ledger, Nobody
 
 
@@ -130,14 +130,19 @@ def make_ready(
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
-    job = _job(spec, part, method, graph, seed, progress)
+    # A method's own code sees what is public, from the first question on.
+    public = public_part(
+        graph,
+        private_labels=spec.label_epsilon is not None,
+        private_links=spec.link_epsilon is not None,
+    )
+    job = _job(spec, part, method, public, seed, progress)
     questions = method.questions(job)
     ledger = questions.open_ledger(users)
     job = replace(
         job,
         questions=questions,
         users=answering(spec, part, users, ledger, seed),
-        graph=method.public_part(job),
         raw=users.raw.rows() if method.reads_features else None,
     )
     return Ready(method, graph, users, job, ledger)

@@ -83,7 +83,8 @@ def hold_out_links(
     if not 0 < first < second < len(linked):
         raise InputError(f"shares {train} and {validation} leave a part of {len(linked)} links empty")
     parts = [
-        LinkPairs(np.ascontiguousarray(linked[part]), np.ascontiguousarray(unlinked[part]))
+        # Copies: a view would bring the other parts along.
+        LinkPairs(linked[part].copy(), unlinked[part].copy())
         for part in (slice(first), slice(first, second), slice(second, None))
     ]
     public = graph.with_edges(parts[0].linked).without_labels()

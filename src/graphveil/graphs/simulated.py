@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 from graphveil.channels.words import Words
 from graphveil.errors import PrivacyError
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import Reports, entry, names
 from graphveil.privacy import Ledger, Plan, answer
 
 
@@ -25,19 +25,31 @@ class SimulatedUsers:
     have books of its own.
     """
 
-    __slots__ = ("_blind", "_holder", "_ledger", "_lock", "_unsound", "_words")
+    __slots__ = ("_blind", "_holder", "_known", "_ledger", "_lock", "_unsound", "_words")
 
     def __init__(
         self, holder: Holder, ledger: Ledger, words: Words, *, blind: bool = False, unsound: bool = False
     ) -> None:
         self._holder, self._ledger, self._words = holder, ledger, words
         self._blind, self._unsound = blind, unsound
+        # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
+        self._known = frozenset(entry(name) for name in names())
         # One after the other: two threads that share words might draw the same ones.
         self._lock = Lock()
 
     def report(self, plan: Plan) -> Reports:
         """Answer a plan: charge it, then randomize. Where users choose a level, each is charged that level's budget."""
-        plan = plan.checked()
+        try:
+            return self._answer(Plan.checked(plan))
+        except Exception as error:  # noqa: BLE001
+            # The frames between here and there hold what users hold: they stay here.
+            raise error.with_traceback(None) from None
+
+    def _answer(self, plan: Plan) -> Reports:
+        if entry(plan.mechanism) not in self._known:
+            raise PrivacyError(
+                f"{plan.mechanism} was registered after these users declared their budget: register mechanisms first"
+            )
         with self._lock:
             return answer(
                 plan,

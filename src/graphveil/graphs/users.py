@@ -183,8 +183,11 @@ class Users:
                 f"the graph's edges hold {leaked} of the {len(test.linked)} test links: "
                 "learn from the training links alone"
             )
-        pairs, linked = test.mixed(0)
-        return area_under_curve(score(pairs), linked)
+        pairs = np.concatenate([test.linked, test.unlinked])
+        # In the order of the users' numbers, which says nothing about who is linked.
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        linked = order < len(test.linked)
+        return area_under_curve(score(pairs[order]), linked)
 
     def evaluate_norms(self, predicted: Any, graph: Graph) -> float:
         """How far predicted norms of feature rows are from those of the test users, on average (mean absolute error).

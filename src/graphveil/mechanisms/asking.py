@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.encode import choose_dimensions
-from graphveil.mechanisms.limits import MAX_NUMBER, is_whole, short
+from graphveil.mechanisms.limits import MAX_NUMBER, MAX_SAMPLED, is_whole, short
 
 Floats = NDArray[np.float64]
 # A chance is a number of 2^53 equally likely cases.
@@ -45,6 +45,10 @@ class Asking:
         if not 1 <= self.count <= self.size:
             raise InputError(
                 f"sampled must lie in 1..{self.size}, the number of dimensions, got {self.count}"
+            )
+        if MAX_SAMPLED < self.count < self.size:
+            raise InputError(
+                f"sampled must be at most {MAX_SAMPLED}, or all {self.size} values, got {self.count}: ask for fewer"
             )
         inside = len(self.pool)
         if len(set(self.pool)) != inside or not all(0 <= place < self.size for place in self.pool):

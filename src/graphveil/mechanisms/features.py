@@ -130,10 +130,19 @@ class FeatureMechanism(Mechanism):
                 symbols = self.encode(values.ravel(), self.channels[0], words)
                 codes[start:stop] = self.channels[0].respond(symbols, words).reshape(values.shape)
                 continue
-            for dimension, channel in enumerate(self.channels):
-                symbols = self.encode(values[:, dimension], channel, words)
-                codes[start:stop, dimension] = channel.respond(symbols, words)
+            for channel, places in self._places.items():
+                part = values[:, places]
+                symbols = self.encode(part.ravel(), channel, words)
+                codes[start:stop, places] = channel.respond(symbols, words).reshape(part.shape)
         return codes.ravel()
+
+    @cached_property
+    def _places(self) -> dict[FiniteChannel, NDArray[np.int64]]:
+        """The dimensions that each channel answers, where there are several."""
+        found: dict[FiniteChannel, list[int]] = {}
+        for place, channel in enumerate(self.channels):
+            found.setdefault(channel, []).append(place)
+        return {channel: np.array(places) for channel, places in found.items()}
 
     def estimate(self, reports: Reports) -> Estimate:
         factor = self.public.half_width * self.scale

@@ -24,8 +24,10 @@ MAX_NAMED_USERS = 1 << 24
 MAX_LEVELS = 64
 # Pairs of levels times the numbers of values that somebody may answer: each is a case of its own.
 MAX_LEVEL_CASES = 1 << 17
+# Values that a user is asked for, unless all are: they are drawn one after the other.
+MAX_SAMPLED = 1 << 14
 # Different tables in one mechanism, each of which is built and verified by itself, ...
-MAX_TABLES = 4096
+MAX_TABLES = 1024
 # ... and all their entries together.
 MAX_ENTRIES = 1 << 22
 # Numbers in all lists of a mechanism's settings together: a share or a place in the pool for each of MAX_DIMS values.

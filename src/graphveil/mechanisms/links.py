@@ -35,6 +35,9 @@ class NeighbourLists:
     def __post_init__(self) -> None:
         # Whatever stands for a neighbour, it is a number from here on: what is none is nobody's.
         object.__setattr__(self, "neighbours", listed(self.neighbours, "neighbours"))
+        fit = self.indptr.shape == (len(self.owners) + 1,) and self.indptr[0] == 0
+        if not fit or (np.diff(self.indptr) < 0).any() or self.indptr[-1] != len(self.neighbours):
+            raise InputError("row pointers must lead from 0 to the last neighbour, one row for each owner")
 
     def of(self, places: NDArray[np.int64]) -> NeighbourLists:
         """The lists of some of these users."""

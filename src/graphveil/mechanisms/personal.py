@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.mechanisms.rows import listed
+from graphveil.mechanisms.rows import listed, rectangle
 
 
 class PersonalRows(NamedTuple):
@@ -27,14 +27,7 @@ class PersonalRows(NamedTuple):
             if len(private) != 2:
                 raise InputError(f"users hold a pair (levels, rows), got {len(private)} things")
             return cls(*private)
-        try:
-            array = np.asarray(private)
-            # Beside a word, numbers would become words too: as objects they stay numbers.
-            array = array if array.dtype.kind in "biuf" else np.asarray(private, dtype=object)
-        except ValueError:
-            raise InputError(
-                "rows must form a rectangle: every row needs the same number of values"
-            ) from None
+        array = rectangle(private)
         if array.ndim != 2 or array.shape[1] != dimensions + 1:
             raise InputError(
                 f"users hold a pair (levels, rows), or an array of users x ({dimensions} values and the level), got "

@@ -121,7 +121,7 @@ class Rows:
             self._sparse, self._dense = data, None
             shape = tuple(data.shape)
         else:
-            self._sparse, self._dense = None, _dense(data)
+            self._sparse, self._dense = None, rectangle(data)
             shape = self._dense.shape
         if len(shape) != 2 or shape[1] != dimensions:
             raise InputError(f"rows must be users x {dimensions} values, got the shape {shape}")
@@ -210,37 +210,62 @@ class Rows:
 
 def row_norms(data: Any) -> Floats:
     """The Euclidean length of every row of a dense array or a sparse matrix, as users x 1."""
-    held = data if hasattr(data, "tocsr") else _dense(data)
+    held = data if hasattr(data, "tocsr") else rectangle(data)
     if len(held.shape) != 2:
         raise InputError(f"rows must be users x values, got the shape {tuple(held.shape)}")
     return Rows(held, int(held.shape[1])).norms()
 
 
-def _dense(data: Any) -> NDArray[Any]:
+def rectangle(data: Any) -> NDArray[Any]:
+    """Rows as an array of numbers; what a value is decides nothing but that value."""
+    if isinstance(data, np.ndarray):
+        return _numeric(data)
     try:
-        array = np.asarray(data)
-    except ValueError:
-        raise InputError("rows must form a rectangle: every row needs the same number of values") from None
-    # Beside a word, numbers would become words too: as objects they stay numbers.
-    return array if array.dtype.kind in "biuf" else numbers_of(np.asarray(data, dtype=object))
+        lengths = {len(row) for row in data}
+    except TypeError:
+        raise InputError("rows must be users x values, got something that is no list of lists") from None
+    if len(lengths) > 1:
+        raise InputError("rows must form a rectangle: every row needs the same number of values")
+    array = np.empty((len(data), *lengths), dtype=object)
+    for place, row in enumerate(data):
+        _fill(array[place], row)
+    return numbers_of(array)
 
 
 def listed(private: Any, what: str) -> NDArray[Any]:
     """One number a user, from a list of anything; only its shape can be refused."""
-    try:
-        array = np.asarray(private)
-    except ValueError:
-        raise InputError(f"{what} must be a list, one a user, got lists of different lengths") from None
-    if array.ndim != 1:
-        raise InputError(f"{what} must be a list, one a user, got an array of shape {array.shape}")
-    return array if array.dtype.kind in "iuf" else numbers_of(np.asarray(private, dtype=object))
+    if not isinstance(private, np.ndarray):
+        try:
+            array = np.empty(len(private), dtype=object)
+        except TypeError:
+            raise InputError(f"{what} must be a list, one a user, got {type(private).__name__}") from None
+        _fill(array, private)
+        return numbers_of(array)
+    if private.ndim != 1:
+        raise InputError(f"{what} must be a list, one a user, got an array of shape {private.shape}")
+    return _numeric(private)
+
+
+def _fill(places: NDArray[np.object_], values: Any) -> None:
+    """One object a place: numpy would look into lists and words to find a common type."""
+    for place, value in enumerate(values):
+        places[place] = value
+
+
+def _numeric(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of numbers as it is, any other with NaN for what is none; so are the places that a mask hides."""
+    if isinstance(array, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(array)
+        return np.where(hidden, math.nan, _numeric(np.asarray(array.data)))
+    return array if array.dtype.kind in "biuf" else numbers_of(np.asarray(array, dtype=object))
 
 
 def numbers_of(array: NDArray[Any]) -> Floats:
     """An array of anything as numbers; what is none, as a word or a missing value, becomes NaN."""
     values = np.empty(array.shape)
-    for place, value in enumerate(array.ravel().tolist()):
-        values.flat[place] = _number(value)
+    flat = values.reshape(-1)
+    for place, value in enumerate(array.reshape(-1).tolist()):
+        flat[place] = _number(value)
     return values
 
 
@@ -277,4 +302,19 @@ def _canonical(data: Any) -> Any:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    return matrix
+    return matrix if _well_formed(matrix) else _mended(matrix)
+
+
+def _well_formed(matrix: Any) -> bool:
+    """Whether all columns are there."""
+    held = matrix.indices
+    return not held.size or bool(held.min() >= 0 and held.max() < matrix.shape[1])
+
+
+def _mended(matrix: Any) -> Any:
+    """The same rows without the entries of columns that are not there."""
+    there = (matrix.indices >= 0) & (matrix.indices < matrix.shape[1])
+    owners = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[there]
+    counts = np.bincount(owners, minlength=matrix.shape[0])
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    return type(matrix)((matrix.data[there], matrix.indices[there], pointers), shape=matrix.shape)

@@ -15,7 +15,7 @@ from graphveil.graphs.links import LinkPairs, hold_out_links
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.method import Job, Method, Outcome, Task, find_method
+from graphveil.methods.method import Job, Method, Outcome, Task, find_method, public_part
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
@@ -265,15 +265,19 @@ def run(
     """
     job = make_job(method, graph, asked, trial)
     raw = holding.raw.rows() if holding is not None and method.reads_features else None
-    questions = method.questions(job)
-    return method.run(replace(job, questions=questions, graph=method.public_part(job), raw=raw))
+    return method.run(replace(job, raw=raw))
 
 
 def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> Job:
     """A short job: a few epochs of a small model."""
     given = {"epochs": 3, "hidden": 16, **trial.settings}
-    return Job(
+    public = public_part(
         graph,
+        private_labels=trial.label_epsilon is not None,
+        private_links=trial.link_epsilon is not None,
+    )
+    return Job(
+        public,
         users,
         method.settings.of(given),
         seed=3,

@@ -99,6 +99,7 @@ class Settings(BaseModel):
 class Job:
     """Everything that a method is given for one run: the public graph, and users who answer plans and nothing else.
 
+    ``seed`` is that of the run, from which users draw too: draw from streams of your own, as SeededWords(seed, 1, …) are.
     ``raw`` are the raw features, which the code that runs an experiment gives to a method that claims no privacy.
     """
 
@@ -367,12 +368,11 @@ class Method(ABC):
         """The questions about features, round after round, as far as they are known before anybody has answered."""
         return (job.feature_plan(),) if self.reports_features else ()
 
-    def public_part(self, job: Job) -> Graph:
-        """The graph before anybody has answered: without labels or links where these are private."""
-        graph = job.graph
-        if job.label_epsilon is not None:
-            graph = graph.without_labels()
-        return graph if job.link_epsilon is None else graph.without_edges()
+
+def public_part(graph: Graph, *, private_labels: bool, private_links: bool) -> Graph:
+    """What a server knows of a graph before anybody has answered: no labels or no links where these are private."""
+    graph = graph.without_labels() if private_labels else graph
+    return graph.without_edges() if private_links else graph
 
 
 def check_task(name: str, job: Job) -> None:

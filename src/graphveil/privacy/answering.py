@@ -51,7 +51,7 @@ def answer(
     A mechanism whose claim fails is refused, unless a simulation asks for it as ``unsound`` with seeded words. ``blind`` is the
     control of a simulation: questions about features are charged alike and answered by the blinded mechanism.
     """
-    plan = plan.checked()
+    plan = Plan.checked(plan)
     mechanism = plan.build()
     if not (unsound and isinstance(words, SeededWords)):
         _refuse_unsound(plan, mechanism)
@@ -97,5 +97,9 @@ def _check_fit(plan: Plan, mechanism: Mechanism, private: Any, ledger: Ledger) -
         raise InputError(
             f"the plan asks {asked.size} users of this ledger, and {held} rows were given: give theirs, in that order"
         )
-    if isinstance(private, NeighbourLists) and not np.array_equal(private.owners, asked):
-        raise InputError("the lists of neighbours must be those of the users asked, in the plan's order")
+    if plan.subject == "links":
+        # Rows of a matrix would not say whose they are, and both ends of a link would answer for it.
+        if not isinstance(private, NeighbourLists):
+            raise InputError("links are answered from NeighbourLists, which say whose lists they are")
+        if not np.array_equal(private.owners, asked):
+            raise InputError("the lists of neighbours must be those of the users asked, in the plan's order")

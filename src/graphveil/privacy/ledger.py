@@ -120,7 +120,7 @@ class Ledger:
         ``costs`` are the ε of each of them, in the plan's order, where users choose how much they spend; nobody spends more
         than the plan claims, and only that is written down.
         """
-        plan = plan.checked()
+        plan = Plan.checked(plan)
         claim, who, by_level = plan.claim, self.asked(plan), self._costs_by_level(plan)
         each = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
         if each.shape != who.shape or not ((each >= 0) & (each <= claim.epsilon)).all():
@@ -138,6 +138,8 @@ class Ledger:
             self._spent[who] += each
             self._spent_delta[who] += claim.delta
             self._booked_delta[who] = spent_delta
+            if not who.size:
+                return
             self._charges.append(
                 Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact)
             )
@@ -168,7 +170,7 @@ class Ledger:
 def add_up(claims: Iterable[Claim]) -> Claim:
     """Budgets add up over all that a user sends (basic composition)."""
     each = list(claims)
-    return Claim(float(sum(claim.epsilon for claim in each)), float(sum(claim.delta for claim in each)))
+    return Claim(math.fsum(claim.epsilon for claim in each), math.fsum(claim.delta for claim in each))
 
 
 def _added(booked: Floats, cost: Any) -> Floats:

@@ -7,25 +7,36 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 from pydantic.types import StrictFloat, StrictInt
 
 from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.limits import MAX_LISTED, MAX_WORD, check_named_users, short
 from graphveil.mechanisms.registry import Entry
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
-# A plan that names millions of users is still below this; more is not read.
-MAX_BYTES = 1 << 26
-# Users have numbers below this.
-MAX_USERS = 1 << 40
+# A plan that names a million users is still below this; more is not read.
+MAX_BYTES = 1 << 24
+# Fields and options of a plan, and how many wrong ones an error names.
+MAX_KEYS, MAX_PROBLEMS = 64, 3
+# Users have numbers below this, and so have rounds.
+MAX_USERS, MAX_ROUND = 1 << 40, 1 << 20
 # Options are lists of numbers at the most; lists in lists deeper than this are nobody's.
 MAX_DEPTH = 4
 # Mechanisms of plans that were asked lately are kept: a plan is checked anew by everybody who answers it.
-KEPT = 32
+KEPT = 16
 
 
 def _plain(value: Any) -> Any:
@@ -39,6 +50,14 @@ def _plain_option(value: Any, depth: int = 0) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)) and depth < MAX_DEPTH:
+        if len(value) > MAX_LISTED:
+            raise ValueError(f"an option may list at most {MAX_LISTED} numbers, got {len(value)}")
+        if set(map(type, value)) <= {int, float}:
+            return list(value)
+        if len(value) > MAX_KEYS:
+            raise ValueError(
+                f"an option may list at most {MAX_KEYS} things that are no numbers, got {len(value)}"
+            )
         return [_plain_option(each, depth + 1) for each in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
@@ -48,11 +67,25 @@ def _plain_option(value: Any, depth: int = 0) -> Any:
 
 
 def _plain_options(options: Any) -> Any:
-    return (
-        {key: _plain_option(value) for key, value in options.items()}
-        if isinstance(options, dict)
-        else options
-    )
+    if not isinstance(options, dict):
+        return options
+    if len(options) > MAX_KEYS:
+        raise ValueError(f"options may be at most {MAX_KEYS}, got {len(options)}")
+    return {key: _plain_option(value) for key, value in options.items()}
+
+
+def _users(users: Any) -> Any:
+    """'all', or the numbers of different users; looked at all at once, however many there are."""
+    if isinstance(users, str) and users == "all":
+        return "all"
+    if not isinstance(users, (list, tuple)):
+        raise InputError(f"users must be 'all' or a list of numbers, got {short(users)}")
+    check_named_users(len(users))
+    if not set(map(type, users)) <= {int}:
+        raise ValueError("users must be 'all' or whole numbers")
+    if len(set(users)) != len(users) or not 0 <= min(users, default=0) <= max(users, default=0) < MAX_USERS:
+        raise ValueError(f"users must be 'all' or different numbers of 0..{MAX_USERS - 1}")
+    return tuple(users)
 
 
 # Numbers are numbers: neither words nor true and false.
@@ -75,11 +108,11 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    mechanism: str
+    mechanism: str = Field(max_length=MAX_WORD)
     epsilon: Number
     delta: Number | None = None
-    users: Literal["all"] | tuple[StrictInt, ...] = "all"
-    round: Count = Field(default=1, ge=1)
+    users: Annotated[Literal["all"] | tuple[int, ...], PlainValidator(_users)] = "all"
+    round: Count = Field(default=1, ge=1, le=MAX_ROUND)
     of: Literal["values", "norm"] = "values"
     dims: Count | None = None
     range: tuple[Number, Number] | None = None
@@ -90,6 +123,10 @@ class Plan(BaseModel):
     options: Annotated[dict[str, Any], BeforeValidator(_plain_options)] = Field(default_factory=dict)
 
     def __init__(self, **fields: Any) -> None:
+        if len(fields) > MAX_KEYS:
+            raise InputError(
+                f"the plan cannot be served: it has {len(fields)} fields, at most {MAX_KEYS} are read"
+            )
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -97,11 +134,6 @@ class Plan(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_served(self) -> Plan:
-        if self.users != "all" and (
-            len(set(self.users)) != len(self.users)
-            or not 0 <= min(self.users, default=0) <= max(self.users, default=0) < MAX_USERS
-        ):
-            raise ValueError(f"users must be 'all' or different numbers of 0..{MAX_USERS - 1}")
         for key in self.options:
             if key in FIELDS:
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
@@ -120,18 +152,24 @@ class Plan(BaseModel):
                 f"the plan cannot be served: it has {len(text)} bytes, at most {MAX_BYTES} are read"
             )
         try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise InputError(_sentence(error)) from None
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            raise InputError("the plan cannot be served: it is no JSON") from None
+        if not isinstance(fields, dict):
+            raise InputError("the plan cannot be served: it must be a JSON object")
+        return cls(**fields)
 
     def to_json(self) -> str:
         """The plan as JSON; what is not set is left out, and so is ``of`` where values are asked."""
         usual = {"of"} if self.of == "values" else None
         return self.model_dump_json(exclude_none=True, exclude=usual)
 
-    def checked(self) -> Plan:
-        """The same plan, checked anew: whoever answers does not rely on how it was made."""
-        return Plan(**{name: getattr(self, name) for name in Plan.model_fields})
+    @staticmethod
+    def checked(plan: Any) -> Plan:
+        """The same plan, made and checked anew: whoever answers does not rely on how it was made or on what it says it is."""
+        if not isinstance(plan, Plan):
+            raise InputError(f"a plan must be a Plan, got {type(plan).__name__}: make it with gv.Plan(…)")
+        return Plan(**{name: getattr(plan, name) for name in Plan.model_fields})
 
     def model_copy(self, *, update: Any = None, deep: bool = False) -> Plan:
         """The plan with other fields, checked like any plan."""
@@ -177,9 +215,9 @@ def _built(registered: Entry, told: str) -> Mechanism:
 def _sentence(error: ValidationError) -> str:
     """All that is wrong with a plan, in one line."""
     parts = []
-    for problem in error.errors(include_url=False):
+    for problem in error.errors(include_url=False)[:MAX_PROBLEMS]:
         place = ".".join(str(step) for step in problem["loc"])
         reason = str(problem["msg"]).removeprefix("Value error, ")
-        got = "" if problem["type"] == "value_error" else f", got {problem['input']!r}"
+        got = "" if problem["type"] == "value_error" else f", got {short(problem['input'])}"
         parts.append(f"{place}: {reason}{got}" if place else reason)
     return "the plan cannot be served: " + "; ".join(parts)
