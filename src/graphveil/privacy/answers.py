@@ -32,7 +32,7 @@ from graphveil.privacy.hull import Counts, Hull, Outside
 from graphveil.privacy.inputs import misfits, valid_inputs
 
 # Values of one look, users that it has at least, and users of small calls, one by one and two by two.
-QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 21, 500, 64
+QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 20, 500, 64
 # Looks of a whole audit, for which the rate of false alarms is divided.
 LOOKS = 1000
 # Lists of neighbours are tried for users who are asked about so many others.
