@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +154,7 @@ def _pairs(answers: Answers, title: str) -> Leak | None:
 
 
 def _told(answers: Answers, one: int, other: int) -> str:
-    asked = np.ones(len(answers.bits))
+    asked: NDArray[Any] = np.ones(len(answers.bits))
     if answers.asked is not None:
         asked = answers.asked[:, one] * answers.asked[:, other]
     same = float(((answers.bits[:, one] == answers.bits[:, other]) * asked).sum() / asked.sum())
