@@ -12,7 +12,7 @@ BITS = CHANCE.integers(0, 2, (4000, 6)).astype(np.float32)
 
 
 def _answers(bits):
-    return Answers(bits, np.ones_like(bits), np.arange(bits.shape[1]))
+    return Answers(bits, None, np.arange(bits.shape[1]))
 
 
 def test_independent_bits_are_left_alone():
@@ -26,6 +26,13 @@ def test_a_pair_is_named():
     bits = BITS.copy()
     bits[:, 5] = bits[:, 2]
     assert "value 2 and value 5" in _pairs(_answers(bits), "rows")
+
+
+def test_bits_that_were_all_asked_are_compared_alike():
+    bits = BITS.copy()
+    bits[:, 5] = bits[:, 2]
+    asked = Answers(bits, np.ones_like(bits), np.arange(6))
+    assert _pairs(asked, "rows") == _pairs(_answers(bits), "rows")
 
 
 def test_a_triple_is_named():

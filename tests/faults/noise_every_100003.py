@@ -1,4 +1,4 @@
-"""A pool of noise of odd length, used again when it is empty."""
+"""A pool of noise of odd length is drawn once, and used again from its start when it is empty."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Value 7 is answered with the random word of value 3."""
+"""Value 7 is answered with the random word of value 3, by an index that was copied from there."""
 
 import numpy as np
 

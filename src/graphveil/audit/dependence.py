@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,10 @@ SEED = 50
 
 @dataclass(frozen=True)
 class Answers:
-    """One kind of bit of the answers about some places (users x places), and which of them were asked."""
+    """One kind of bit of the answers about some places (users x places), and which of them were asked; None: all."""
 
     bits: Floats
-    asked: Floats
+    asked: Floats | None
     places: NDArray[np.int64]
 
 
@@ -83,7 +84,7 @@ def answers_of(reports: Reports) -> list[Answers]:
     column[places] = np.arange(len(places))
     owners = np.repeat(np.arange(users), reports.lengths)
     codes = reports.codes.astype(np.int64)
-    asked: Floats = np.ones((users, len(places)), dtype=np.float32)
+    asked: Floats | None = None
     if mechanism.uneven:
         bits: Floats = np.zeros((users, len(places)), dtype=np.float32)
         kept = column[codes] >= 0
@@ -123,6 +124,10 @@ def _kinds(codes: NDArray[np.int64], alphabet: int) -> list[Bits]:
 
 def _tails(first: Answers, second: Answers) -> NDArray[np.float64]:
     """How unlikely each number of users is for whom both bits are set, as a logarithm."""
+    if first.asked is None or second.asked is None:
+        share = second.bits.mean(axis=0, dtype=np.float64)
+        together = (first.bits.T @ second.bits).astype(np.float64)
+        return np.asarray(log_tail(together, first.bits.sum(axis=0, dtype=np.float64)[:, None], share))
     both = (first.asked.T @ second.asked).astype(np.float64)
     one = (first.bits.T @ second.asked).astype(np.float64)
     other = (first.asked.T @ second.bits).astype(np.float64)
@@ -149,7 +154,9 @@ def _pairs(answers: Answers, title: str) -> Leak | None:
 
 
 def _told(answers: Answers, one: int, other: int) -> str:
-    asked = answers.asked[:, one] * answers.asked[:, other]
+    asked: NDArray[Any] = np.ones(len(answers.bits))
+    if answers.asked is not None:
+        asked = answers.asked[:, one] * answers.asked[:, other]
     same = float(((answers.bits[:, one] == answers.bits[:, other]) * asked).sum() / asked.sum())
     shares = [float((answers.bits[:, place] * asked).sum() / asked.sum()) for place in (one, other)]
     expected = shares[0] * shares[1] + (1 - shares[0]) * (1 - shares[1])
@@ -161,13 +168,12 @@ def _triples(answers: Answers, title: str) -> Leak | None:
     if size < 3:
         return None
     first, second = np.triu_indices(size, 1)
-    bits, asked = answers.bits[:, :size], answers.asked[:, :size]
-    joined = Answers(
-        np.abs(bits[:, first] - bits[:, second]) * asked[:, first] * asked[:, second],
-        asked[:, first] * asked[:, second],
-        answers.places,
-    )
-    tails = _tails(joined, Answers(bits, asked, answers.places))
+    bits, asked = answers.bits[:, :size], None if answers.asked is None else answers.asked[:, :size]
+    either, both = np.abs(bits[:, first] - bits[:, second]), None
+    if asked is not None:
+        both = asked[:, first] * asked[:, second]
+        either *= both
+    tails = _tails(Answers(either, both, answers.places), Answers(bits, asked, answers.places))
     pairs = np.arange(len(first))
     tails[pairs, first] = tails[pairs, second] = 0.0
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
