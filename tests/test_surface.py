@@ -73,7 +73,6 @@ PUBLIC = {
     "mechanisms",
     "methods",
     "privacy",
-    "audit",
     "pyg",
     "read_embedding",
     "register",

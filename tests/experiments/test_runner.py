@@ -59,6 +59,7 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
         "control",
         "structure",
         "gain",
+        "gain_over_structure",
         "verdict",
         "privacy",
         "seconds",

@@ -121,7 +121,7 @@ def test_sparse_binary_features_need_a_range_from_zero():
         ({"features": np.full((COUNT, 2), np.inf)}, "features must be finite"),
         ({"labels": np.full(COUNT, 0.5)}, "labels must be 40 integers"),
         ({"labels": np.full(COUNT, "a")}, "labels must be 40 integers"),
-        ({"labels": LABELS - 2}, "labels must be 0, 1, … or -1 where unknown, got -2"),
+        ({"labels": LABELS - 2}, "labels must be 0, 1, … or -1 where unknown, got a smaller number"),
         ({"labels": np.zeros((COUNT, 3), dtype=int)}, r"3 labels each: choose one with label=0\.\.2"),
         ({"range": (1, 0)}, "range must be two finite numbers LOW < HIGH"),
         ({"metric": "f1"}, "metric must be one of accuracy, roc_auc"),

@@ -143,7 +143,7 @@ def test_without_a_budget_nothing_changes():
 
 def test_private_labels_and_norms_go_together():
     job, ledger = booked(label_epsilon=4.0)
-    outcome = METHOD.run(replace(job, graph=METHOD.public_part(job)))
+    outcome = METHOD.run(replace(job, graph=job.graph.without_labels()))
     assert outcome.scores.shape == (200, 2) and outcome.norms.shape == (200,)
     assert ledger.spent.max() == pytest.approx(7.0)
 

@@ -11,6 +11,7 @@ from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
 from graphveil.methods import Job, find_method
 from graphveil.methods.check import Recorder, small_data
+from graphveil.methods.method import public_part
 from graphveil.privacy import Nobody
 
 METHOD = find_method("solitude")
@@ -25,8 +26,11 @@ def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_
     """A job whose users have the budget for it, and their books."""
     graph, users = small_data(features)
     given = METHOD.settings.of({"epochs": 4, **settings})
+    public = public_part(
+        graph, private_labels=label_epsilon is not None, private_links=link_epsilon is not None
+    )
     job = Job(
-        graph,
+        public,
         Nobody(),
         given,
         3,
@@ -37,7 +41,7 @@ def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_
         label_epsilon=label_epsilon,
     )
     ledger = METHOD.questions(job).open_ledger(users)
-    return replace(job, users=users.answering(ledger, seed=3), graph=METHOD.public_part(job)), ledger
+    return replace(job, users=users.answering(ledger, seed=3)), ledger
 
 
 def test_features_and_links_are_charged_apart():

@@ -213,7 +213,7 @@ def test_without_budgets_by_level_a_personal_plan_needs_the_largest():
         ({"by_level": [1.0], "levels": [1.0, 1.0]}, "levels must be 2 integers"),
         ({"by_level": [1.0], "levels": [1, 2]}, r"levels must lie in 1\.\.1"),
         ({"by_level": [1.0, 2.0], "levels": [0, 1]}, r"levels must lie in 1\.\.2"),
-        ({"levels": [1, 1]}, "by_level must have a budget for every level"),
+        ({"levels": [1, 1]}, "levels have no budgets"),
         ({"by_level": [], "levels": [1, 1]}, "by_level must be a list of numbers"),
         ({"by_level": 1.0, "levels": [1, 1]}, "by_level must be a list of numbers"),
         ({"by_level": ["1"], "levels": [1, 1]}, "by_level must be a list of numbers"),

@@ -175,7 +175,7 @@ def test_a_plan_that_was_tampered_with_is_seen_when_it_is_checked_anew():
     plan = Plan(**FEATURES)
     plan.__dict__["epsilon"] = -1.0
     with pytest.raises(InputError, match="epsilon must be a positive finite number"):
-        plan.checked()
+        Plan.checked(plan)
 
 
 TARGETED = {**FEATURES, "sampled": 2}
