@@ -10,8 +10,9 @@ import tomllib
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.tune import command
+from graphveil.cli.tune import command, default_file
 from graphveil.experiments import Spec
+from graphveil.experiments.spec import Spec
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
@@ -186,3 +187,19 @@ def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
     assert "--range 0,1" in told
     assert "--mechanism" not in told
     assert "--level" not in command(Spec("base", "town", epsilon=1.0), tmp_path / "found.toml")
+
+
+def test_searches_that_differ_in_levels_budgets_or_gamma_write_files_of_their_own():
+    options = [
+        {},
+        {"levels": 3},
+        {"levels": 4},
+        {"budgets": (1.0, 2.0)},
+        {"budgets": (1.0, 3.0)},
+        {"gamma": 0.2},
+        {"level_distribution": "strict"},
+        {"norm_epsilon": 1.0},
+    ]
+    files = [str(default_file(Spec("ppgnn", "town", epsilon=1.0, **each))) for each in options]
+    assert len(set(files)) == len(options)
+    assert files[0] == "ppgnn-town-eps1.toml"

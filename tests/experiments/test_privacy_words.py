@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from graphveil.experiments.privacy_words import privacy_sentence
+
 from graphveil.experiments.results import Setup
 from graphveil.experiments.smoothing import spec_of
 

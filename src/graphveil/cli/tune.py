@@ -184,6 +184,14 @@ def default_file(spec: Spec) -> Path:
         "  ": spec.task if spec.task != plain.task else None,
         "labels": None if spec.label_epsilon is None else text(spec.label_epsilon),
         "links": None if spec.link_epsilon is None else text(spec.link_epsilon),
+        "norms": None if spec.norm_epsilon is None else text(spec.norm_epsilon),
+        "levels": None if spec.levels is None else text(spec.levels),
+        "budgets": None if spec.budgets is None else "_".join(text(budget) for budget in spec.budgets),
+        "gamma": None if spec.gamma is None else text(spec.gamma),
+        # A file of levels by its name alone.
+        "by": Path(spec.level_distribution).stem
+        if spec.has_levels and spec.level_distribution not in (None, "uniform")
+        else None,
     }
     more = "".join(f"-{key.strip()}{value}" for key, value in others.items() if value is not None)
     return Path(f"{spec.method}-{data}{budget}{more}.toml")

@@ -31,7 +31,7 @@ from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables, check_whole, short
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_ways import Way
-from graphveil.mechanisms.registry import check_dims, entry, sampled_count
+from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 
 # m' = max(1, min(d, ⌊ε·rate⌋)) values are answered at a budget ε (PPGNN).
@@ -113,6 +113,8 @@ def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], Fi
 def _inside_points(binary: bool, points: Any) -> int:
     """How many input points a family has inside a personal mechanism."""
     chosen = INSIDE_POINTS if points is None else check_whole("points", points, 2, MAX_POINTS)
+    if binary:
+        check_two_points(points)
     return 2 if binary else chosen
 
 

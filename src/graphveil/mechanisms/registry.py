@@ -153,6 +153,15 @@ def check_dims(dims: Any, sampled: Any = None, subject: Subject = "features") ->
         check_whole("sampled", sampled, 1, int(dims), ", the number of dimensions")
 
 
+def check_two_points(points: Any) -> None:
+    """Refuse a number of input points where values are binary, so that there are two: it would have no effect."""
+    if points not in (None, 2):
+        raise InputError(
+            f"binary values have two input points, so points = {short(points)} has no effect: leave it out, or say "
+            "binary=False (on the command line --set mechanism.binary=false)"
+        )
+
+
 def sampled_count(epsilon: float, dims: int, rate: float | None) -> int:
     """m = max(1, min(d, ⌊ε·rate⌋)); all d without a rate."""
     # A product that rounding has put just below an integer counts as that integer: 7·2.18 asks for 7, not 6.
@@ -195,6 +204,7 @@ def feature_family(
         if delta and not with_delta:
             raise InputError(f"{name} is private at delta 0 and takes no delta, got {delta!r}: leave it out")
         if grid and binary:
+            check_two_points(settings.get("points"))
             settings["points"] = 2
         if with_delta:
             delta = DEFAULT_DELTA if delta is None else delta

@@ -157,7 +157,7 @@ class Job:
         known = {
             "dims": graph.feature_count,
             "range": public,
-            "binary": graph.binary or None,
+            "binary": self._binary(),
             "delta": self._delta_at(epsilon),
             "levels": self.levels,
         }
@@ -166,10 +166,24 @@ class Job:
         personal = {"budgets": self._budgets_at(budget), "gamma": self.gamma}
         chosen = {key: value for key, value in personal.items() if key in accepted and value is not None}
         options = {**chosen, **self.mechanism_options}
-        # How many values are sampled is a field of every plan; the rest is each mechanism's own.
+        # How many values are sampled, and whether they are binary, are fields of every plan; the rest is each mechanism's own.
         own = {"sampled": options.pop("sampled")} if "sampled" in options else {}
+        options.pop("binary", None)
         options |= more.pop("options", {})
         return Plan(mechanism=self.mechanism, epsilon=budget, options=options, **{**asked, **more, **own})
+
+    def _binary(self) -> bool | None:
+        """Whether a mechanism is told that values are binary: where they are, unless the documents' continuous form is asked for.
+
+        That is asked for by mechanism.binary=false, or by naming a number of input points.
+        """
+        options = self.mechanism_options
+        told = options.get("binary", "points" not in options)
+        if not isinstance(told, bool):
+            raise InputError(f"mechanism.binary must be true or false, got {told!r}")
+        if told and "binary" in options and not self.graph.binary:
+            raise InputError(f"the values of {self.graph.name} are not binary: leave mechanism.binary out")
+        return (self.graph.binary and told) or None
 
     def _budgets_at(self, epsilon: float | None) -> tuple[float, ...] | None:
         """The budgets of the levels in a question that spends this much of the strictest one."""
