@@ -12,7 +12,6 @@ import pytest
 from graphveil.cli import status
 from graphveil.cli.tune import command, default_file
 from graphveil.experiments import Spec
-from graphveil.experiments.spec import Spec
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
