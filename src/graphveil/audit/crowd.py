@@ -32,8 +32,6 @@ CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
 # Users of a call whose words are counted, and how many fewer words a user may take among many.
 FEW, FEWER_WORDS = 1000, 0.9
 # Users are looked at by blocks of these lengths, and by every so-manieth.
-# Where more groups than this are drawn wrongly, it is nothing about some users.
-MOST = 0.5
 BLOCKS, STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
@@ -87,7 +85,9 @@ def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[
     for title, seen, asked in looks:
         tails = span_tails(seen, asked[:, None], low, high)
         wrong = (tails < math.log(FALSE_ALARM / (LOOKS * tails.size))).any(axis=1)
-        if wrong.mean() > MOST:
+        others = span_tails(seen[~wrong].sum(axis=0)[None], asked[~wrong].sum(), low, high)
+        # Where the others are drawn wrongly as well, it is nothing about some users.
+        if wrong.all() or float(others.min()) < math.log(FALSE_ALARM / (LOOKS * tails.size)):
             place = int(tails.sum(axis=0).argmin())
             told = (
                 f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
