@@ -16,6 +16,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "errors",
+    "registry",
     "settings",
     "channels",
     "mechanisms",
@@ -61,6 +62,7 @@ PUBLIC = {
     "check_mechanism",
     "embed",
     "errors",
+    "registry",
     "experiments",
     "feature_family",
     "from_arrays",

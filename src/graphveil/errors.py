@@ -3,7 +3,7 @@
     GraphveilError
     ├── InputError          a value that was given is wrong (also a ValueError)
     │   ├── MessageError    a report message is damaged, truncated or of another mechanism
-    │   └── UnknownNameError  no mechanism of that name
+    │   └── UnknownNameError  nothing has that name
     ├── ClaimError          a channel does not keep the privacy that it claims
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     └── PrivacyError        private data was asked for other than by a report
@@ -42,7 +42,7 @@ class MessageError(InputError):
 
 
 class UnknownNameError(InputError):
-    """No mechanism has that name."""
+    """Nothing has that name."""
 
 
 class ClaimError(GraphveilError):

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import GraphveilError, InputError, UnknownNameError
+from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.unit import UnitResult, make_ready
+from graphveil.registry import unknown_name
 
 NONE = "-"
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
@@ -86,7 +87,7 @@ def find_measure(name: str) -> Measure:
     """The measure of that name. ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone."""
     known, colon, which = name.partition(":")
     if known not in MEASURES or (colon and known not in ATTACKS):
-        raise UnknownNameError(f"no measure is named {name!r}: choose one of {', '.join(MEASURES)}")
+        raise unknown_name("measure", name, MEASURES)
     if not colon:
         return MEASURES[known]
     if not which.isdecimal():

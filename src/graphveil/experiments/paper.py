@@ -22,6 +22,7 @@ from graphveil.experiments.spec_file import (
 )
 from graphveil.graphs.load import TOWN
 from graphveil.graphs.store import find
+from graphveil.registry import unknown_name
 
 FOLDER = "papers"
 # Enough to see that it works, not to compare.
@@ -109,7 +110,7 @@ def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
     paper_name, slash, table = name.partition("/")
     known = packaged(FOLDER)
     if paper_name not in known:
-        raise InputError(f"no paper is named {paper_name!r}: choose one of {', '.join(known)}")
+        raise unknown_name("paper", paper_name, known)
     paper = read_paper(known[paper_name])
     return paper, ((paper.table(table),) if slash else paper.tables)
 

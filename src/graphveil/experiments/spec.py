@@ -16,6 +16,7 @@ from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import check_budget
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.method import TASKS, Task, check_norms
+from graphveil.registry import unknown_name
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
@@ -110,12 +111,10 @@ class Spec:
         """Refuse what cannot be run, before anything heavy is imported."""
         method = find_method(self.method)
         if self.task not in TASKS:
-            raise InputError(f"no task is named {self.task!r}: choose one of {', '.join(TASKS)}")
+            raise unknown_name("task", self.task, TASKS)
         self.full_settings()
         if self.backbone not in BACKBONE_NAMES:
-            raise InputError(
-                f"no backbone is named {self.backbone!r}: choose one of {', '.join(BACKBONE_NAMES)}"
-            )
+            raise unknown_name("backbone", self.backbone, BACKBONE_NAMES)
         if method.reports_features:
             if self.epsilon is None:
                 raise InputError(

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from graphveil.errors import InputError
 from graphveil.graphs.graph import Metric
 from graphveil.graphs.town import Town
+from graphveil.registry import Registry
 
 # binary: 0 or 1 · counts: taken as x > 0 · real: clipped to the public range · none: a graph without features
 Values = Literal["binary", "counts", "real", "none"]
@@ -261,11 +261,9 @@ _ALL = (
     ),
 )
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
+DATASETS = Registry[Dataset]("dataset", {dataset.name: dataset for dataset in _ALL})
 
 
 def dataset(name: str) -> Dataset:
     """The registered dataset of that name."""
-    if name not in DATASETS:
-        raise InputError(f"no dataset is named {name!r}: choose one of {', '.join(DATASETS)}")
-    return DATASETS[name]
+    return DATASETS.find(name)

@@ -21,6 +21,7 @@ from graphveil.learn.dropout import dropout
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 from graphveil.linear.polynomial import Polynomial
+from graphveil.registry import Registry
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
 
@@ -222,16 +223,19 @@ class Activation(nn.Module):
         return ACTIVATIONS[self.name](values)
 
 
-BACKBONES: dict[str, Callable[..., Backbone]] = {
-    "gcn": GCN,
-    "sage": GraphSAGE,
-    "gat": GAT,
-    "gin": GIN,
-    "appnp": APPNP,
-    "sgc": SGC,
-    "ssgc": SSGC,
-    "mlp": MLP,
-}
+BACKBONES = Registry[Callable[..., Backbone]](
+    "backbone",
+    {
+        "gcn": GCN,
+        "sage": GraphSAGE,
+        "gat": GAT,
+        "gin": GIN,
+        "appnp": APPNP,
+        "sgc": SGC,
+        "ssgc": SSGC,
+        "mlp": MLP,
+    },
+)
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:
@@ -241,6 +245,4 @@ def project(inputs: Input, weight: Tensor) -> Tensor:
 
 def build_backbone(name: str, inputs: int, hidden: int, classes: int, **options: Any) -> Backbone:
     """A backbone by name."""
-    if name not in BACKBONES:
-        raise InputError(f"no backbone is named {name!r}: choose one of {', '.join(BACKBONES)}")
-    return BACKBONES[name](inputs, hidden, classes, **options)
+    return BACKBONES.find(name)(inputs, hidden, classes, **options)

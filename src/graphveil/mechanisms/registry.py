@@ -16,7 +16,7 @@ import numpy as np
 
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim
-from graphveil.errors import InputError, UnknownNameError
+from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.features import FeatureMechanism
@@ -30,6 +30,7 @@ from graphveil.mechanisms.limits import (
     short,
 )
 from graphveil.mechanisms.rows import PublicRange
+from graphveil.registry import Registry
 
 DEFAULT_DELTA = 1e-5
 
@@ -51,7 +52,7 @@ class Entry:
     sound: bool = True
 
 
-_entries: dict[str, Entry] = {}
+_entries = Registry[Entry]("mechanism")
 
 
 def register(
@@ -64,10 +65,8 @@ def register(
     """
 
     def add(build: Builder) -> Builder:
-        if name in _entries:
-            raise InputError(f"a mechanism named {name!r} is registered already: take another name")
         told = summary or (inspect.getdoc(build) or "").split("\n")[0]
-        _entries[name] = Entry(name, subject, told, build, sound)
+        _entries.add(name, Entry(name, subject, told, build, sound))
         return build
 
     return add
@@ -75,15 +74,12 @@ def register(
 
 def unregister(name: str) -> None:
     """Forget a mechanism."""
-    entry(name)
-    del _entries[name]
+    _entries.remove(name)
 
 
 def entry(name: str) -> Entry:
     """The registered mechanism of that name."""
-    if name not in _entries:
-        raise UnknownNameError(f"no mechanism is named {name!r}: choose one of {', '.join(names())}")
-    return _entries[name]
+    return _entries.find(name)
 
 
 def names(subject: Subject | None = None) -> list[str]:

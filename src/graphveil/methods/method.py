@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphveil.errors import InputError, UnknownNameError
+from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.methods.norms import ReportedNorms, largest_norm
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Plan, Respondents
+from graphveil.registry import Registry
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
@@ -416,14 +417,12 @@ def check_norms(method: Method, task: str) -> None:
         )
 
 
-_methods: dict[str, Method] = {}
+_methods = Registry["Method"]("method")
 
 
 def register_method(method: Method) -> Method:
     """Add a method to those that can be run by name."""
-    if method.name in _methods:
-        raise InputError(f"a method named {method.name!r} is registered already: take another name")
-    _methods[method.name] = method
+    _methods.add(method.name, method)
     return method
 
 
@@ -434,6 +433,4 @@ def method_names() -> list[str]:
 
 def find_method(name: str) -> Method:
     """The method of that name."""
-    if name not in _methods:
-        raise UnknownNameError(f"no method is named {name!r}: choose one of {', '.join(_methods)}")
-    return _methods[name]
+    return _methods.find(name)
