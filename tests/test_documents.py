@@ -25,8 +25,8 @@ def test_an_example_runs_as_written(code, capsys, tmp_path):
     try:
         runpy.run_path(str(file))
     finally:
-        _entries.clear()
-        _entries.update(before)
+        _entries._items.clear()
+        _entries._items.update(before)
     assert capsys.readouterr().err == ""
 
 

@@ -62,7 +62,6 @@ PUBLIC = {
     "check_mechanism",
     "embed",
     "errors",
-    "registry",
     "experiments",
     "feature_family",
     "from_arrays",

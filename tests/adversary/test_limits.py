@@ -40,7 +40,7 @@ HOSTILE = [
     ("privunit", {"dims": 10**30, "radius": 1.0}, "63 bits"),
     ("link-rr", {"dims": 2**31}, "at most 2147483647 users"),
     ("piecewise", {"dims": 1, "range": (0, 1), "points": 2050}, "points must be an integer from 2 to 2049"),
-    ("gaussian", {"dims": 1, "range": (0, 1), "points": 1026}, "points must be an integer from 2 to 1025"),
+    ("gaussian", {"dims": 1, "range": (0, 1), "points": 1026}, "points must be an integer from 2 to 513"),
     ("krr", {"classes": 10**12}, "number of symbols must be"),
     ("esw", {"levels": 1025}, "levels must be an integer from 2 to 1024"),
     ("latent", {"dims": 1, "range": (0, 1), "bits": 17}, "bits must be an integer from 1 to 16"),

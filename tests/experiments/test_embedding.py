@@ -12,8 +12,9 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments import Spec, embed_spec, read_embedding
 from graphveil.experiments import embedding_file as files
 from graphveil.experiments.embedding import About
+from graphveil.experiments.privacy_record import privacy_record
 from graphveil.experiments.reduction import reduce_columns
-from graphveil.experiments.unit import make_ready, privacy_of
+from graphveil.experiments.unit import make_ready
 from graphveil.graphs import from_arrays
 from graphveil.methods import Method, find_method, method_names
 from graphveil.methods import method as method_module
@@ -56,7 +57,7 @@ class Means(Method):
 @pytest.fixture
 def means(monkeypatch):
     method = Means()
-    monkeypatch.setitem(method_module._methods, "means", method)
+    monkeypatch.setitem(method_module._methods._items, "means", method)
     return method
 
 
@@ -152,7 +153,7 @@ def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     ready.method.run(ready.job)
     ledger = ready.ledger
     found = embed_spec(spec)
-    assert found.privacy == privacy_of(ledger)
+    assert found.privacy == privacy_record(ledger).to_dict()
     assert found.privacy["features"]["epsilon"] == ledger.total("features").epsilon
     for subject in ("features", "labels", "links"):
         cost = found.privacy[subject]
@@ -173,10 +174,10 @@ def test_private_labels_are_not_said_to_be_public():
 
 def test_raw_features_claim_no_privacy():
     found = embed_spec(spec_of("nonprivate"))
-    assert found.statement.endswith("raw features: this embedding claims no privacy.")
+    assert found.statement.endswith("raw features were read: this claims no privacy.")
     assert (found.privacy["total"], found.epsilon, found.mechanism) == (None, None, None)
     labels = embed_spec(spec_of("nonprivate", label_epsilon=1.0)).statement
-    assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1." in labels
+    assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1" in labels
 
 
 def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):

@@ -68,12 +68,25 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
     assert set(fields["control"]) == {"runs", "mean", "low", "high"}
     assert set(fields["structure"]) == {"name", "mean", "low", "high"}
     assert set(fields["gain"]) == {"mean", "low", "high"}
+    (asked,) = fields["privacy"].pop("rounds")
+    assert 2 * (1 - 1e-9) < asked.pop("exact") <= 2
+    assert asked == {
+        "subject": "features",
+        "round": 1,
+        "mechanism": "multibit",
+        "users": 400,
+        "epsilon": 2.0,
+        "delta": 0.0,
+        "of": "values",
+    }
     assert fields["privacy"] == {
         "features": {"epsilon": 2.0, "delta": 0.0},
         "labels": None,
         "links": None,
         "level": None,
         "total": {"epsilon": 2.0, "delta": 0.0},
+        "raw": [],
+        "sound": True,
         "trust": "local",
     }
     assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}

@@ -30,7 +30,7 @@ def small(monkeypatch):
 
     def shrink(name, users=4, edges=3, features=3, classes=2):
         sizes = {"users": users, "edges": edges, "features": features, "classes": classes}
-        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], **sizes))
+        monkeypatch.setitem(DATASETS._items, name, replace(DATASETS[name], **sizes))
         return DATASETS[name]
 
     return shrink

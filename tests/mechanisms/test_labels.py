@@ -94,18 +94,23 @@ def test_a_symbol_is_one_whatever_holds_it(kind):
     assert found.altered(held.astype(kind)) == 0
 
 
-def test_truths_are_no_labels():
-    assert mechanism("krr", epsilon=1.0, classes=3).altered([True, False]) == 2
+@pytest.mark.parametrize(
+    "held", [[True, False], np.array([True, False]), np.array([True, False], dtype=object)]
+)
+def test_true_and_false_count_as_1_and_0(held):
+    krr = mechanism("krr", epsilon=20.0, classes=3)
+    assert krr.altered(held) == 0
+    assert krr.randomize(held).codes.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("held", [[[0, 1]], 1, np.zeros((2, 1)), "abc"])
+@pytest.mark.parametrize("held", [1, np.zeros((2, 1)), np.array([[0, 1]]), "abc"])
 @pytest.mark.parametrize(
     ("name", "settings", "subject"), [(*SYMBOLS[0][:2], "labels"), (*SYMBOLS[1][:2], "levels")]
 )
 def test_symbols_must_be_a_list(name, settings, subject, held):
     found = mechanism(name, epsilon=1.0, **settings)
     for attempt in (found.randomize, found.count, found.altered):
-        with pytest.raises(InputError, match=f"{subject} must be a list, one a user, got an array of shape"):
+        with pytest.raises(InputError, match=f"{subject} must be a list, one a user, got"):
             attempt(held)
 
 

@@ -167,7 +167,7 @@ def test_a_complex_sparse_matrix_is_refused():
         Rows(sp.csr_array(np.array([[1j, 0]])), 2)
 
 
-@pytest.mark.parametrize("ragged", [[[0, 1], [1]], [[0, 1], None], [[[0], 1]]])
+@pytest.mark.parametrize("ragged", [[[0, 1], [1]], [[0, 1], None], [0, 1], "ab"])
 def test_ragged_lists_are_refused(ragged):
     with pytest.raises(InputError, match="rectangle"):
         Rows(ragged, 2)

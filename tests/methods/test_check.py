@@ -24,8 +24,8 @@ def test_every_registered_method_passes(name):
 def register():
     before = dict(_methods)
     yield register_method
-    _methods.clear()
-    _methods.update(before)
+    _methods._items.clear()
+    _methods._items.update(before)
 
 
 class Forgetful(Base):

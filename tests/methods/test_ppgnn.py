@@ -5,7 +5,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.experiments import Spec, run_spec
-from graphveil.experiments.unit import make_ready, privacy_of
+from graphveil.experiments.unit import make_ready
 from graphveil.graphs import load
 from graphveil.methods import check_method, find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
@@ -120,5 +120,5 @@ def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
     spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
     np.testing.assert_allclose(spent, 0.5 * 2.0 ** (levels - 1) + 1.5 * asked)
-    features = privacy_of(ready.ledger, ready.mechanisms)["features"]
+    features = ready.privacy().to_dict()["features"]
     assert features == {"epsilon": 3.5, "delta": 0.0, "norm": 1.5, "per_level": [2.0, 2.5, 3.5]}

@@ -11,7 +11,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Spec
-from graphveil.experiments.unit import make_ready, privacy_of, run_unit
+from graphveil.experiments.unit import make_ready, run_unit
 from graphveil.graphs import load
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
@@ -225,7 +225,7 @@ def test_every_level_spends_its_budget_over_both_rounds(split):
     levels = ready.users.raw.levels
     np.testing.assert_allclose(ready.ledger.spent, np.array(budgets)[levels - 1], rtol=1e-9)
     np.testing.assert_allclose(ready.ledger.remaining, 0, atol=1e-9)
-    privacy = privacy_of(ready.ledger, ready.mechanisms)
+    privacy = ready.privacy().to_dict()
     assert privacy["features"]["per_level"] == pytest.approx(budgets)
     assert privacy["level"]["epsilon"] == pytest.approx(level_loss(ready.mechanisms).epsilon)
 

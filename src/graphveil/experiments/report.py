@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from graphveil.errors import GraphveilError
+from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.page import Section, Table, page
 from graphveil.experiments.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.privacy_record import Privacy
 from graphveil.experiments.results import Record, Scores, latest
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.statistics import Summary
+from graphveil.methods import find_method
 
 TITLE = "graphveil: results"
 HOPS = 64
@@ -201,7 +202,18 @@ def _verdict(record: Record) -> str:
 
 def _privacy(record: Record) -> str:
     """What a user has spent, by subject."""
-    return NONE if record.privacy is None else record.privacy.cell
+    spent = record.privacy
+    if spent is not None and not spent.raw and _reads_features(record.method):
+        # Results that were kept before records named what was read.
+        spent = spent.model_copy(update={"raw": ["features"]})
+    return NONE if spent is None else spent.cell
+
+
+def _reads_features(method: str) -> bool:
+    try:
+        return find_method(method).reads_features
+    except UnknownNameError:
+        return False
 
 
 def _method(record: Record) -> str:

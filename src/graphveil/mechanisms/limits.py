@@ -27,7 +27,7 @@ MAX_LEVEL_CASES = 1 << 17
 # Values that a user is asked for, unless all are: they are drawn one after the other.
 MAX_SAMPLED = 1 << 14
 # Different tables in one mechanism, each of which is built and verified by itself, ...
-MAX_TABLES = 1024
+MAX_TABLES = 4096
 # ... and all their entries together.
 MAX_ENTRIES = 1 << 22
 # Numbers in all lists of a mechanism's settings together: a share or a place in the pool for each of MAX_DIMS values.

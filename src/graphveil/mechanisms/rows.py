@@ -221,9 +221,11 @@ def rectangle(data: Any) -> NDArray[Any]:
     if isinstance(data, np.ndarray):
         return _numeric(data)
     try:
-        lengths = {len(row) for row in data}
+        lengths = {len(row) for row in _no_word(data)}
     except TypeError:
-        raise InputError("rows must be users x values, got something that is no list of lists") from None
+        raise InputError(
+            "rows must form a rectangle, users x values: got something that is no list of lists"
+        ) from None
     if len(lengths) > 1:
         raise InputError("rows must form a rectangle: every row needs the same number of values")
     array = np.empty((len(data), *lengths), dtype=object)
@@ -236,7 +238,7 @@ def listed(private: Any, what: str) -> NDArray[Any]:
     """One number a user, from a list of anything; only its shape can be refused."""
     if not isinstance(private, np.ndarray):
         try:
-            array = np.empty(len(private), dtype=object)
+            array = np.empty(len(_no_word(private)), dtype=object)
         except TypeError:
             raise InputError(f"{what} must be a list, one a user, got {type(private).__name__}") from None
         _fill(array, private)
@@ -244,6 +246,13 @@ def listed(private: Any, what: str) -> NDArray[Any]:
     if private.ndim != 1:
         raise InputError(f"{what} must be a list, one a user, got an array of shape {private.shape}")
     return _numeric(private)
+
+
+def _no_word(data: Any) -> Any:
+    """The same, unless it is a word, which numpy and Python would both take for a list."""
+    if isinstance(data, (str, bytes)):
+        raise TypeError
+    return data
 
 
 def _fill(places: NDArray[np.object_], values: Any) -> None:
@@ -257,7 +266,9 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(array)
         return np.where(hidden, math.nan, _numeric(np.asarray(array.data)))
-    return array if array.dtype.kind in "biuf" else numbers_of(np.asarray(array, dtype=object))
+    if array.dtype.kind == "b":
+        return array.astype(np.uint8)
+    return array if array.dtype.kind in "iuf" else numbers_of(np.asarray(array, dtype=object))
 
 
 def numbers_of(array: NDArray[Any]) -> Floats:
@@ -271,7 +282,7 @@ def numbers_of(array: NDArray[Any]) -> Floats:
 
 def _number(value: Any) -> float:
     try:
-        return float(value) if _is_number(value) else math.nan
+        return float(value) if _is_number(value) or isinstance(value, (bool, np.bool_)) else math.nan
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
@@ -308,7 +319,7 @@ def _canonical(data: Any) -> Any:
 def _well_formed(matrix: Any) -> bool:
     """Whether all columns are there."""
     held = matrix.indices
-    return not held.size or bool(held.min() >= 0 and held.max() < matrix.shape[1])
+    return len(matrix.shape) != 2 or not held.size or bool(held.min() >= 0 and held.max() < matrix.shape[1])
 
 
 def _mended(matrix: Any) -> Any:

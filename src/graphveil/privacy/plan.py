@@ -12,7 +12,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     ValidationError,
     model_validator,
 )
@@ -111,7 +110,7 @@ class Plan(BaseModel):
     mechanism: str = Field(max_length=MAX_WORD)
     epsilon: Number
     delta: Number | None = None
-    users: Annotated[Literal["all"] | tuple[int, ...], PlainValidator(_users)] = "all"
+    users: Annotated[Literal["all"] | tuple[int, ...], BeforeValidator(_users)] = "all"
     round: Count = Field(default=1, ge=1, le=MAX_ROUND)
     of: Literal["values", "norm"] = "values"
     dims: Count | None = None
