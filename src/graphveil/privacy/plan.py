@@ -15,7 +15,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.types import StrictFloat, StrictInt
+from pydantic.types import StrictBool, StrictFloat, StrictInt
 
 from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
@@ -116,7 +116,7 @@ class Plan(BaseModel):
     dims: Count | None = None
     range: tuple[Number, Number] | None = None
     sampled: Count | None = None
-    binary: bool | None = None
+    binary: StrictBool | None = None
     classes: Count | None = None
     levels: Count | None = None
     options: Annotated[dict[str, Any], BeforeValidator(_plain_options)] = Field(default_factory=dict)
