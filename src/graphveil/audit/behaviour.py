@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import Candidate
+from graphveil.audit.charging import charged_alike
 from graphveil.audit.clear import in_the_clear
 from graphveil.audit.findings import (
     BEHAVIOUR,
@@ -62,7 +63,8 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         leaks += _guarded(in_the_clear, probe)
     if well_formed:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
-    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence"
+    leaks += _guarded(lambda built: charged_alike(built, probe.public), candidate.build())
+    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
     return Step(BEHAVIOUR, seen, _ranked(leaks))
 
 

@@ -2,7 +2,8 @@
 
 1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
 2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included.
-3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`).
+3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`), and what
+   users are charged (`charging`).
 4. `sampler`: draws through the client's own path against the enumerated probabilities.
 5. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
    answers (`dependence`).

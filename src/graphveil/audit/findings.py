@@ -98,7 +98,8 @@ def reports_of(
     """Reports by the client's own path; whatever goes wrong on valid rows is a finding."""
     expected = len(private) if users is None else users
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        # A warning on some values tells as much as a refusal.
+        warnings.simplefilter("error")
         try:
             reports = mechanism.randomize(private, words)
         except Exception as error:

@@ -91,6 +91,8 @@ def _paths(
     )
     memory: dict[str, Path] = {
         "rows of single precision": _as("float32"),
+        "rows of the other byte order": _as(">f8"),
+        "rows behind a mask that hides nothing": np.ma.masked_array,
         "rows in Fortran order": np.asfortranarray,
         "every second row of an array": lambda rows: np.repeat(rows, 2, axis=0)[::2],
         "rows in lists": lambda rows: rows.tolist(),

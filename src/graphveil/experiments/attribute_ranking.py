@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.measures import degree_correlations
-from graphveil.experiments.privacy_record import privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, answering, make_ready
 from graphveil.mechanisms import Estimate, Reports
@@ -121,7 +120,7 @@ class Answered:
     @property
     def privacy(self) -> dict[str, Any]:
         """What the ledger says was spent."""
-        return privacy_record(self.ready.ledger, (self.reports.mechanism,)).to_dict()
+        return self.ready.privacy().to_dict()
 
 
 def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:

@@ -8,13 +8,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphveil.mechanisms import Mechanism, PersonalMechanism, entry
+from graphveil.audit.findings import rounded_up
+from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.privacy import Charge, Ledger
 from graphveil.privacy.ledger import add_up
 
 # What a ledger calls label, results call labels: there they are those of many.
 SUBJECTS = {"features": "features", "label": "labels", "links": "links", "level": "level"}
+
+
+# Digits of an ε or δ in a sentence.
+DIGITS = 6
 
 
 class _Part(BaseModel):
@@ -41,16 +46,16 @@ class Cost(_Part):
         >>> Cost(epsilon=3.0, norm=1.0).words
         'ε = 3, 1 of it for norms'
         """
-        norms = f", {self.norm:g} of it for norms" if self.norm else ""
+        norms = f", {number(self.norm)} of it for norms" if self.norm else ""
         if self.per_level:
-            *lower, last = (f"{each:g}" for each in self.per_level)
+            *lower, last = (number(each) for each in self.per_level)
             return f"ε = {', '.join(lower)} or {last} by level{norms}"
         return self.most + norms
 
     @property
     def most(self) -> str:
         """ε and, where there is one, δ: the most that anybody has spent."""
-        return f"ε = {number(self.epsilon)}" + (f", δ = {self.delta:g}" if self.delta else "")
+        return f"ε = {number(self.epsilon)}" + (f", δ = {number(self.delta)}" if self.delta else "")
 
 
 class Round(_Part):
@@ -124,6 +129,8 @@ class Privacy(_Part):
 
     def _reported(self) -> str:
         costs = {"features": self.features, "labels": self.labels}
+        if self.features is None:
+            costs["levels"] = self.level
         held = {subject: cost for subject, cost in costs.items() if cost is not None}
         if not held and self.links is None:
             return ""
@@ -135,7 +142,7 @@ class Privacy(_Part):
         some += ["norms"] if any(cost.norm for cost in held.values()) else []
         who = "Users reported" if some or not held else "Every user reported"
         part = f" ({' and '.join(some)} of training and validation users)" if some else ""
-        hidden = "" if self.level is None else f"; {_level_words(self.level)}"
+        hidden = "" if self.level is None or self.features is None else f"; {_level_words(self.level)}"
         each = (
             "" if self.links is None else f"{';' if spent else ' links:'} every link costs {self.links.words}"
         )
@@ -145,7 +152,7 @@ class Privacy(_Part):
         rounds = [one for one in self.rounds if SUBJECTS.get(one.subject) == subject and one.of == "values"]
         if len(rounds) < 2 or (self.features is not None and self.features.per_level):
             return ""
-        return f" in {len(rounds)} rounds ({', '.join(f'{one.epsilon:g}' for one in rounds)})"
+        return f" in {len(rounds)} rounds ({', '.join(number(one.epsilon) for one in rounds)})"
 
     def _trusted(self) -> str:
         if not self.sound:
@@ -157,11 +164,11 @@ class Privacy(_Part):
         )
 
 
-def privacy_record(ledger: Ledger, mechanisms: Sequence[Mechanism] = (), raw: Sequence[str] = ()) -> Privacy:
-    """What a ledger says was spent; ``mechanisms`` are those by which features were reported, ``raw`` is what was read."""
+def privacy_record(ledger: Ledger, raw: Sequence[str] = ()) -> Privacy:
+    """What a ledger says was spent; ``raw`` is what was read in the clear."""
     charges = ledger.charges
     costs = {name: _cost(charges, subject) for subject, name in SUBJECTS.items()}
-    personal = [each for each in mechanisms if isinstance(each, PersonalMechanism)]
+    personal = [charge.built for charge in charges if isinstance(charge.built, PersonalMechanism)]
     features = costs["features"]
     if features is not None:
         norm = add_up(charge.claim for charge in charges if charge.of == "norm").epsilon
@@ -170,7 +177,8 @@ def privacy_record(ledger: Ledger, mechanisms: Sequence[Mechanism] = (), raw: Se
         costs["features"] = features.model_copy(update={"per_level": per_level, "norm": norm or None})
         if personal:
             loss = level_loss(personal).epsilon
-            costs["level"] = Cost(epsilon=loss if math.isfinite(loss) else None)
+            asked = 0.0 if costs["level"] is None else costs["level"].epsilon or 0.0
+            costs["level"] = Cost(epsilon=loss + asked if math.isfinite(loss) else None)
     whole = [charge.claim for charge in charges if charge.subject != "links"]
     total = add_up(whole)
     return Privacy(
@@ -209,12 +217,12 @@ def _level_words(level: Cost) -> str:
 
 
 def number(epsilon: float | None) -> str:
-    """An ε as it is printed. A stored result has None where it is infinite, as JSON knows no such number.
+    """An ε as it is printed: rounded up. A stored result has None where it is infinite, as JSON knows no such number.
 
-    >>> number(0.5), number(None)
-    ('0.5', 'infinite')
+    >>> number(0.5), number(1.0000049), number(None)
+    ('0.5', '1.00001', 'infinite')
     """
-    return "infinite" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}"
+    return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
 def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> str:

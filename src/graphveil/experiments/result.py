@@ -85,7 +85,7 @@ class Result:
             "gain": None if gain is None else asdict(gain),
             "gain_over_structure": None if over is None else asdict(over),
             "verdict": self.verdict,
-            "privacy": method[0].privacy if method else None,
+            "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
             "seconds": self._seconds(method),
             "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
             **({"also": also} if also else {}),
@@ -120,3 +120,9 @@ class Result:
         stages = ("report", "denoise", "train")
         each = {stage: sum(unit.seconds[stage] for unit in units) / max(len(units), 1) for stage in stages}
         return {**each, "total": self.total_seconds}
+
+
+def _spent(privacy: dict[str, Any]) -> float:
+    """What a run cost in all: of several runs the dearest is told."""
+    costs = [privacy[subject] for subject in ("total", "links") if privacy.get(subject)]
+    return float(sum(cost["epsilon"] or 0.0 for cost in costs))

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from graphveil.errors import InputError
+from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, hold_out_links, load, resplit
@@ -21,7 +21,11 @@ from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
 from graphveil.methods.method import Method, Outcome, Progress, Task, public_part
+from graphveil.methods.questions import Questions
 from graphveil.privacy import Ledger, Nobody
+
+# Parts of a budget add up to it but for rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class Ready:
     users: Users
     job: Job
     ledger: Ledger
+    # Whether raw features were handed over.
+    raw: bool = False
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -116,8 +122,7 @@ class Ready:
 
     def privacy(self) -> Privacy:
         """What was read and reported so far."""
-        raw = ("features",) if self.method.reads_features else ()
-        return privacy_record(self.ledger, self.mechanisms, raw)
+        return privacy_record(self.ledger, ("features",) if self.raw else ())
 
 
 def make_ready(
@@ -138,6 +143,7 @@ def make_ready(
     )
     job = _job(spec, part, method, public, seed, progress)
     questions = method.questions(job)
+    _check_cost(spec, part, questions)
     ledger = questions.open_ledger(users)
     job = replace(
         job,
@@ -145,7 +151,22 @@ def make_ready(
         users=answering(spec, part, users, ledger, seed),
         raw=users.raw.rows() if method.reads_features else None,
     )
-    return Ready(method, graph, users, job, ledger)
+    return Ready(method, graph, users, job, ledger, job.raw is not None)
+
+
+def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
+    """Refuse a method that asks for more than it was given."""
+    features = 0.0
+    if part != "structure" and spec.epsilon is not None:
+        features = max(spec.level_budgets()) if spec.has_levels else spec.epsilon
+        features += spec.norm_epsilon or 0.0
+    given = {"features": features, "label": spec.label_epsilon or 0.0, "links": spec.link_epsilon or 0.0}
+    for subject, claim in questions.claims.items():
+        if claim.epsilon > given.get(subject, 0.0) * (1 + ROUNDING):
+            raise PrivacyError(
+                f"{spec.method} asks for epsilon {claim.epsilon:g} about {subject}, more than the {given.get(subject, 0.0):g} that "
+                "it was given: its questions must stay within the budget"
+            )
 
 
 def answering(spec: Spec, part: Part, users: Users, ledger: Ledger, seed: int) -> SimulatedUsers:

@@ -58,7 +58,7 @@ def answer(
     if plan.of == "norm":
         private = row_norms(private)
     _check_fit(plan, mechanism, private, ledger)
-    ledger.charge(plan, mechanism.costs(private))
+    ledger.charge(plan, _spent(mechanism.costs(private), plan, len(ledger.asked(plan))))
     if blind and plan.subject == "features":
         mechanism = mechanism.blind()
     with np.errstate(all="ignore"):
@@ -79,6 +79,14 @@ def look_over(plan: Plan, private: Any) -> int:
             stacklevel=2,
         )
     return count
+
+
+def _spent(costs: Any, plan: Plan, users: int) -> Any:
+    """What is written down for each user; it decides nothing, so what does not fit is not refused: the claim is booked."""
+    each = np.asarray(costs, dtype=np.float64) if costs is not None else None
+    if each is None or each.shape != (users,):
+        return None
+    return np.clip(np.nan_to_num(each, nan=plan.claim.epsilon), 0.0, plan.claim.epsilon)
 
 
 def _refuse_unsound(plan: Plan, mechanism: Mechanism) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import MARGIN, Claim
 from graphveil.errors import BudgetError, InputError, PrivacyError
-from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.privacy.plan import Plan
 
 # Every channel leaves 2^-40 of its claim unspent, so claims whose sum passes a budget by less have not overdrawn it.
@@ -34,6 +34,8 @@ class Charge:
     of: Literal["values", "norm"] = "values"
     # What the mechanism's tables say of its ε, rounded up.
     exact: float = math.nan
+    # What was asked through.
+    built: Mechanism | None = None
 
 
 class Ledger:
@@ -141,7 +143,9 @@ class Ledger:
             if not who.size:
                 return
             self._charges.append(
-                Charge(plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact)
+                Charge(
+                    plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact, plan.build()
+                )
             )
 
     def total(self, subject: Subject | None = None) -> Claim:

@@ -1,0 +1,23 @@
+"""A warning is given for some values inside the range, which says in words what the report hides by noise."""
+
+import warnings
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "a value is high"
+
+
+class Warned(FeatureMechanism):
+    def randomize(self, private, words=None):
+        values = np.asarray(private.toarray() if hasattr(private, "toarray") else private)
+        if (values > 0.6).any():
+            warnings.warn("a value is high", stacklevel=2)
+        return super().randomize(private, words)
+
+
+def build(epsilon, dims, range):
+    channels = (onebit(epsilon / dims),)
+    return Warned("warned", Claim(epsilon), PublicRange.of(range), dims, dims, channels, 1.0)
