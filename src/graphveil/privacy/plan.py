@@ -21,7 +21,7 @@ from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.limits import MAX_LISTED, MAX_WORD, check_named_users, short
+from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users, short
 from graphveil.mechanisms.registry import Entry
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
@@ -32,8 +32,6 @@ MAX_BYTES = 1 << 24
 MAX_KEYS, MAX_PROBLEMS = 64, 3
 # Users have numbers below this, and so have rounds.
 MAX_USERS, MAX_ROUND = 1 << 40, 1 << 20
-# Options are lists of numbers at the most; lists in lists deeper than this are nobody's.
-MAX_DEPTH = 4
 # Mechanisms of plans that were asked lately are kept: a plan is checked anew by everybody who answers it.
 KEPT = 16
 
