@@ -73,7 +73,7 @@ def measure_here(
     source, graph, users = _data(users_count, features)
     method = find_method(name)
     settings = method.settings.of({"epochs": epochs, "hidden": 64, **given})
-    job = Job(
+    job = Job.of(
         graph,
         users.declare(EPSILON, seed=SEED),
         settings,

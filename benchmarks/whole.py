@@ -74,7 +74,7 @@ def measure_here(side: str, users_count: int, features: int, epochs: int) -> dic
 def _ours(graph: Graph, users: Users, epochs: int) -> Any:
     method = find_method("upgnet")
     settings = method.settings.of({"epochs": epochs, "hops": HOPS, "tau": 0, "input_share": SHARE})
-    job = Job(graph, users.declare(EPSILON, seed=SEED), settings, SEED, epsilon=EPSILON)
+    job = Job.of(graph, users.declare(EPSILON, seed=SEED), settings, SEED, epsilon=EPSILON)
     return lambda: method.run(job).scores
 
 

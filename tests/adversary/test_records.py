@@ -17,7 +17,7 @@ DATA = {"users": 160}
 
 
 def test_raw_features_are_recorded_where_they_are_handed_over(monkeypatch):
-    ready = make_ready(Spec("nonprivate", "town", runs=1, data_options=DATA), "method", 0, None, None)
+    ready = make_ready(Spec.of("nonprivate", "town", runs=1, data_options=DATA), "method", 0, None, None)
     monkeypatch.setattr(type(ready.method), "reads_features", False)
     told = ready.privacy()
     assert told.raw == ["features"] and told.trust == "none"
@@ -29,7 +29,7 @@ def test_a_method_cannot_ask_for_more_than_it_was_given(monkeypatch):
     def greedy(self, job):
         return (job.feature_plan(50.0),)
 
-    spec = Spec("base", "town", epsilon=1.0, runs=1, data_options=DATA)
+    spec = Spec.of("base", "town", epsilon=1.0, runs=1, data_options=DATA)
     make_ready(spec, "method", 0, None, None)
     monkeypatch.setattr(type(base), "feature_plans", greedy)
     with pytest.raises(PrivacyError, match="base asks for epsilon 50 about features, more than the 1"):

@@ -164,7 +164,7 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, caps
 
 
 def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
-    spec = Spec(
+    spec = Spec.of(
         "ppgnn",
         "town",
         epsilon=0.5,
@@ -185,7 +185,7 @@ def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
         assert words in told
     assert "--range 0,1" in told
     assert "--mechanism" not in told
-    assert "--level" not in command(Spec("base", "town", epsilon=1.0), tmp_path / "found.toml")
+    assert "--level" not in command(Spec.of("base", "town", epsilon=1.0), tmp_path / "found.toml")
 
 
 def test_searches_that_differ_in_levels_budgets_or_gamma_write_files_of_their_own():
@@ -199,6 +199,6 @@ def test_searches_that_differ_in_levels_budgets_or_gamma_write_files_of_their_ow
         {"level_distribution": "strict"},
         {"norm_epsilon": 1.0},
     ]
-    files = [str(default_file(Spec("ppgnn", "town", epsilon=1.0, **each))) for each in options]
+    files = [str(default_file(Spec.of("ppgnn", "town", epsilon=1.0, **each))) for each in options]
     assert len(set(files)) == len(options)
     assert files[0] == "ppgnn-town-eps1.toml"

@@ -16,7 +16,7 @@ from graphveil.graphs import load
 from graphveil.learn.attributes import jaccard
 
 SMALL = {"data.users": 400, "data.features": 64, "data.labelled": 0.3, "data.validated": 0.2}
-TOWN = Spec("togl", "town", epsilon=40.0, runs=3, settings={**SMALL, "data.neighbourhood": 25})
+TOWN = Spec.of("togl", "town", epsilon=40.0, runs=3, settings={**SMALL, "data.neighbourhood": 25})
 
 
 @pytest.fixture(scope="module")
@@ -91,15 +91,15 @@ def test_all_of_it_is_one_object(found):
 
 
 def test_private_labels_do_not_change_what_is_compared_with():
-    spec = replace(TOWN, runs=1)
-    public, private = (compare_rankings(replace(spec, label_epsilon=each)) for each in (None, 0.5))
+    spec = TOWN.having(runs=1)
+    public, private = (compare_rankings(spec.having(label_epsilon=each)) for each in (None, 0.5))
     assert np.array_equal(public.reference.scores, private.reference.scores)
     assert not np.array_equal(public.ranking.scores, private.ranking.scores)
     assert private.stability["jaccard"] is None and private.stability["control"] is None
 
 
 def test_attributes_of_links_are_ranked():
-    spec = replace(TOWN, task="link", epsilon=4.0, runs=1, settings={**TOWN.settings, "data.features": 16})
+    spec = TOWN.having(task="link", epsilon=4.0, runs=1, settings={**TOWN.settings, "data.features": 16})
     linked = compare_rankings(spec, top=4)
     assert linked.ranking.scores.shape == (1, 16)
     assert linked.to_dict()["task"] == "link"

@@ -18,7 +18,7 @@ from graphveil.experiments.spec import Spec
 from graphveil.methods.togl import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
-TOWN = Spec("togl", "town", epsilon=4.0, runs=2, settings=SMALL)
+TOWN = Spec.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)
 
 
 def test_a_ranking_says_how_alike_and_how_fair_its_best_attributes_are():
@@ -48,7 +48,7 @@ def test_attributes_that_score_alike_are_drawn():
 
 @pytest.mark.parametrize(("whole", "spent"), [(True, 4.0), (False, 1.2)])
 def test_only_the_first_round_is_declared_asked_and_charged(whole, spent):
-    spec = replace(TOWN, settings={**SMALL, "split": 0.3})
+    spec = TOWN.having(settings={**SMALL, "split": 0.3})
     answered = ask_first_round(spec, "method", 0, whole)
     assert len(answered.ready.ledger.charges) == 1
     assert answered.privacy["features"]["epsilon"] == answered.privacy["total"]["epsilon"] == spent
@@ -57,7 +57,7 @@ def test_only_the_first_round_is_declared_asked_and_charged(whole, spent):
 
 
 def test_private_labels_are_asked_and_charged_besides():
-    answered = ask_first_round(replace(TOWN, label_epsilon=1.0), "method", 0, True)
+    answered = ask_first_round(TOWN.having(label_epsilon=1.0), "method", 0, True)
     assert [charge.subject for charge in answered.ready.ledger.charges] == ["label", "features"]
     assert answered.privacy["total"]["epsilon"] == 5.0
     assert answered.job.label_mechanism is not None
@@ -65,13 +65,13 @@ def test_private_labels_are_asked_and_charged_besides():
 
 
 def test_users_with_levels_pay_the_own_level_once():
-    answered = ask_first_round(replace(TOWN, mechanism="ppm", levels=2), "method", 0, True)
+    answered = ask_first_round(TOWN.having(mechanism="ppm", levels=2), "method", 0, True)
     assert answered.privacy["features"]["per_level"] == [4.0, 8.0]
     assert answered.scores.shape == (24,)
 
 
 def test_the_control_knows_nothing_of_features():
-    other = replace(TOWN, settings={**SMALL, "data.often": 0.5})
+    other = TOWN.having(settings={**SMALL, "data.often": 0.5})
     blind = [rank_attributes(spec, part="control", whole=True).scores for spec in (TOWN, other)]
     told = [rank_attributes(spec, whole=True).scores for spec in (TOWN, other)]
     assert np.array_equal(*blind)
@@ -79,7 +79,7 @@ def test_the_control_knows_nothing_of_features():
 
 
 def test_a_ranking_can_be_repeated_and_depends_on_the_seed():
-    first, again, later = (rank_attributes(replace(TOWN, seed=seed)) for seed in (0, 0, 1))
+    first, again, later = (rank_attributes(TOWN.having(seed=seed)) for seed in (0, 0, 1))
     assert np.array_equal(first.scores, again.scores)
     assert np.array_equal(first.scores[1], later.scores[0])
     assert [a.tolist() for a in first.tops] == [b.tolist() for b in again.tops]
@@ -105,18 +105,18 @@ def test_raw_features_score_alike_dense_and_sparse():
 
 
 def test_ties_of_a_run_are_its_own():
-    assert tie_seeds(replace(TOWN, seed=3), "control") == ((3, 1), (4, 1))
+    assert tie_seeds(TOWN.having(seed=3), "control") == ((3, 1), (4, 1))
 
 
 @pytest.mark.parametrize(
     ("spec", "top", "words"),
     [
-        (Spec("base", "town", epsilon=1.0), 5, "base has not: take togl"),
-        (replace(TOWN, link_epsilon=1.0), 5, "leave link_epsilon out"),
+        (Spec.of("base", "town", epsilon=1.0), 5, "base has not: take togl"),
+        (TOWN.having(link_epsilon=1.0), 5, "leave link_epsilon out"),
         (TOWN, 0, "top must be an integer of at least 1"),
         (TOWN, 25, "top must be from 1 to 24"),
-        (replace(TOWN, mechanism="laplace"), 5, "togl needs a mechanism that asks for some of the values"),
-        (replace(TOWN, epsilon=None), 5, "needs a budget"),
+        (TOWN.having(mechanism="laplace"), 5, "togl needs a mechanism that asks for some of the values"),
+        (TOWN.having(epsilon=None), 5, "needs a budget"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(spec, top, words):
@@ -126,4 +126,4 @@ def test_what_cannot_be_ranked_is_refused(spec, top, words):
 
 def test_one_run_has_no_stability():
     with pytest.raises(InputError, match="at least two"):
-        _ = rank_attributes(replace(TOWN, runs=1)).jaccard
+        _ = rank_attributes(TOWN.having(runs=1)).jaccard

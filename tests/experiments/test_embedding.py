@@ -20,7 +20,7 @@ from graphveil.methods import Method, find_method, method_names
 from graphveil.methods import method as method_module
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
-SPEC = Spec("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
+SPEC = Spec.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
 parquet = pytest.param(
     ".parquet",
     marks=pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pyarrow: graphveil[parquet]"),
@@ -31,7 +31,7 @@ SUFFIXES = pytest.mark.parametrize("suffix", [".npz", parquet])
 def spec_of(name, **options):
     budget = 2.0 if find_method(name).reports_features else None
     options = {"epsilon": budget, "settings": {"epochs": 3}, "data_options": SMALL, **options}
-    return Spec(name, "town", **options)
+    return Spec.of(name, "town", **options)
 
 
 @pytest.fixture(scope="module")

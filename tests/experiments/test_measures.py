@@ -29,8 +29,8 @@ TOWN = {
     "data.labelled": 0.2,
     "data.validated": 0.2,
 }
-SMALL = Spec("base", "town", epsilon=8.0, runs=2, settings={"epochs": 5, **TOWN})
-RAW = Spec("nonprivate", "town", runs=1, settings={"epochs": 5, **TOWN})
+SMALL = Spec.of("base", "town", epsilon=8.0, runs=2, settings={"epochs": 5, **TOWN})
+RAW = Spec.of("nonprivate", "town", runs=1, settings={"epochs": 5, **TOWN})
 
 
 def unit(part, run, score, seconds=1.0, peak=100.0):
@@ -134,7 +134,7 @@ def test_an_attack_without_privacy_needs_no_control():
 
 
 def test_what_cannot_be_measured_says_why():
-    wrong = Spec("base", "town", epsilon=-1.0)
+    wrong = Spec.of("base", "town", epsilon=-1.0)
     for name in ("attack", "degree_correlation"):
         assert "epsilon" in str(measured_apart(find_measure(name), wrong))
 

@@ -73,10 +73,10 @@ def test_ppgnn_has_its_printed_numbers():
         ("ε = 1, PPM as printed", "wikipedia", 79.8, "ppm-printed"),
     ):
         found = cell(table, row, column)
-        assert (found.printed, found.spec.mechanism, found.spec.data) == (printed, name, column)
+        assert (found.printed, found.spec.budgets.mechanism, found.spec.data) == (printed, name, column)
         assert found.spec.has_levels == name.startswith("ppm")
     assert len(cell(table, "ε = 1, PPM", "cora").spec.level_budgets()) == 6
-    slow = {(one.spec.mechanism, one.column) for one in table.cells if one.slow}
+    slow = {(one.spec.budgets.mechanism, one.column) for one in table.cells if one.slow}
     assert slow == {
         (name, data)
         for name in ("onebit", "laplace", "gaussian")
@@ -95,7 +95,7 @@ def test_ldpge_has_its_printed_numbers():
     ):
         assert cell(table, row, column).printed == printed
     assert {one.spec.task for one in table.cells} == {"link"}
-    assert cell(table, "cora, HDS", "ε = 1").spec.mechanism == "hds"
+    assert cell(table, "cora, HDS", "ε = 1").spec.budgets.mechanism == "hds"
 
 
 def test_togl_has_its_printed_numbers():
@@ -159,14 +159,14 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
         for one in paper.table(name).cells:
             if one.row == row:
                 assert one.spec.settings == printed | training.get(one.column, {}) | changed
-                assert (one.spec.method, one.spec.mechanism) == ("togl", "piecewise")
+                assert (one.spec.method, one.spec.budgets.mechanism) == ("togl", "piecewise")
     # A note speaks of our own variant just where there is one.
     for table in paper.tables:
         ours = any(one.row.endswith(", ours") for one in table.cells)
         assert ("TOGL, ours" in table.note) == ours, table.name
     assert cell(paper.table("table12"), "PLDP, TOGL", "cora").spec.has_levels
-    assert {one.spec.link_epsilon for one in paper.table("table14").cells} == {5.0}
-    assert cell(paper.table("table5"), "TOGL", "∞").spec.label_epsilon is None
+    assert {one.spec.budgets.link_epsilon for one in paper.table("table14").cells} == {5.0}
+    assert cell(paper.table("table5"), "TOGL", "∞").spec.budgets.label_epsilon is None
 
 
 def test_what_is_not_here_or_slow_is_skipped_and_says_so(monkeypatch, tmp_path):

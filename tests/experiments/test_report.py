@@ -81,7 +81,7 @@ def test_the_verdict_follows_from_the_gain_s_interval(low, high, words):
 
 
 def test_budgets_of_labels_and_links_have_columns_where_there_are_any():
-    private = record(spec={"label_epsilon": 2.0})
+    private = record(spec={"budgets": {"label_epsilon": 2.0}})
     assert row(private)["label ε"] == "2"
     assert row(private, record(), place=1)["label ε"] == "-"
     assert "link ε" not in row(private)
@@ -120,7 +120,7 @@ def test_different_settings_are_different_curves():
 
 
 def test_what_the_structure_gives_with_private_labels_is_a_level_of_its_own():
-    spec = {"settings": {"epochs": 3}, "label_epsilon": 2.0}
+    spec = {"settings": {"epochs": 3}, "budgets": {"label_epsilon": 2.0}}
     drawn = lines([record(1.0), record(2.0), record(1.0, spec=spec), record(2.0, spec=spec)])
     levels = [line.label for line in drawn if not line.epsilons]
     assert levels == ["structure: label propagation", "structure: label propagation, label ε = 2"]
@@ -197,7 +197,7 @@ def test_names_are_shown_as_they_are():
 def test_the_energy_is_that_of_the_reports_of_a_run():
     graph, users = load("town", **TOWN)
     spec = smoothing.spec_of(record(2.0, seed=3))
-    plan = Job(graph, users, None, 3, epsilon=2.0).feature_plan()
+    plan = Job.of(graph, users, None, 3, epsilon=2.0).feature_plan()
     for blind in (False, True):
         asked = users.declare(plan.claim.epsilon, seed=3, blind=blind)
         expected = energy_over_hops(asked.report(plan).estimate(), graph, 3).relative
@@ -228,6 +228,6 @@ def test_roc_auc_is_called_so():
 
 
 def test_reports_of_users_who_chose_a_level_have_an_energy_too():
-    spec = Spec("ppgnn", "town", epsilon=0.5, levels=3)
+    spec = Spec.of("ppgnn", "town", epsilon=0.5, levels=3)
     curve = smoothing.collect(spec, *load("town", users=300), hops=3)
     assert (curve.energies.hoa > 0).all()

@@ -16,7 +16,7 @@ def result(epsilon=1.0, interrupted=False, score=0.5, **options):
         for part in ("method", "control", "structure")
         for run in range(2)
     )
-    spec = Spec("base", "town", epsilon=epsilon, runs=2, settings={"epochs": 3}, **options)
+    spec = Spec.of("base", "town", epsilon=epsilon, runs=2, settings={"epochs": 3}, **options)
     return Result(spec, "accuracy", "0.1.0", units, 1.0, interrupted)
 
 
@@ -30,7 +30,7 @@ def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
     (record,) = store.records()
     assert (record.method, record.epsilon, record.runs) == ("base", 1.0, (0.5, 0.51))
     assert record.setup.settings == {"epochs": 3}
-    assert record.setup.label_epsilon == 2.0
+    assert record.setup.budgets.label_epsilon == 2.0
     assert record.setup.data_options == {"range": [0, 1]}
     assert record.structure.name == "label propagation"
     assert record.time.endswith("+00:00")

@@ -1,7 +1,6 @@
 """Runs, their controls, and what is kept of them."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from graphveil.experiments.unit import run_unit
 
 SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SETTINGS = {"epochs": 5}
-SPEC = Spec("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_options=SMALL)
+SPEC = Spec.of("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_options=SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +106,12 @@ def test_jobs_change_no_number(result):
 
 
 def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
-    later = run_unit(replace(SPEC, seed=1, runs=1), "method", 0)
+    later = run_unit(SPEC.having(seed=1, runs=1), "method", 0)
     assert later.score == result.scores()[1]
 
 
 def test_without_a_control_there_is_none():
-    fields = json.loads(run_spec(replace(SPEC, control=False, runs=1)).to_json())
+    fields = json.loads(run_spec(SPEC.having(control=False, runs=1)).to_json())
     assert (fields["control"], fields["structure"], fields["gain"], fields["verdict"]) == (
         None,
         None,
@@ -122,7 +121,7 @@ def test_without_a_control_there_is_none():
 
 
 def test_what_is_not_private_has_no_control():
-    fields = json.loads(run_spec(replace(SPEC, method="nonprivate", epsilon=None, runs=1)).to_json())
+    fields = json.loads(run_spec(SPEC.having(method="nonprivate", epsilon=None, runs=1)).to_json())
     assert (fields["control"], fields["gain"], fields["epsilon"], fields["mechanism"]) == (
         None,
         None,
@@ -155,7 +154,7 @@ def test_a_line_that_was_cut_off_is_passed_over(tmp_path, result, store):
 
 
 def test_another_setting_is_another_experiment(result, store):
-    other = replace(SPEC, settings={"epochs": 6})
+    other = SPEC.having(settings={"epochs": 6})
     assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"] * 2
 
 
@@ -215,7 +214,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
 )
 def test_what_cannot_be_run_is_refused_by_name(change, words):
     with pytest.raises(InputError) as error:
-        run_spec(replace(SPEC, **change))
+        run_spec(SPEC.having(**change))
     assert words in str(error.value)
 
 
@@ -225,7 +224,7 @@ def test_a_graph_without_its_users_is_refused():
         gv.run("base", graph, epsilon=1.0)
 
 
-NORMS = replace(SPEC, norm_epsilon=3.0, norm_bound=4.0)
+NORMS = SPEC.having(norm_epsilon=3.0, norm_bound=4.0)
 
 
 def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
@@ -245,7 +244,7 @@ def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
 
 def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(tmp_path):
     store = UnitStore(tmp_path / "runs.jsonl")
-    one = replace(SPEC, runs=1)
+    one = SPEC.having(runs=1)
     unit = run_unit(one, "structure", 0)
     store.add(one, unit)
     line = json.loads(store.file.read_text())
@@ -256,6 +255,6 @@ def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(tmp_path
 
 def test_norms_decide_the_key_only_where_they_are_learned():
     weighted = {**SETTINGS, "norm_weight": 2.0}
-    specs = [SPEC, NORMS, replace(NORMS, norm_bound=5.0), replace(NORMS, settings=weighted)]
+    specs = [SPEC, NORMS, NORMS.having(norm_bound=5.0), NORMS.having(settings=weighted)]
     assert len({spec.key("method", 0) for spec in specs}) == 4
     assert len({spec.key("structure", 0) for spec in specs}) == 1

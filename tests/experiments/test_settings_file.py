@@ -9,7 +9,9 @@ from graphveil.experiments import Spec, Tuned, read_settings, write_settings
 from graphveil.experiments.space import Space
 from graphveil.experiments.trials import Trial
 
-SPEC = Spec("base", "town", epsilon=4.0, runs=2, settings={"epochs": 2, "data.users": 200, "patience": None})
+SPEC = Spec.of(
+    "base", "town", epsilon=4.0, runs=2, settings={"epochs": 2, "data.users": 200, "patience": None}
+)
 DEFAULTS = {"lr": 0.01, "activation": "selu"}
 BEST = {"lr": 1e-05, "activation": 'a "ü" \\ text'}
 SPACE = Space({"lr": (1e-05, 0.01), "activation": (BEST["activation"], "selu")}, DEFAULTS)
@@ -50,7 +52,7 @@ def test_the_header_says_how_the_settings_were_found(tmp_path):
 
 def test_what_does_not_apply_is_left_out(tmp_path):
     file = tmp_path / "best.toml"
-    write_settings(tuned(BEST_TRIAL, spec=Spec("nonprivate", "town")), file)
+    write_settings(tuned(BEST_TRIAL, spec=Spec.of("nonprivate", "town")), file)
     header = tomllib.loads(file.read_text())["tuned"]
     assert not {"epsilon", "mechanism", "validation_of_defaults"} & set(header)
 

@@ -170,7 +170,7 @@ def test_the_first_axis_is_x_and_the_second_gives_lines(small):
     assert small.lines == ["rate = 0.01", "rate = 0.1"]
     cells = small.cells()
     assert [(cell.x, cell.line) for cell in cells] == [(0, 0), (1, 0), (0, 1), (1, 1)]
-    assert [cell.spec.epsilon for cell in cells] == [1.0, 4.0, 1.0, 4.0]
+    assert [cell.spec.budgets.epsilon for cell in cells] == [1.0, 4.0, 1.0, 4.0]
     assert [cell.spec.settings["lr"] for cell in cells] == [0.01, 0.01, 0.1, 0.1]
     assert cells[0].spec.loader_options["users"] == 200
 
@@ -291,9 +291,9 @@ def test_a_figure_that_cannot_be_written_is_refused(tmp_path):
 
 
 def test_results_that_differ_in_levels_alone_are_two():
-    def record(**spec):
+    def record(**levels):
         fields = {"method": "ppgnn", "data": "cora", "epsilon": 1.0, "mechanism": "ppm", "runs": [0.5]}
-        return Record.model_validate({**fields, "mean": 0.5, "spec": spec})
+        return Record.model_validate({**fields, "mean": 0.5, "spec": {"levels": levels}})
 
     records = [record(levels=2), record(levels=3), record(gamma=0.3), record(level_distribution="strict")]
     assert len(latest(records)) == 4

@@ -18,9 +18,9 @@ from graphveil.graphs import Users
 from graphveil.methods import find_method, method_names
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
-SPEC = Spec("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
+SPEC = Spec.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
 # Dropout alone is searched, so that 7 trials are the whole grid.
-GRID = replace(SPEC, settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "input_share": 0.5})
+GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "input_share": 0.5})
 SPACE = Space({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
 
 
@@ -64,7 +64,7 @@ def test_the_trained_methods_have_a_grid():
 
 
 def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
-    space = Space.of(Spec("nonprivate", "town", settings={"lr": 0.1}))
+    space = Space.of(Spec.of("nonprivate", "town", settings={"lr": 0.1}))
     assert list(space.values) == ["weight_decay", "dropout"]
     assert space.defaults == {"weight_decay": 1e-3, "dropout": 0.8}
     assert 0.8 in space.values["dropout"]
@@ -134,14 +134,14 @@ def test_no_point_is_tried_twice(quick):
 
 def test_the_seed_decides_what_is_tried(quick):
     first, again, other = (
-        [one.point for one in tune_spec(replace(SPEC, seed=seed), trials=12).trials] for seed in (0, 0, 1)
+        [one.point for one in tune_spec(SPEC.having(seed=seed), trials=12).trials] for seed in (0, 0, 1)
     )
     assert first == again != other
 
 
 def test_trials_average_over_runs(monkeypatch):
     monkeypatch.setattr(tuner, "validate_unit", lambda spec, run, *_: Validation("accuracy", run / 10, run))
-    best = tune_spec(replace(SPEC, runs=3), trials=1).best
+    best = tune_spec(SPEC.having(runs=3), trials=1).best
     assert (best.scores, best.losses, best.score) == ((0.0, 0.1, 0.2), (0, 1, 2), pytest.approx(0.1))
 
 
@@ -165,16 +165,16 @@ def test_the_graph_s_metric_is_what_counts():
     rows, labels = random.random((80, 5)), random.integers(0, 2, 80)
     edges = random.integers(0, 80, (160, 2))
     given = gv.from_arrays(edges, rows, labels, range=(0, 1), metric="roc_auc", name="own", seed=0)
-    spec = Spec("base", "own", epsilon=2.0, settings={"epochs": 2})
+    spec = Spec.of("base", "own", epsilon=2.0, settings={"epochs": 2})
     assert validate_unit(spec, 0, None, given).metric == "roc_auc"
     # Reported labels stay inside the method, which tells its accuracy on them.
-    assert validate_unit(replace(spec, label_epsilon=1.0), 0, None, given).metric == "accuracy"
+    assert validate_unit(spec.having(label_epsilon=1.0), 0, None, given).metric == "accuracy"
 
 
 @pytest.mark.parametrize("label_epsilon", [None, 1.0])
 def test_test_users_are_never_asked_how_well_it_went(monkeypatch, label_epsilon):
     monkeypatch.setattr(Users, "evaluate", lambda *_: pytest.fail("looked at test labels"))
-    assert len(tune_spec(replace(SPEC, label_epsilon=label_epsilon), trials=2).trials) == 2
+    assert len(tune_spec(SPEC.having(label_epsilon=label_epsilon), trials=2).trials) == 2
 
 
 @pytest.mark.parametrize("label_epsilon", [None, 1.0])
@@ -294,7 +294,7 @@ def test_a_point_that_two_calls_tried_counts_once(tmp_path):
     ],
 )
 def test_what_decides_the_numbers_decides_the_file(change, tmp_path):
-    other = replace(SPEC, **change)
+    other = SPEC.having(**change)
     assert journal_file(SPEC, Space.of(SPEC), tmp_path) != journal_file(other, Space.of(other), tmp_path)
 
 
@@ -363,7 +363,7 @@ def test_optuna_s_own_tools_can_read_the_journal(quick, tmp_path):
 )
 def test_what_cannot_be_searched_is_refused_by_name(change, words):
     with pytest.raises(InputError) as error:
-        tune_spec(replace(SPEC, **change))
+        tune_spec(SPEC.having(**change))
     assert words in str(error.value)
 
 

@@ -13,7 +13,7 @@ def plan(known=True, **options):
     rows = np.eye(40, 4)
     graph, _ = from_arrays([[0, 1]], rows, np.arange(40) % 2, range=(0, 1), binary=known)
     settings = find_method("base").settings.of({})
-    job = Job(graph, Nobody(), settings, 0, epsilon=0.01, mechanism="piecewise", mechanism_options=options)
+    job = Job.of(graph, Nobody(), settings, 0, epsilon=0.01, mechanism="piecewise", mechanism_options=options)
     return job.feature_plan()
 
 

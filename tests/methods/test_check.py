@@ -9,7 +9,8 @@ import torch
 from graphveil.learn.inputs import raw_input
 from graphveil.methods import Job, Method, Outcome, check_method, method_names, register_method
 from graphveil.methods.base import Base
-from graphveil.methods.method import Stopwatch, _methods
+from graphveil.methods.method import _methods
+from graphveil.methods.outcome import Stopwatch
 from graphveil.methods.questions import Questions
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan

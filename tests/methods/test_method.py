@@ -17,7 +17,7 @@ def tiny(features=ROWS, **options):
 
 
 def job_of(graph, users, **options):
-    return Job(graph, users, BaseSettings.of({"epochs": 2}), seed=0, **{"epsilon": 1.0, **options})
+    return Job.of(graph, users, BaseSettings.of({"epochs": 2}), seed=0, **{"epsilon": 1.0, **options})
 
 
 def test_the_names_of_backbones_are_those_that_there_are():

@@ -34,7 +34,7 @@ def booked(epsilon=1.0, blind=False, people=200, **options):
     """A job whose users have just the budget for it, and their books."""
     graph, users = data(people)
     settings = BaseSettings.of({"epochs": 150, "dropout": 0.0, **options.pop("settings", {})})
-    job = Job(graph, Nobody(), settings, 3, epsilon=epsilon, **{"norm_epsilon": 2.0, **options})
+    job = Job.of(graph, Nobody(), settings, 3, epsilon=epsilon, **{"norm_epsilon": 2.0, **options})
     ledger = METHOD.questions(job).open_ledger(users)
     return replace(job, users=users.answering(ledger, seed=3, blind=blind)), ledger
 
@@ -70,7 +70,7 @@ def test_a_budget_without_norms_does_not_do():
 
 def test_reports_are_decoded_without_a_bias_and_only_for_those_that_were_asked():
     graph, users = data(users=4000)
-    job = Job(graph, Nobody(), BaseSettings.of({}), 0, epsilon=1.0, norm_epsilon=4.0)
+    job = Job.of(graph, Nobody(), BaseSettings.of({}), 0, epsilon=1.0, norm_epsilon=4.0)
     job = METHOD.with_questions(replace(job, users=users.declare(4.0, seed=0)))
     norms = job.with_norms().norms
     known = graph.train | graph.validation

@@ -15,7 +15,7 @@ SMALL = {"users": 300}
 
 
 def spec_of(**options):
-    return Spec("ppgnn", "town", data_options=SMALL, **{"epsilon": 0.5, **options})
+    return Spec.of("ppgnn", "town", data_options=SMALL, **{"epsilon": 0.5, **options})
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_weights_matter_where_levels_differ():
 def test_levels_that_make_no_sense_are_refused(options, match):
     given = {"method": "ppgnn", "data": "town", "epsilon": 0.5, **options}
     with pytest.raises(InputError, match=match):
-        Spec(**given).check()
+        Spec.of(**given).check()
 
 
 def test_norms_cost_besides_and_are_part_of_every_level_s_budget():

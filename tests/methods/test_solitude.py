@@ -29,7 +29,7 @@ def booked(link_epsilon=4.0, backbone="gcn", features=0, max_memory=None, label_
     public = public_part(
         graph, private_labels=label_epsilon is not None, private_links=link_epsilon is not None
     )
-    job = Job(
+    job = Job.of(
         public,
         Nobody(),
         given,

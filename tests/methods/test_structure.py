@@ -25,7 +25,7 @@ class Nobody:
 
 def job_of(graph, seed=0, progress=None, **settings):
     given = {"epochs": 5, **settings}
-    return Job(graph, Nobody(), METHOD.settings.of(given), seed=seed, progress=progress)
+    return Job.of(graph, Nobody(), METHOD.settings.of(given), seed=seed, progress=progress)
 
 
 def run(graph, **options):

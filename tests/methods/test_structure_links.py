@@ -20,7 +20,7 @@ class Nobody:
 
 
 def run(graph, **settings):
-    return METHOD.run(Job(graph, Nobody(), METHOD.settings.of(settings), seed=0))
+    return METHOD.run(Job.of(graph, Nobody(), METHOD.settings.of(settings), seed=0))
 
 
 def blocks(users=240, links=3000, groups=8, inside=0.9, seed=0):

@@ -17,7 +17,7 @@ from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import check_method, find_method
 from graphveil.methods.check import Recorder, Replay
-from graphveil.methods.method import BACKBONE_NAMES
+from graphveil.methods.method_settings import BACKBONE_NAMES
 from graphveil.methods.togl import (
     NULL_ROUNDS,
     NULL_SCORES,
@@ -57,7 +57,7 @@ class Listener(Recorder):
 
 def made_ready(part="method", given=None, **options):
     settings = {**QUICK, **options.pop("settings", {})}
-    spec = Spec("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
+    spec = Spec.of("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
     return make_ready(spec, part, 0, None, given)
 
 
@@ -155,7 +155,7 @@ def test_what_round_1_told_counts_where_the_second_is_chosen():
     shares = []
     for learn_from in ("second", "both"):
         settings = {**QUICK, "pool": 8, "rho": "auto", "learn_from": learn_from}
-        spec = Spec("togl", "town", epsilon=8.0, data_options=town, settings=settings)
+        spec = Spec.of("togl", "town", epsilon=8.0, data_options=town, settings=settings)
         shares.append(rounds(make_ready(spec, "method", 0, None, None))[1].options["from_pool"])
     assert shares[0] < shares[1]
 
@@ -203,7 +203,7 @@ def test_a_number_of_values_from_the_whole_budget_is_refused_with_levels():
 def test_only_rounds_must_leave_some_values_out(split):
     """Three values are all asked at the whole budget, and one or two of them at a part of it."""
     few = {**SMALL, "features": 3, "telling": 2}
-    spec = Spec("togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split})
+    spec = Spec.of("togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split})
     plans = rounds(make_ready(spec, "method", 0, None, None))
     assert not plans[0].model_copy(update={"epsilon": 8.0}).build().names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
@@ -361,7 +361,7 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     assert len(telling) == 8
     found, blind, settings = [], [], {**QUICK, "pool": 8, "rho": "auto"}
     for seed in range(3):
-        spec = Spec("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
+        spec = Spec.of("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
         for part, told in (("method", found), ("control", blind)):
             second = rounds(make_ready(spec, part, 0, None, (graph, users)))[1]
             told.append(len(telling & set(second.options.get("pool", []))))
@@ -374,7 +374,7 @@ def test_other_settings_pass_the_suite():
 
 
 def test_privacy_of_a_run_counts_both_rounds():
-    spec = Spec("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
+    spec = Spec.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
     assert run_unit(spec, "method", 0).privacy["features"] == {"epsilon": 3.0, "delta": 0.0}
 
 

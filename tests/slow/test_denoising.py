@@ -13,7 +13,7 @@ RUNS, HOPS = 5, (0, 2, 4, 8, 16, 32, 64)
 
 @cache
 def mean(method, epsilon, label_epsilon=None, **settings):
-    spec = Spec(
+    spec = Spec.of(
         method,
         "cora",
         epsilon=epsilon,

@@ -18,12 +18,12 @@ LEAST = [
     ("data", "settings", "least"), [pytest.param(*case, marks=needs_data(case[0])) for case in LEAST]
 )
 def test_the_mean_of_five_runs_is_at_least(data, settings, least):
-    spec = Spec("togl", data, epsilon=10.0, runs=5, settings=settings, control=False)
+    spec = Spec.of("togl", data, epsilon=10.0, runs=5, settings=settings, control=False)
     assert run_spec(spec, jobs=2).mean >= least
 
 
 @pytest.mark.parametrize("settings", [{}, {"pool": 8, "rho": 0.8}], ids=["auto", "pool of 8"])
 def test_in_a_town_two_rounds_with_a_pool_beat_one_by_five_points(settings):
-    one = run_spec(Spec("base", "town", 4.0, mechanism="piecewise", runs=5, control=False), jobs=2)
-    two = run_spec(Spec("togl", "town", 4.0, runs=5, settings=settings, control=False), jobs=2)
+    one = run_spec(Spec.of("base", "town", 4.0, mechanism="piecewise", runs=5, control=False), jobs=2)
+    two = run_spec(Spec.of("togl", "town", 4.0, runs=5, settings=settings, control=False), jobs=2)
     assert two.mean >= one.mean + 0.05

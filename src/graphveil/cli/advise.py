@@ -10,18 +10,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
     DataName,
-    Gamma,
-    LevelBudgets,
-    LevelCount,
     RangePair,
 )
-from graphveil.cli.parse import parse_budgets, range_option
+from graphveil.cli.parse import range_option
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
-from graphveil.graphs.levels import DISTRIBUTIONS, expected_shares
+from graphveil.graphs.levels import expected_shares
+from graphveil.methods.terms import Budgets, Levels
 
 advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
 
@@ -32,15 +31,12 @@ def _advise() -> None:
 
 
 @advise_app.command("levels")
+@grouped
 def levels_command(
+    *,
     data: DataName,
     epsilon: Annotated[float, typer.Option(help="The strictest level's budget.")],
-    levels: LevelCount = None,
-    budgets: LevelBudgets = None,
-    gamma: Gamma = None,
-    level_distribution: Annotated[
-        str, typer.Option(help=f"Which levels users are expected to choose: {', '.join(DISTRIBUTIONS)}.")
-    ] = "uniform",
+    levels: Levels,
     mechanism: Annotated[str, typer.Option(help="ppm or ppm-printed.")] = "ppm",
     public_range: RangePair = None,
     as_json: AsJson = False,
@@ -54,19 +50,15 @@ def levels_command(
     spec = Spec(
         "ppgnn",
         data,
-        epsilon=epsilon,
-        mechanism=mechanism,
+        budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
         levels=levels,
-        budgets=parse_budgets(budgets),
-        gamma=gamma,
-        level_distribution=level_distribution,
         data_options=range_option(public_range),
     )
     spec.check()
     if not spec.has_levels:
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
     # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
-    shares = expected_shares(len(spec.level_budgets()), level_distribution)
+    shares = expected_shares(len(spec.level_budgets()), levels.level_distribution or "uniform")
     from graphveil.experiments.advice import advise_levels
     from graphveil.experiments.unit import make_ready
     from graphveil.mechanisms import PersonalMechanism

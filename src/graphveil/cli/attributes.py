@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
     DataName,
     LabelEpsilon,
-    MaxMemory,
     RangePair,
     TaskName,
 )
@@ -24,6 +24,7 @@ from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_record import Privacy
 from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.methods.terms import Machine
 
 if TYPE_CHECKING:
     from graphveil.experiments.attribute_comparison import Comparison
@@ -33,7 +34,9 @@ METHOD = "togl"
 PRINTED = 10
 
 
+@grouped
 def attributes(
+    *,
     data: DataName,
     epsilon: Annotated[
         float,
@@ -62,7 +65,7 @@ def attributes(
     ] = None,
     label_epsilon: LabelEpsilon = None,
     public_range: RangePair = None,
-    max_memory: MaxMemory = None,
+    machine: Machine,
     out: Annotated[
         Path | None, typer.Option(help="Draw the best attributes into this file, .png or .svg.")
     ] = None,
@@ -76,7 +79,7 @@ def attributes(
     Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
     """
     given = {"analysis": analysis, "analysis_hops": hops}
-    spec = Spec(
+    spec = Spec.of(
         METHOD,
         data,
         epsilon=epsilon,
@@ -90,7 +93,8 @@ def attributes(
         },
         data_options=range_option(public_range),
         label_epsilon=label_epsilon,
-        max_memory=max_memory,
+        max_memory=machine.max_memory,
+        device=machine.device,
     )
     from graphveil.experiments.attribute_ranking import check_ranking
     from graphveil.experiments.sweep_figure import check_figure

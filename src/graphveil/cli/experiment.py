@@ -1,6 +1,6 @@
 """The options of one experiment, which several commands take, and the spec that they make.
 
-A field that a spec has too goes into it as it is: a new option is declared in `options` and named here.
+Most options are fields of the records that a spec has: a new one is declared there, and is an option of every command.
 """
 
 from __future__ import annotations
@@ -11,26 +11,15 @@ from typing import Any
 from graphveil.cli.options import (
     BackboneName,
     DataName,
-    Delta,
-    Device,
-    Epsilon,
-    Gamma,
-    LabelEpsilon,
-    LevelBudgets,
-    LevelCount,
-    LevelDistribution,
-    LinkEpsilon,
-    LinkMechanismName,
-    MaxMemory,
-    MechanismName,
     MethodName,
     RangePair,
     SettingPairs,
     SettingsFile,
     TaskName,
 )
-from graphveil.cli.parse import all_settings, parse_budgets, range_option
+from graphveil.cli.parse import all_settings, range_option
 from graphveil.experiments.spec import Spec
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout
 
 
 @dataclass(frozen=True)
@@ -39,29 +28,21 @@ class Asked:
 
     method: MethodName
     data: DataName
-    epsilon: Epsilon = None
-    delta: Delta = None
-    mechanism: MechanismName = ""
+    budgets: Budgets
     backbone: BackboneName = ""
     task: TaskName = "node"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """On which terms: settings, whatever else is private, levels, and the machine."""
+    """On which terms: settings, levels, who answers, and the machine."""
 
+    levels: Levels
+    turnout: Turnout
+    machine: Machine
     setting: SettingPairs = None
     settings_file: SettingsFile = None
-    label_epsilon: LabelEpsilon = None
-    link_epsilon: LinkEpsilon = None
-    link_mechanism: LinkMechanismName = "link-rr"
-    levels: LevelCount = None
-    budgets: LevelBudgets = None
-    gamma: Gamma = None
-    level_distribution: LevelDistribution = "uniform"
     public_range: RangePair = None
-    max_memory: MaxMemory = None
-    device: Device = "auto"
 
 
 def spec_of(asked: Asked, terms: Terms, **others: Any) -> Spec:
@@ -69,5 +50,4 @@ def spec_of(asked: Asked, terms: Terms, **others: Any) -> Spec:
     given = {**vars(asked), **vars(terms), **others}
     settings = all_settings(asked.method, given.pop("settings_file"), given.pop("setting") or [])
     options = range_option(given.pop("public_range"))
-    budgets = parse_budgets(given.pop("budgets"))
-    return Spec(**given, settings=settings, data_options=options, budgets=budgets)
+    return Spec(**given, settings=settings, data_options=options)

@@ -6,11 +6,20 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from graphveil.cli.parse import parse_numbers
+
+# The type of an option that takes several numbers: it is written as text, with commas between them.
+NUMBERS = tuple[float, ...] | None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters may be data classes: it takes their fields as options, in that place, and puts them together.
+
+    A field may be a data class itself. What `--help` says of a field stands in its metadata, or in its type as typer has it.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -35,7 +44,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+            given[name] = _together(kind, given)
         command(**given)
 
     call.__dict__["__signature__"] = inspect.Signature(parameters)
@@ -43,13 +52,35 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(group: Any) -> list[inspect.Parameter]:
+    """The options of all fields of a data class, those of data classes inside it in their place."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        _option(
-            each.name, inspect.Parameter.empty if each.default is MISSING else each.default, hints[each.name]
-        )
-        for each in fields(group)
-    ]
+    options = []
+    for each in fields(group):
+        kind = hints[each.name]
+        if is_dataclass(kind):
+            options += _options(kind)
+            continue
+        default = inspect.Parameter.empty if each.default is MISSING else each.default
+        if "help" in each.metadata:
+            written = str | None if kind == NUMBERS else kind
+            shown = default not in (None, "")
+            kind = Annotated[written, typer.Option(help=each.metadata["help"], show_default=shown)]
+        options.append(_option(each.name, default, kind))
+    return options
+
+
+def _together(group: Any, given: dict[str, Any]) -> Any:
+    """An instance of a data class from the options that were given, which are taken out."""
+    hints = get_type_hints(group)
+    values = {}
+    for each in fields(group):
+        kind = hints[each.name]
+        if is_dataclass(kind):
+            values[each.name] = _together(kind, given)
+            continue
+        value = given.pop(each.name)
+        values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
+    return group(**values)
 
 
 def _option(name: str, default: Any, kind: Any) -> inspect.Parameter:

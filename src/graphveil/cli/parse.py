@@ -43,10 +43,10 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def parse_budgets(text: str | None) -> tuple[float, ...] | None:
-    """E1,E2,… as numbers.
+def parse_numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    """E1,E2,… behind an option as numbers.
 
-    >>> parse_budgets("0.5,1,2")
+    >>> parse_numbers("budgets", "0.5,1,2")
     (0.5, 1.0, 2.0)
     """
     if text is None:
@@ -55,7 +55,7 @@ def parse_budgets(text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"--budgets takes numbers with commas between them, got {text!r}: for example --budgets 1,2,4"
+            f"--{option} takes numbers with commas between them, got {text!r}: for example --{option} 1,2,4"
         ) from None
 
 

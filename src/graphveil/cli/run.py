@@ -11,7 +11,7 @@ from rich.table import Table
 
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson, NormBound, NormEpsilon
+from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_record import Privacy
 from graphveil.experiments.results import RESULTS, ResultStore
@@ -31,8 +31,6 @@ def run(
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     terms: Terms,
-    norm_epsilon: NormEpsilon = None,
-    norm_bound: NormBound = None,
     no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
@@ -48,8 +46,6 @@ def run(
         terms,
         runs=runs,
         seed=seed,
-        norm_epsilon=norm_epsilon,
-        norm_bound=norm_bound,
         control=not no_control,
     )
     if jobs < 1:

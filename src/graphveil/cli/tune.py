@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,12 +18,24 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
+from graphveil.methods.terms import record_fields
 
 if TYPE_CHECKING:
     from graphveil.experiments.space import Space
     from graphveil.experiments.tuner import Tuned
 
 INTERRUPTED = 130
+# What options are called in the name of a file.
+SHORT = {
+    "epsilon": "eps",
+    "mechanism": "",
+    "backbone": "",
+    "task": "",
+    "label_epsilon": "labels",
+    "link_epsilon": "links",
+    "norm_epsilon": "norms",
+    "level_distribution": "by",
+}
 
 
 @grouped
@@ -144,18 +155,18 @@ def command(spec: Spec, file: Path) -> str:
     """The call that runs the tuned settings, from the first seed that the search has not used."""
     plain = Spec(spec.method, spec.data)
     words = ["graphveil", "run", spec.method, "--data", spec.data]
-    for option in (*fields(Asked), *fields(Terms)):
-        given = getattr(spec, option.name, option.default)
-        if given not in (option.default, getattr(plain, option.name, option.default)):
-            words += [f"--{option.name.replace('_', '-')}", listed(given)]
+    own = {name: getattr(spec, name) for name in ("task", "backbone")}
+    given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen
+    for name, value in given.items():
+        words += [f"--{name.replace('_', '-')}", listed(value)]
     if "range" in spec.data_options:
         words += ["--range", listed(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
 
 
-def listed(value: Any) -> str:
+def listed(value: Any, between: str = ",") -> str:
     """One value, or several with commas between them."""
-    return ",".join(map(text, value)) if isinstance(value, (tuple, list)) else text(value)
+    return between.join(map(text, value)) if isinstance(value, (tuple, list)) else text(value)
 
 
 def text(value: Any) -> str:
@@ -172,29 +183,23 @@ def text(value: Any) -> str:
 def default_file(spec: Spec) -> Path:
     """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name.
 
-    >>> str(default_file(Spec("base", "folder/my.npz", epsilon=0.5)))
+    >>> str(default_file(Spec.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     """
     data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
-    plain = Spec(spec.method, spec.data)
-    budget = "" if spec.epsilon is None else f"-eps{text(spec.epsilon)}"
-    others = {
-        "": spec.mechanism if spec.mechanism != plain.mechanism and spec.epsilon is not None else None,
-        " ": spec.backbone if spec.backbone != plain.backbone else None,
-        "  ": spec.task if spec.task != plain.task else None,
-        "labels": None if spec.label_epsilon is None else text(spec.label_epsilon),
-        "links": None if spec.link_epsilon is None else text(spec.link_epsilon),
-        "norms": None if spec.norm_epsilon is None else text(spec.norm_epsilon),
-        "levels": None if spec.levels is None else text(spec.levels),
-        "budgets": None if spec.budgets is None else "_".join(text(budget) for budget in spec.budgets),
-        "gamma": None if spec.gamma is None else text(spec.gamma),
-        # A file of levels by its name alone.
-        "by": Path(spec.level_distribution).stem
-        if spec.has_levels and spec.level_distribution not in (None, "uniform")
-        else None,
-    }
-    more = "".join(f"-{key.strip()}{value}" for key, value in others.items() if value is not None)
-    return Path(f"{spec.method}-{data}{budget}{more}.toml")
+    plain, chosen = Spec(spec.method, spec.data), spec.chosen
+    # What decides nothing here, and a file of levels by its name alone.
+    unused = [*record_fields("machine"), *(("mechanism", "delta") if spec.budgets.epsilon is None else ())]
+    if "level_distribution" in chosen:
+        by = Path(chosen["level_distribution"]).stem
+        unused += [] if spec.has_levels and by != "uniform" else ["level_distribution"]
+        chosen["level_distribution"] = by
+    told = {name: value for name, value in chosen.items() if name not in unused}
+    first: dict[str, Any] = {name: told.pop(name) for name in ("epsilon", "mechanism") if name in told}
+    own: dict[str, Any] = {name: getattr(spec, name) for name in ("backbone", "task")}
+    first |= {name: value for name, value in own.items() if value != getattr(plain, name)}
+    words = [f"-{SHORT.get(name, name)}{listed(value, '_')}" for name, value in {**first, **told}.items()]
+    return Path(f"{spec.method}-{data}{''.join(words)}.toml")
 
 
 def check_out(file: Path) -> Path:

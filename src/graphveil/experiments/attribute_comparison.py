@@ -20,7 +20,8 @@ from graphveil.experiments.attribute_ranking import (
     tie_seeds,
 )
 from graphveil.experiments.spec import Spec
-from graphveil.methods.method import Progress
+from graphveil.methods.job import Progress
+from graphveil.methods.tasks import LINK
 from graphveil.methods.togl import estimate_scores, null_scores
 
 # How many attributes are listed and drawn, where not more are among the best.
@@ -109,7 +110,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Whether the ranking says more than its control."""
-        found, top, epsilon = self.agreement, self.ranking.top, self.spec.epsilon
+        found, top, epsilon = self.agreement, self.ranking.top, self.spec.budgets.epsilon
         words = (
             f"the top {top} agree with the ranking without privacy in {top * found['share']:.1f} of {top}, "
             f"the control's in {top * found['control']:.1f}"
@@ -131,9 +132,9 @@ class Comparison:
         return {
             "data": spec.data,
             "task": spec.task,
-            "epsilon": spec.epsilon,
-            "label_epsilon": spec.label_epsilon,
-            "mechanism": spec.mechanism,
+            "epsilon": spec.budgets.epsilon,
+            "label_epsilon": spec.budgets.label_epsilon,
+            "mechanism": spec.budgets.mechanism,
             "analysis": settings["analysis"],
             "hops": settings["analysis_hops"],
             "top": self.ranking.top,
@@ -231,7 +232,7 @@ def _raw_scores(answered: Answered) -> Scores:
     job, graph = answered.job, answered.ready.graph
     open_job = replace(job, graph=graph, label_mechanism=None)
     # Products of two users' values depend on where values are counted from, so that sparse rows have to be filled up.
-    sparse = job.task == "node"
+    sparse = job.task is not LINK
     assert graph.public_range is not None
     if not sparse:
         # Two places of single precision a number.

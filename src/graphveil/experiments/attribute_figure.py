@@ -33,7 +33,7 @@ def write_attribute_figure(found: Comparison, file: Path) -> None:
         axes.set_xlim(left=0)
         axes.set_xlabel(f"score ({spec.full_settings().model_dump()['analysis']}), mean of {spec.runs} runs")
         axes.set_ylabel("attribute")
-        axes.set_title(f"attributes of {Path(spec.data).stem} at ε = {spec.epsilon:g}")
+        axes.set_title(f"attributes of {Path(spec.data).stem} at ε = {spec.budgets.epsilon:g}")
         axes.grid(alpha=0.25, axis="x")
         axes.set_axisbelow(True)
         drawing.legend(columns=2)

@@ -15,7 +15,7 @@ from graphveil.experiments.measures import degree_correlations
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, answering, make_ready
 from graphveil.mechanisms import Estimate, Reports
-from graphveil.methods.method import Job
+from graphveil.methods.job import Job
 from graphveil.methods.togl import Togl, attribute_scores
 from graphveil.privacy import Plan
 
@@ -169,7 +169,7 @@ def check_ranking(spec: Spec, top: int) -> None:
         raise InputError(
             f"attributes are ranked by the first round of togl, which {spec.method} has not: take togl"
         )
-    if spec.link_epsilon is not None:
+    if spec.budgets.link_epsilon is not None:
         raise InputError("attributes are ranked over links that are public: leave link_epsilon out")
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top must be an integer of at least 1, got {top!r}")

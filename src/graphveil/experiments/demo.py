@@ -53,14 +53,14 @@ def run_demo(
         watch(what, done, steps)
 
     for place, epsilon in enumerate(EPSILONS):
-        spec = Spec("base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings)
+        spec = Spec.of("base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings)
         skip: tuple[Part, ...] = ("structure",) if place else ()
         result = run_spec(
             spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at ε = {e:g}")
         )
         demo = Demo((*demo.private, result), demo.plain, demo.audits)
         keep(demo)
-    plain = Spec("nonprivate", "town", runs=runs, settings=settings)
+    plain = Spec.of("nonprivate", "town", runs=runs, settings=settings)
     demo = Demo(demo.private, run_spec(plain, jobs=jobs, watch=lambda *_: tell("no privacy")), demo.audits)
     keep(demo)
     for epsilon in EPSILONS:
@@ -90,7 +90,7 @@ def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
     exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
     table = [("none", points(t_interval(demo.plain.scores())), "-", "-", "no privacy")] if demo.plain else []
     for result in reversed(demo.private):
-        epsilon = result.spec.epsilon or 0.0
+        epsilon = result.spec.budgets.epsilon or 0.0
         control = t_interval(result.scores("control")) if result.scores("control") else None
         gain = result.gain
         gained = "-" if gain is None else f"{100 * gain.mean:+.1f}"
@@ -108,7 +108,7 @@ HEAD = ("budget", "accuracy", "control", "gain", "exact ε")
 def figure(demo: Demo) -> str:
     """Accuracy over ε, as an SVG element."""
     runs = len(demo.private[0].scores()) if demo.private else 0
-    epsilons = tuple(result.spec.epsilon or 0.0 for result in demo.private)
+    epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in demo.private)
     lines = [
         Line("reports", epsilons, tuple(t_interval(result.scores()) for result in demo.private)),
         Line(

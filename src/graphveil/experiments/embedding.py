@@ -18,7 +18,7 @@ from graphveil.experiments.reduction import check_dims, reduce_columns
 from graphveil.experiments.spec import DATA_PREFIX, Spec
 from graphveil.experiments.unit import Ready, make_ready
 from graphveil.graphs import Graph, Users
-from graphveil.methods.method import Progress
+from graphveil.methods.job import Progress
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +112,7 @@ def embed(
         if name in options:
             raise InputError(f"an embedding comes from one run without a control: leave {name} out")
     given = (data, users) if isinstance(data, Graph) and users is not None else None
-    spec = Spec(method, data.name if isinstance(data, Graph) else data, **options)
+    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
     return embed_spec(spec, dims=dims, inside=inside, given=given)
 
 
@@ -144,7 +144,7 @@ def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_fr
     from graphveil import __version__
 
     privacy = ready.privacy()
-    private_links = spec.link_epsilon is not None
+    private_links = spec.budgets.link_epsilon is not None
     graph = ready.job.graph
     known = bool((graph.labels >= 0).any())
     public = [*(() if private_links else ("links",)), *(("known labels",) if known else ())]
@@ -156,8 +156,8 @@ def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_fr
         method=spec.method,
         data=spec.data,
         task=spec.task,
-        epsilon=spec.epsilon,
-        mechanism=None if spec.epsilon is None else spec.mechanism,
+        epsilon=spec.budgets.epsilon,
+        mechanism=None if spec.budgets.epsilon is None else spec.budgets.mechanism,
         backbone=spec.backbone,
         seed=spec.seed,
         settings=settings,

@@ -34,7 +34,12 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer in the form that `--json` prints; what was printed is in the unit, percent are 0..1 in what is ours."""
         cell = self.cell
-        about = {"row": cell.row, "column": cell.column, "data": cell.spec.data, "epsilon": cell.spec.epsilon}
+        about = {
+            "row": cell.row,
+            "column": cell.column,
+            "data": cell.spec.data,
+            "epsilon": cell.spec.budgets.epsilon,
+        }
         measured = {part: asdict(found) for part, found in self.reading.parts.items()}
         return {
             **about,

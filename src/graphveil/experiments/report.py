@@ -228,13 +228,15 @@ def _mechanism(record: Record) -> str:
         return NONE
     setup = record.setup
     chosen: dict[str, object] = {
-        "δ": setup.delta,
-        "levels": setup.levels,
-        "budgets": setup.budgets,
-        "γ": setup.gamma,
+        "δ": setup.budgets.delta,
+        "levels": setup.levels.levels,
+        "budgets": setup.levels.budgets,
+        "γ": setup.levels.gamma,
     }
-    if setup.level_distribution not in (None, "uniform"):
-        chosen["distribution"] = setup.level_distribution
+    if setup.levels.level_distribution not in (None, "uniform"):
+        chosen["distribution"] = setup.levels.level_distribution
+    if not setup.turnout.complete:
+        chosen |= {"participation": setup.turnout.participation, "silence": setup.turnout.silence}
     extra = {key: value for key, value in chosen.items() if value is not None}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
 
@@ -272,8 +274,8 @@ def _other_budgets(record: Record) -> list[str]:
 
 def _label_and_link(record: Record) -> tuple[float | None, float | None]:
     setup, spent = record.setup, record.privacy or Privacy()
-    labels = setup.label_epsilon or (spent.labels.epsilon if spent.labels else None)
-    links = setup.link_epsilon or (spent.links.epsilon if spent.links else None)
+    labels = setup.budgets.label_epsilon or (spent.labels.epsilon if spent.labels else None)
+    links = setup.budgets.link_epsilon or (spent.links.epsilon if spent.links else None)
     return labels, links
 
 

@@ -56,9 +56,9 @@ class Result:
     def verdict(self) -> str | None:
         """What the budget bought, in words."""
         gain = self.gain
-        if gain is None or self.spec.epsilon is None:
+        if gain is None or self.spec.budgets.epsilon is None:
             return None
-        return verdict(gain, self.spec.epsilon, self.gain_over_structure)
+        return verdict(gain, self.spec.budgets.epsilon, self.gain_over_structure)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in the form that `--json` prints."""
@@ -74,8 +74,8 @@ class Result:
             "data": spec.data,
             "task": spec.task,
             "metric": self.metric,
-            "epsilon": spec.epsilon,
-            "mechanism": spec.mechanism if spec.epsilon is not None else None,
+            "epsilon": spec.budgets.epsilon,
+            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
             "backbone": spec.backbone if spec.method != "structure" else None,
             "seed": spec.seed,
             "version": self.version,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_record import Privacy
+from graphveil.methods.terms import Budgets, Levels, Turnout
 
 if TYPE_CHECKING:
     from graphveil.experiments.result import Result
@@ -42,18 +43,11 @@ class Setup(_Part):
     """What was run besides what the result itself says: the rest of a `Spec`. ``runs`` is how many were asked for."""
 
     runs: int | None = None
-    delta: float | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     data_options: dict[str, Any] = Field(default_factory=dict)
-    label_epsilon: float | None = None
-    link_epsilon: float | None = None
-    link_mechanism: str | None = None
-    levels: int | None = None
-    budgets: tuple[float, ...] | None = None
-    gamma: float | None = None
-    level_distribution: str | None = None
-    norm_epsilon: float | None = None
-    norm_bound: float | None = None
+    budgets: Budgets = Budgets()
+    levels: Levels = Levels()
+    turnout: Turnout = Turnout()
 
 
 class Record(_Part):

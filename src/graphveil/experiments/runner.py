@@ -42,7 +42,7 @@ def run(
     if isinstance(data, Graph) != (users is not None):
         raise InputError("give a graph together with its users, or the name of a dataset alone")
     given = (data, users) if isinstance(data, Graph) and users is not None else None
-    spec = Spec(method, data.name if isinstance(data, Graph) else data, **options)
+    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
     return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
 
@@ -51,7 +51,7 @@ def parts_of(spec: Spec) -> list[Part]:
     if not (spec.control and find_method(spec.method).reports_features):
         return ["method"]
     # What the structure gives is no comparison where the structure is private.
-    return ["method", "control", "structure"] if spec.link_epsilon is None else ["method", "control"]
+    return ["method", "control", "structure"] if not spec.budgets.private_links else ["method", "control"]
 
 
 def run_spec(
@@ -140,5 +140,5 @@ def _result(
     from graphveil import __version__
     from graphveil.experiments.unit import _data
 
-    metric = "roc_auc" if spec.task == "link" else (given or _data(spec))[0].metric
+    metric = spec.found_task.metric((given or _data(spec))[0])
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted)

@@ -18,18 +18,8 @@ NONE = "none"  # TOML knows no null; `--set` writes it so too
 def write_settings(tuned: Tuned, file: Path) -> None:
     """The best settings as TOML, below how they were found."""
     fields = tuned.to_dict()
-    kept = (
-        "method",
-        "data",
-        "epsilon",
-        "mechanism",
-        "backbone",
-        "label_epsilon",
-        "link_epsilon",
-        "seed",
-        "runs",
-    )
-    header = {key: fields[key] for key in kept if fields[key] is not None}
+    kept = ("method", "data", "epsilon", "mechanism", "backbone", *tuned.spec.chosen, "seed", "runs")
+    header = {key: fields[key] for key in dict.fromkeys(kept) if fields[key] is not None}
     header |= {"trials": len(tuned.trials), "metric": fields["metric"], "validation": tuned.best.score}
     if tuned.defaults is not None:
         header["validation_of_defaults"] = tuned.defaults.score

@@ -13,9 +13,10 @@ from graphveil.experiments.figure import Drawing
 from graphveil.experiments.page import Section, Table
 from graphveil.experiments.results import Record
 from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import answering, with_levels
+from graphveil.experiments.unit import answering, job_levels, with_levels
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
+from graphveil.methods.terms import Budgets
 from graphveil.privacy import Nobody
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def smoothing(
         missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
         return [Section(f"{name}: energy over hops", (missing,))]
     kinds: dict[str, list[Spec]] = {}
-    for spec in sorted(specs, key=lambda spec: (spec.mechanism, spec.epsilon or 0.0, spec.seed)):
+    for spec in sorted(
+        specs, key=lambda spec: (spec.budgets.mechanism, spec.budgets.epsilon or 0.0, spec.seed)
+    ):
         kinds.setdefault(mechanism_name(spec), []).append(spec)
     return [_section(name, kind, chosen, graph, users, hops, tell) for kind, chosen in kinds.items()]
 
@@ -89,24 +92,19 @@ def spec_of(record: Record) -> Spec | None:
     return Spec(
         record.method,
         record.data,
-        epsilon=record.epsilon,
-        delta=setup.delta,
-        mechanism=record.mechanism,
         seed=record.seed,
         settings=setup.settings,
         data_options=setup.data_options,
+        budgets=Budgets(epsilon=record.epsilon, delta=setup.budgets.delta, mechanism=record.mechanism),
         levels=setup.levels,
-        budgets=setup.budgets,
-        gamma=setup.gamma,
-        level_distribution=setup.level_distribution,
     )
 
 
 def mechanism_name(spec: Spec) -> str:
     """A mechanism with whatever it was set to."""
-    extra = dict(spec.mechanism_options) | ({} if spec.delta is None else {"δ": spec.delta})
+    extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
     told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
-    return f"{spec.mechanism} ({told})" if told else spec.mechanism
+    return f"{spec.budgets.mechanism} ({told})" if told else spec.budgets.mechanism
 
 
 def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> Curve:
@@ -120,23 +118,23 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
         Nobody(),
         None,
         spec.seed,
-        epsilon=spec.epsilon,
-        delta=spec.delta,
-        mechanism=spec.mechanism,
+        budgets=spec.budgets,
+        levels=job_levels(spec),
         mechanism_options=spec.mechanism_options,
-        budgets=spec.level_budgets() if spec.has_levels else None,
-        gamma=spec.gamma,
     )
     plan = job.feature_plan()
     size = graph.node_count * plan.build().report_length * 8 / 1e9
     if size > MAX_GIGABYTES:
-        raise InputError(f"{spec.mechanism} reports every value: {size:.1f} GB are too many for a report")
+        raise InputError(
+            f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"
+        )
     # Each user may spend what the plan claims at most: nothing else is asked here.
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
     asked = answering(spec, "control" if blind else "method", users, ledger, spec.seed)
     estimate = asked.report(plan).estimate()
     return Curve(
-        None if blind else spec.epsilon, energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative
+        None if blind else spec.budgets.epsilon,
+        energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,
     )
 
 
@@ -153,15 +151,15 @@ def _section(
 
     title = f"{name}: energy over hops, {kind}"
     # One collection a budget: the first seed's.
-    chosen = list({spec.epsilon: spec for spec in reversed(specs)}.values())[::-1]
+    chosen = list({spec.budgets.epsilon: spec for spec in reversed(specs)}.values())[::-1]
     curves, refused = [], []
     for spec, blind in [*((spec, False) for spec in chosen), (chosen[-1], True)]:
-        tell(f"energy of {kind} on {name}, {'control' if blind else f'ε = {spec.epsilon:g}'}")
+        tell(f"energy of {kind} on {name}, {'control' if blind else f'ε = {spec.budgets.epsilon:g}'}")
         try:
             curves.append(collect(spec, graph, users, hops, blind=blind))
         except (GraphveilError, TypeError) as error:
             refused.append(
-                f"Not shown: {'the control' if blind else f'ε = {spec.epsilon:g}'}, since {error}."
+                f"Not shown: {'the control' if blind else f'ε = {spec.budgets.epsilon:g}'}, since {error}."
             )
     if not curves:
         return Section(title, tuple(refused))

@@ -11,7 +11,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method import LABEL_GRID
+from graphveil.methods.method_settings import LABEL_GRID
 
 Point = dict[str, Any]
 
@@ -33,9 +33,9 @@ class Space:
                 f"{spec.method} has no settings to search: tune one of {', '.join(searchable)} instead"
             )
         grid = dict(method.grid)
-        if spec.label_epsilon is not None:
+        if spec.budgets.label_epsilon is not None:
             grid |= LABEL_GRID
-        if spec.link_epsilon is not None:
+        if spec.budgets.link_epsilon is not None:
             grid |= method.link_grid
         free = {key: values for key, values in grid.items() if key not in spec.settings}
         if not free:

@@ -5,70 +5,82 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
-from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
-from graphveil.mechanisms.registry import check_budget
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
-from graphveil.methods.method import TASKS, Task, check_norms
+from graphveil.methods.method import Method, check_norms
+from graphveil.methods.tasks import Task, find_task
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
 from graphveil.registry import unknown_name
 
-# Where to learn: auto takes a GPU if there is one.
-DEVICES = ("auto", "cpu", "cuda")
 # Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
 NUMBERS = 4
-# Squares of norms are computed with.
-NORM_BOUNDS = (1e-100, 1e100)
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One experiment: a method on a dataset with a budget, N runs from a seed.
+    """One experiment: a method on a dataset with a budget, N runs from a seed. Make it with `Spec.of`.
 
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
-    Mechanism and backbone are the method's own unless they are given. ``levels``, ``budgets`` and ``gamma`` are for methods
-    whose users choose a privacy level; ``level_distribution`` says how that is simulated or names a file of levels. Without
-    it, users who are given with levels keep them, and others choose uniformly. With ``norm_epsilon`` the norms of feature rows
-    are learned beside the classes; ``norm_bound`` is what they are known not to exceed.
+    Mechanism and backbone are the method's own unless they are given.
     """
 
     method: str
     data: str
-    epsilon: float | None = None
-    delta: float | None = None
-    mechanism: str = ""
-    backbone: str = ""
     task: str = "node"
+    backbone: str = ""
     runs: int = 1
     seed: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     data_options: dict[str, Any] = field(default_factory=dict)
-    label_epsilon: float | None = None
-    link_epsilon: float | None = None
-    link_mechanism: str = "link-rr"
-    levels: int | None = None
-    budgets: tuple[float, ...] | None = None
-    gamma: float | None = None
-    level_distribution: str | None = None
-    norm_epsilon: float | None = None
-    norm_bound: float | None = None
-    max_memory: float | None = None
-    device: str = "auto"
     control: bool = True
+    budgets: Budgets = field(default_factory=Budgets)
+    levels: Levels = field(default_factory=Levels)
+    turnout: Turnout = field(default_factory=Turnout)
+    machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
         method = find_method(self.method)
-        for name in ("mechanism", "backbone"):
-            if not getattr(self, name):
-                object.__setattr__(self, name, getattr(method, name))
+        if not self.backbone:
+            object.__setattr__(self, "backbone", method.backbone)
+        if not self.budgets.mechanism:
+            object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
+
+    @classmethod
+    def of(cls, method: str, data: str, **options: Any) -> Spec:
+        """A spec from options by name: its own fields, and those of its records (epsilon, levels, device and so on).
+
+        >>> Spec.of("base", "town", epsilon=1.0, runs=3).budgets.epsilon
+        1.0
+        """
+        return cls(method, data, **nested(options, cls))
+
+    def having(self, **options: Any) -> Spec:
+        """The same with other options, by name."""
+        return replace(self, **nested(options, self))
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options, by name, that are not what they are where nothing is said."""
+        plain = options_of(Spec(self.method, self.data))
+        return {name: value for name, value in options_of(self).items() if value != plain[name]}
+
+    @property
+    def found_method(self) -> Method:
+        """The method itself."""
+        return find_method(self.method)
+
+    @property
+    def found_task(self) -> Task:
+        """The task itself."""
+        return find_task(self.task)
 
     @property
     def method_settings(self) -> dict[str, Any]:
@@ -78,21 +90,22 @@ class Spec:
 
     def full_settings(self) -> Settings:
         """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
-        task = cast(Task, self.task)
-        return find_method(self.method).settings_for(self.method_settings, self.data, task, self.mechanism)
+        return self.found_method.settings_for(
+            self.method_settings, self.data, self.task, self.budgets.mechanism
+        )
 
     @property
     def has_levels(self) -> bool:
         """Whether users choose a privacy level: where method and mechanism have levels."""
-        return find_method(self.method).reports_levels and takes_levels(self.mechanism)
+        return self.found_method.reports_levels and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
         """The public budgets of the levels."""
-        assert self.epsilon is not None
-        levels = self.levels
-        if levels is None and self.budgets is None:
-            levels = find_method(self.method).level_count
-        return level_budgets(self.epsilon, levels, self.budgets)
+        assert self.budgets.epsilon is not None
+        count, budgets = self.levels.levels, self.levels.budgets
+        if count is None and budgets is None:
+            count = self.found_method.level_count
+        return level_budgets(self.budgets.epsilon, count, budgets)
 
     @property
     def mechanism_options(self) -> dict[str, Any]:
@@ -109,106 +122,83 @@ class Spec:
 
     def check(self) -> None:
         """Refuse what cannot be run, before anything heavy is imported."""
-        method = find_method(self.method)
-        if self.task not in TASKS:
-            raise unknown_name("task", self.task, TASKS)
+        method, budgets = self.found_method, self.budgets
+        task = self.found_task
         self.full_settings()
         if self.backbone not in BACKBONE_NAMES:
             raise unknown_name("backbone", self.backbone, BACKBONE_NAMES)
-        if method.reports_features:
-            if self.epsilon is None:
-                raise InputError(
-                    f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
-                )
-            check_budget(self.epsilon, self.delta)
-            if entry(self.mechanism).subject != "features":
-                raise InputError(f"{self.mechanism} does not report features: choose another mechanism")
-        elif self.epsilon is not None:
+        if method.reports_features and budgets.epsilon is None:
+            raise InputError(
+                f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
+            )
+        if not method.reports_features and budgets.epsilon is not None:
             raise InputError(
                 f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
             )
+        budgets.check()
         self._check_levels()
-        if self.task == "link" and (self.label_epsilon is not None or self.link_epsilon is not None):
-            raise InputError(
-                "where links are predicted, labels are not used and known links are public: "
-                "leave out label_epsilon and link_epsilon"
-            )
-        if self.label_epsilon is not None:
-            check_budget(self.label_epsilon, name="label_epsilon")
+        task.check_budgets(budgets)
+        if budgets.private_labels:
             split = self.loader_options.get("split")
             if split == "few" or isinstance(split, SplitRecipe):
                 check_private_labels(recipe_of(split))
-        if entry(self.link_mechanism).subject != "links":
+        if budgets.private_links and not method.reports_links:
             raise InputError(
-                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
+                f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
+                "leave it out, or take a method that asks for links, like solitude"
             )
-        if self.link_epsilon is not None:
-            check_budget(self.link_epsilon, name="link_epsilon")
-            if not method.reports_links:
-                raise InputError(
-                    f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
-                    "leave it out, or take a method that asks for links, like solitude"
-                )
-        self._check_norms()
+        if budgets.norm_epsilon is not None:
+            check_norms(method)
+        self._check_turnout()
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
             raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
         check_seed(self.seed, self.runs)
-        if self.device not in DEVICES:
-            raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
-        if self.max_memory is not None and not self.max_memory > 0:
-            raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+        self.machine.check()
 
     def check_given(self, graph: Graph) -> None:
         """Refuse what cannot be run on a graph that is given with its users."""
-        if self.label_epsilon is not None:
+        if self.budgets.private_labels:
             check_private_labels(graph.recipe)
 
-    def _check_norms(self) -> None:
-        if self.norm_epsilon is not None:
-            check_budget(self.norm_epsilon, name="norm_epsilon")
-            check_norms(find_method(self.method), self.task)
-        if self.norm_bound is not None:
-            if self.norm_epsilon is None:
-                raise InputError(
-                    "norm_bound has no meaning where no norms are learned: give norm_epsilon too"
-                )
-            low, high = NORM_BOUNDS
-            if not low <= self.norm_bound <= high:
-                raise InputError(
-                    f"norm_bound must be a positive number ({low:g} to {high:g}), got {self.norm_bound!r}"
-                )
-
     def _check_levels(self) -> None:
+        mechanism = self.budgets.mechanism
         if self.has_levels:
             self.level_budgets()
-            if self.gamma is not None and not 0 < self.gamma < 1:
-                raise InputError(f"gamma must be a number strictly between 0 and 1, got {self.gamma!r}")
-            source = level_source(self.level_distribution or "uniform")
-            if isinstance(source, str) and source not in DISTRIBUTIONS:
-                draw_levels(1, 2, source)
+            self.levels.check()
             return
-        if takes_levels(self.mechanism):
+        if takes_levels(mechanism):
             raise InputError(
-                f"{self.mechanism} is for users who choose a privacy level, which {self.method} has not: "
+                f"{mechanism} is for users who choose a privacy level, which {self.method} has not: "
                 "take ppgnn, or another mechanism"
             )
-        for name in ("levels", "budgets", "gamma"):
-            if getattr(self, name) is not None:
-                raise InputError(
-                    f"{name} is for users who choose a privacy level, which {self.method} with {self.mechanism} does not "
-                    "ask for: leave it out, or take ppgnn with ppm"
-                )
+        for name in self.levels.given:
+            raise InputError(
+                f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
+                "ask for: leave it out, or take ppgnn with ppm"
+            )
+
+    def _check_turnout(self) -> None:
+        self.turnout.check()
+        method, budgets = self.found_method, self.budgets
+        asks = method.reports_features or budgets.private_labels or budgets.private_links
+        if not self.turnout.complete and (method.reads_features or not asks):
+            raise InputError(
+                f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+            )
 
     def key(self, part: Part, run: int) -> str:
         """A digest of all that decides the numbers of one part of one run."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.full_settings().model_dump()
-        if self.norm_epsilon is None:
-            # As it was before norms could be learned, so that what was kept then is found.
-            del shared["norm_epsilon"], shared["norm_bound"]
-            shared["full_settings"].pop("norm_weight", None)
         if part == "structure":
-            shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
-            shared |= {"options": self.loader_options}
+            shared = {
+                "data": self.data,
+                "options": self.loader_options,
+                "seed": self.seed + run,
+                "task": self.task,
+                "label_epsilon": self.budgets.label_epsilon,
+                "turnout": shared["turnout"],
+                "device": self.machine.device,
+            }
         whole = json.dumps([NUMBERS, part, shared], sort_keys=True, default=str)
         return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

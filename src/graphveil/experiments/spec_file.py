@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from graphveil.errors import InputError
 from graphveil.experiments.settings_file import NONE, flat
 from graphveil.experiments.spec import Spec
+from graphveil.methods.terms import RECORDS
 
 SUFFIX = ".toml"
 SETTINGS, OPTIONS = "settings", "data_options"
@@ -102,7 +102,7 @@ def build_spec(given: Fields, where: str) -> Spec:
         if name not in given:
             raise InputError(f"{where} needs {name}: name one in its base")
     try:
-        spec = Spec(**given)
+        spec = Spec.of(**given)
         spec.check()
     except InputError as error:
         raise type(error)(f"{where}: {error}") from None
@@ -111,5 +111,6 @@ def build_spec(given: Fields, where: str) -> Spec:
 
 @cache
 def _hints() -> dict[str, TypeAdapter[Any]]:
-    hints = get_type_hints(Spec)
-    return {field.name: TypeAdapter(hints[field.name]) for field in fields(Spec)}
+    own = {name: hint for name, hint in get_type_hints(Spec).items() if name not in RECORDS}
+    options = {name: hint for record in RECORDS.values() for name, hint in get_type_hints(record).items()}
+    return {name: TypeAdapter(hint) for name, hint in {**own, **options}.items()}

@@ -63,11 +63,12 @@ class Tuned:
             "data": spec.data,
             "task": spec.task,
             "metric": best.metric,
-            "epsilon": spec.epsilon,
-            "mechanism": spec.mechanism if spec.epsilon is not None else None,
+            "epsilon": spec.budgets.epsilon,
+            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
             "backbone": spec.backbone,
-            "label_epsilon": spec.label_epsilon,
-            "link_epsilon": spec.link_epsilon,
+            "label_epsilon": spec.budgets.label_epsilon,
+            "link_epsilon": spec.budgets.link_epsilon,
+            **spec.chosen,
             "seed": spec.seed,
             "runs": spec.runs,
             "version": __version__,
@@ -103,7 +104,7 @@ def tune(
     if isinstance(data, Graph) != (users is not None):
         raise InputError("give a graph together with its users, or the name of a dataset alone")
     given = (data, users) if isinstance(data, Graph) and users is not None else None
-    spec = Spec(method, data.name if isinstance(data, Graph) else data, **options)
+    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
     return tune_spec(spec, trials=trials, jobs=jobs, journal=journal, watch=watch, inside=inside, given=given)
 
 

@@ -8,20 +8,22 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
-from graphveil.graphs import Graph, SimulatedUsers, Users, hold_out_links, load, resplit
+from graphveil.graphs import Graph, SimulatedUsers, Users, load
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
-from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
-from graphveil.methods.method import Method, Outcome, Progress, Task, public_part
+from graphveil.methods.job import Progress
+from graphveil.methods.method import Method, public_part
+from graphveil.methods.outcome import Outcome
 from graphveil.methods.questions import Questions
+from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody
 
 # Parts of a budget add up to it but for rounding.
@@ -67,7 +69,7 @@ def run_unit(
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
     ready, outcome = _learn(spec, part, run, progress, given)
-    score = _test_score(ready.graph, ready.users, outcome)
+    score = spec.found_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
@@ -90,14 +92,9 @@ def validate_unit(
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
     ready, outcome = _learn(spec, "method", run, progress, given)
-    graph = ready.graph
     gc.collect()
-    if outcome.scores is None:
-        return Validation("roc_auc", outcome.validation_score, outcome.validation_loss)
-    if graph.metric == "accuracy" or spec.label_epsilon is not None:
-        return Validation("accuracy", outcome.validation_score, outcome.validation_loss)
-    score = measure(graph.metric, outcome.scores, graph.labels, graph.validation, graph.class_count)
-    return Validation(graph.metric, score, outcome.validation_loss)
+    metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
+    return Validation(metric, score, outcome.validation_loss)
 
 
 @dataclass(frozen=True)
@@ -138,8 +135,8 @@ def make_ready(
     # A method's own code sees what is public, from the first question on.
     public = public_part(
         graph,
-        private_labels=spec.label_epsilon is not None,
-        private_links=spec.link_epsilon is not None,
+        private_labels=spec.budgets.private_labels,
+        private_links=spec.budgets.private_links,
     )
     job = _job(spec, part, method, public, seed, progress)
     questions = method.questions(job)
@@ -156,11 +153,15 @@ def make_ready(
 
 def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
-    features = 0.0
-    if part != "structure" and spec.epsilon is not None:
-        features = max(spec.level_budgets()) if spec.has_levels else spec.epsilon
-        features += spec.norm_epsilon or 0.0
-    given = {"features": features, "label": spec.label_epsilon or 0.0, "links": spec.link_epsilon or 0.0}
+    budgets, features = spec.budgets, 0.0
+    if part != "structure" and budgets.epsilon is not None:
+        features = max(spec.level_budgets()) if spec.has_levels else budgets.epsilon
+        features += budgets.norm_epsilon or 0.0
+    given = {
+        "features": features,
+        "label": budgets.label_epsilon or 0.0,
+        "links": budgets.link_epsilon or 0.0,
+    }
     for subject, claim in questions.claims.items():
         if claim.epsilon > given.get(subject, 0.0) * (1 + ROUNDING):
             raise PrivacyError(
@@ -171,7 +172,7 @@ def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
 
 def answering(spec: Spec, part: Part, users: Users, ledger: Ledger, seed: int) -> SimulatedUsers:
     """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
-    unsound = not entry(spec.mechanism).sound
+    unsound = not entry(spec.budgets.mechanism).sound
     return users.answering(ledger, seed=seed, blind=part == "control", unsound=unsound)
 
 
@@ -187,25 +188,17 @@ def _divided(spec: Spec, graph: Graph, users: Users, seed: int) -> tuple[Graph, 
     """The data with the split of that seed: of users, or of links."""
     if spec.has_levels:
         users = with_levels(spec, users, seed)
-    return resplit(graph, users, seed) if spec.task == "node" else hold_out_links(graph, users, seed)
+    return spec.found_task.divide(graph, users, seed)
 
 
 def with_levels(spec: Spec, users: Users, seed: int) -> Users:
     """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
-    if spec.level_distribution is None and users.have_levels:
+    if spec.levels.level_distribution is None and users.have_levels:
         return users
-    source = level_source(spec.level_distribution or "uniform")
+    source = level_source(spec.levels.level_distribution or "uniform")
     if isinstance(source, str):
         return users.with_levels(draw_levels(len(users), len(spec.level_budgets()), source, seed))
     return users.with_levels(read_levels(source, len(users)))
-
-
-def _test_score(graph: Graph, users: Users, outcome: Outcome) -> float:
-    """How well test users or test links were predicted."""
-    if outcome.scores is not None:
-        return users.evaluate(outcome.scores, graph)
-    assert outcome.pair_scores is not None
-    return users.evaluate_links(outcome.pair_scores, graph)
 
 
 def _also(graph: Graph, users: Users, outcome: Outcome) -> dict[str, float]:
@@ -236,28 +229,25 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
     """What a method is given, before anybody has declared a budget."""
     settings = spec.full_settings()
     if part == "structure":
-        settings = method.settings_for({}, spec.data, cast(Task, spec.task), spec.mechanism)
+        settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
+    budgets = replace(spec.budgets, norm_epsilon=None) if part == "structure" else spec.budgets
     return Job(
         graph,
         Nobody(),
         settings,
         seed,
-        epsilon=spec.epsilon,
-        delta=spec.delta,
-        mechanism=spec.mechanism,
+        budgets=budgets,
+        levels=job_levels(spec),
+        machine=replace(spec.machine, device=_device(spec.machine.device)),
         mechanism_options=spec.mechanism_options,
         backbone=spec.backbone,
-        device=_device(spec.device),
-        label_epsilon=spec.label_epsilon,
-        link_epsilon=spec.link_epsilon,
-        link_mechanism=spec.link_mechanism,
-        budgets=spec.level_budgets() if spec.has_levels else None,
-        gamma=spec.gamma,
-        norm_epsilon=None if part == "structure" else spec.norm_epsilon,
-        norm_bound=spec.norm_bound,
-        max_memory=spec.max_memory,
         progress=progress,
     )
+
+
+def job_levels(spec: Spec) -> Levels:
+    """What a job is told of levels: their budgets, where users choose one."""
+    return replace(spec.levels, levels=None, budgets=spec.level_budgets() if spec.has_levels else None)
 
 
 def _device(asked: str) -> str:

@@ -2,16 +2,10 @@
 
 from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
 from graphveil.methods.check import check_method
-from graphveil.methods.method import (
-    BACKBONE_NAMES,
-    Job,
-    Method,
-    Outcome,
-    Settings,
-    find_method,
-    method_names,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, find_method, method_names, register_method
+from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
+from graphveil.methods.outcome import Outcome
 
 __all__ = [
     "BACKBONE_NAMES",

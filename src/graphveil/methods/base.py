@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from graphveil.methods.method import (
-    SCALE_GRID,
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Settings,
-    Stopwatch,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID, Settings
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 
 class BaseSettings(Settings):

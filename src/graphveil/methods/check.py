@@ -15,7 +15,9 @@ from graphveil.graphs.links import LinkPairs, hold_out_links
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.method import Job, Method, Outcome, Task, find_method, public_part
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, find_method, public_part
+from graphveil.methods.outcome import Outcome
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.
@@ -59,7 +61,7 @@ class Trial:
     link_epsilon: float | None = None
     label_epsilon: float | None = None
     norm_epsilon: float | None = None
-    task: Task = "node"
+    task: str = "node"
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -228,7 +230,7 @@ def check_sparse(method: Method, graph: Graph, users: Users, trial: Trial) -> No
         )
 
 
-def small_data(features: int = 0, task: Task = "node") -> tuple[Graph, Users]:
+def small_data(features: int = 0, task: str = "node") -> tuple[Graph, Users]:
     """A small graph; another number gives the same graph and labels with other features."""
     from scipy.sparse import csr_array
 
@@ -276,7 +278,7 @@ def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> 
         private_labels=trial.label_epsilon is not None,
         private_links=trial.link_epsilon is not None,
     )
-    return Job(
+    return Job.of(
         public,
         users,
         method.settings.of(given),

@@ -9,16 +9,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import (
-    SCALE_GRID,
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Stopwatch,
-    Task,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
@@ -84,7 +78,7 @@ class Ldpge(Method):
     backbone = "mlp"
     settings = LdpgeSettings
     several_tasks = True
-    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {
+    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
         "node": {
             "cora": {"k": 1},
             "citeseer": {"k": 10, "alpha": 0.1, "input_share": 1 / 8, "weight_decay": 0.01},
@@ -105,11 +99,11 @@ class Ldpge(Method):
         | {"alpha": (0.01, 0.03, 0.05, 0.1, 0.2, 0.3), "r": (0.1, 0.3, 0.5, 0.7), "k": (1, 5, 10, 20, 50)}
     )
 
-    def holds_dense(self, settings: Any, task: Task) -> bool:
+    def holds_dense(self, settings: Any, task: str) -> bool:
         """Hadamard products need all of Z."""
         return bool(task == "link" and settings.decoder == "hadamard")
 
-    def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
+    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it.
 
         For links users answer one value each, and walks are short, where nothing better is known.
@@ -125,13 +119,13 @@ class Ldpge(Method):
 
     def prepare(self, job: Job) -> None:
         """Refuse link prediction where Z would be too large."""
-        if self.holds_dense(job.settings, job.task):
+        if self.holds_dense(job.settings, job.task.name):
             self._refuse(job)
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         reports = self._asked(job, watch)
-        if self.holds_dense(job.settings, job.task):
+        if self.holds_dense(job.settings, job.task.name):
             return self._links(job, reports, watch)
         return self._trained(job, reports, watch)
 

@@ -7,15 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from graphveil.errors import InputError
-from graphveil.methods.method import (
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Settings,
-    Stopwatch,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import TRAINING_GRID, Settings
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 
 class NonPrivateSettings(Settings):

@@ -8,16 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import (
-    HOPS_GRID,
-    SCALE_GRID,
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Stopwatch,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 
 class PpgnnSettings(BaseSettings):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphveil.mechanisms import LinkMechanism
-from graphveil.methods.method import Job
+from graphveil.methods.job import Job
 
 if TYPE_CHECKING:
     from graphveil.learn.weighted import LinkObjective, WeightedTopology
@@ -30,7 +30,7 @@ class WeighedLinks:
 
 def refuse_links(job: Job) -> None:
     """Refuse, before anybody is asked, private links whose noise would not fit into memory."""
-    if job.link_epsilon is None:
+    if not job.budgets.private_links:
         return
     from graphveil.denoise.links import refuse_too_many
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import SCALE_GRID, Job, Method, Outcome, Stopwatch, register_method
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import SCALE_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import PULL, SHRINK, refuse_links, weighed_links
 
 if TYPE_CHECKING:
@@ -84,7 +87,7 @@ class Solitude(Method):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
             inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
-        if job.link_epsilon is None:
+        if not job.budgets.private_links:
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
 
@@ -105,7 +108,8 @@ class Solitude(Method):
         from graphveil.learn.backbones import GCN
         from graphveil.learn.training import Schedule
         from graphveil.learn.weighted import Turns, WeightedTopology, fit_with_links
-        from graphveil.methods.training import node_targets, outcome, train_backbone
+        from graphveil.methods.node_targets import node_targets
+        from graphveil.methods.training import train_backbone
 
         settings, graph = job.settings, job.graph
         with watch.stage("report"):
@@ -127,7 +131,7 @@ class Solitude(Method):
             )
         detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
-            return outcome(job, fitted, watch, detail)
+            return job.task.outcome(job, fitted, watch, detail)
         learned = WeightedTopology(links.pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), watch, learned)
 

@@ -8,7 +8,11 @@ from pydantic import Field
 
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import measure
-from graphveil.methods.method import Job, Method, Outcome, Settings, Stopwatch, register_method
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import Settings
+from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.tasks import LINK
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-9
@@ -54,7 +58,7 @@ class Structure(Method):
     reports_features = False
 
     def learn(self, job: Job) -> Outcome:
-        if job.task == "link":
+        if job.task is LINK:
             from graphveil.methods.structure_links import learn_links
 
             return learn_links(job)

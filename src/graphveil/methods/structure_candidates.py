@@ -18,8 +18,8 @@ from graphveil.learn.masked_labels import LabelNetwork, fit_masked
 from graphveil.learn.targets import true_classes
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Progress, Schedule, fit
-from graphveil.methods.method import Job
-from graphveil.methods.training import graph_targets
+from graphveil.methods.job import Job
+from graphveil.methods.node_targets import graph_targets
 
 # After how many hops label propagation may stop.
 HOPS = (1, 2, 3, 5, 10, 20, 50)

@@ -24,7 +24,8 @@ from graphveil.learn.link_features import (
 )
 from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
 from graphveil.learn.spectral import spectrum
-from graphveil.methods.method import Job, Outcome, Stopwatch
+from graphveil.methods.job import Job
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 # How many directions of the spectrum are read, and how many are handed out as an embedding.
 RANKS = (16, 32, 64, 128)

@@ -12,17 +12,12 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import (
-    SCALE_GRID,
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Stopwatch,
-    Task,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import refuse_links, weighed_links
+from graphveil.methods.tasks import LINK
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
@@ -99,7 +94,7 @@ class Togl(Method):
     reports_levels = True
     reports_links = True
     several_tasks = True
-    tuned: ClassVar[dict[Task, dict[str, dict[str, Any]]]] = {
+    tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
         "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
         "link": {},
     }
@@ -114,15 +109,15 @@ class Togl(Method):
         }
     )
 
-    def defaults(self, data: str, task: Task, mechanism: str) -> dict[str, Any]:
+    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
         return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
     def prepare(self, job: Job) -> None:
         """Refuse mechanisms that cannot ask some attributes more often, and links that would not fit."""
-        if job.settings.m_from == "total" and takes_levels(job.mechanism):
+        if job.settings.m_from == "total" and takes_levels(job.budgets.mechanism):
             raise InputError(
-                f"m_from must be round with {job.mechanism}, whose levels ask for different numbers of values"
+                f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers of values"
             )
         for plan in job.questions.features:
             _targetable(plan)
@@ -133,10 +128,10 @@ class Togl(Method):
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
         """Both rounds; the attributes of the second are not known before the first, and cost nothing."""
-        assert job.epsilon is not None
-        first = split_of(job) * job.epsilon
+        assert job.budgets.epsilon is not None
+        first = split_of(job) * job.budgets.epsilon
         more = _asked(job)
-        return job.feature_plan(first, **more), job.feature_plan(job.epsilon - first, round=2, **more)
+        return job.feature_plan(first, **more), job.feature_plan(job.budgets.epsilon - first, round=2, **more)
 
     def learn(self, job: Job) -> Outcome:
         from graphveil.denoise.aggregators import KProp
@@ -168,7 +163,7 @@ class Togl(Method):
     def _topology(self, job: Job, watch: Stopwatch) -> Topology:
         from graphveil.learn.topology import Topology
 
-        if job.link_epsilon is None:
+        if not job.budgets.private_links:
             return Topology(job.graph, job.device)
         with watch.stage("report"):
             return weighed_links(job).topology
@@ -199,7 +194,7 @@ def split_of(job: Job) -> float:
     from graphveil.learn.rounds import answer_square
     from graphveil.learn.targeting import SPLITS, Round, expected_error
 
-    graph, epsilon = job.graph, job.epsilon
+    graph, epsilon = job.graph, job.budgets.epsilon
     assert epsilon is not None
 
     def at(share: float) -> Round | None:
@@ -209,7 +204,7 @@ def split_of(job: Job) -> float:
         return Round(mechanism.asking.count, answer_square(mechanism) / mechanism.public.half_width**2)
 
     # Private links are not known before they are asked for.
-    spread = settings.analysis_hops > 0 and job.link_epsilon is None
+    spread = settings.analysis_hops > 0 and not job.budgets.private_links
     reach = 1.0 + (float(graph.degrees.mean()) if spread else 0.0)
     heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
     both = settings.learn_from == "both"
@@ -244,7 +239,7 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
     settings, graph = job.settings, job.graph
     hops = KProp(settings.analysis_hops).operator(topology.mean)
     values = Denoised(estimate, hops, job.device)
-    if job.task == "link":
+    if job.task is LINK:
         assert graph.links is not None
         train = graph.links.train
         return pair_fisher_scores(values, train.linked, train.unlinked)
@@ -270,7 +265,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
         levels = np.random.default_rng(job.seed).choice(len(shares), users, p=shares) + 1
         nothing = (levels, nothing)
     # An analysis that looks at each attribute by itself needs no more attributes than scores.
-    apart = job.task == "link" or job.settings.analysis in APART
+    apart = job.task is LINK or job.settings.analysis in APART
     found: list[Scores] = []
     while len(found) < NULL_ROUNDS and len(found) * mechanism.dimensions < NULL_SCORES:
         words = SeededWords(job.seed, 1, len(found))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from graphveil.denoise.aggregators import KProp
-from graphveil.denoise.drop import spread_labels
 from graphveil.learn.backbones import build_backbone
-from graphveil.learn.link_targets import InnerProducts, LinkTargets
-from graphveil.learn.several import SeveralTargets
-from graphveil.learn.targets import DropTargets, Goal, Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Schedule, fit
+from graphveil.learn.training import Schedule, fit
 from graphveil.linear.composition import Input
-from graphveil.methods.method import Job, Outcome, Settings, Stopwatch
+from graphveil.methods.job import Job
+from graphveil.methods.method_settings import Settings
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 
 def train_backbone(
@@ -44,53 +41,8 @@ def train_backbone(
             model,
             inputs,
             topology,
-            targets_of(job, topology),
+            job.task.goal(job, topology),
             Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout),
             lambda done, most, _: job.say("training", done / most),
         )
-    return outcome(job, fitted, watch)
-
-
-def targets_of(job: Job, topology: Topology) -> Goal:
-    """What a model of this job learns towards."""
-    if job.task == "link":
-        return LinkTargets(job.graph, job.device)
-    return node_targets(job, topology)
-
-
-def node_targets(job: Job, topology: Topology) -> Targets | SeveralTargets:
-    """The classes of users and, where they are learned too, the norms of their features."""
-    classes = graph_targets(job, topology)
-    if job.norms is None:
-        return classes
-    reported = torch.tensor(job.norms.standard, dtype=torch.float32, device=job.device)
-    return SeveralTargets(classes, reported, job.settings.norm_weight)
-
-
-def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets:
-    """The labels that the server knows, as tensors; with the loss that the settings ask for where they are private."""
-    graph, settings = job.graph, job.settings
-    labels, train, validation = (
-        torch.tensor(array, device=job.device) for array in (graph.labels, graph.train, graph.validation)
-    )
-    if job.label_mechanism is None or settings.label_loss == "plain":
-        return Targets(labels, train, validation)
-    transition = torch.tensor(job.label_mechanism.transition, dtype=torch.float32, device=job.device)
-    if settings.label_loss == "forward" or not drop:
-        return Targets(labels, train, validation, transition)
-    hops = KProp(settings.drop_hops).operator(topology.unlooped)
-    cleaned = spread_labels(labels, train | validation, graph.class_count, hops)
-    return DropTargets(labels, train, validation, transition, hops, cleaned)
-
-
-def outcome(job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
-    """A trained model's result as an outcome."""
-    scores = fitted.scores.detach().cpu().numpy()
-    told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-    if job.task == "link":
-        return Outcome(None, *told, InnerProducts(scores), scores)
-    hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
-    if job.norms is None:
-        return Outcome(scores, *told, embedding=hidden)
-    classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
-    return Outcome(classes, *told, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
+    return job.task.outcome(job, fitted, watch)

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.method import (
-    HOPS_GRID,
-    SCALE_GRID,
-    TRAINING_GRID,
-    Job,
-    Method,
-    Outcome,
-    Stopwatch,
-    Task,
-    register_method,
-)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
@@ -82,13 +75,13 @@ class Upgnet(Method):
         TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
     )
 
-    def holds_dense(self, settings: Any, task: Task) -> bool:
+    def holds_dense(self, settings: Any, task: str) -> bool:
         """Order H-N may need the whole matrix."""
         return bool(settings.order == "H-N" and settings.variant == "paper")
 
     def prepare(self, job: Job) -> None:
         """Refuse order H-N where its matrix would be too large."""
-        if self.holds_dense(job.settings, job.task):
+        if self.holds_dense(job.settings, job.task.name):
             from graphveil.learn.inputs import refuse_above
 
             shape = (job.graph.node_count, job.graph.feature_count)

@@ -1,0 +1,192 @@
+"""What a method is given for one run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.mechanisms import entry
+from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.methods.norms import ReportedNorms, largest_norm
+from graphveil.methods.questions import Questions
+from graphveil.methods.tasks import Task, task_of
+from graphveil.methods.terms import Budgets, Levels, Machine, nested
+from graphveil.privacy import Plan, Respondents
+
+# Told what is being done and which share of it is done.
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that a method is given for one run: the public graph, and users who answer plans and nothing else.
+
+    ``seed`` is that of the run, from which users draw too: draw from streams of your own, as SeededWords(seed, 1, …) are.
+    ``raw`` are the raw features, which the code that runs an experiment gives to a method that claims no privacy.
+    """
+
+    graph: Graph
+    users: Respondents
+    settings: Any
+    seed: int
+    # What the method asks: filled in before it begins.
+    questions: Questions = field(default_factory=Questions)
+    budgets: Budgets = field(default_factory=lambda: Budgets(mechanism="multibit"))
+    levels: Levels = field(default_factory=Levels)
+    machine: Machine = field(default_factory=lambda: Machine(device="cpu"))
+    mechanism_options: dict[str, Any] = field(default_factory=dict)
+    backbone: str = "gcn"
+    # How training and validation labels were randomized, where they are private.
+    label_mechanism: LabelMechanism | None = None
+    # Where the norms of feature rows are learned too: the reports, once they are there.
+    norms: ReportedNorms | None = None
+    raw: Any = None
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, users: Respondents, settings: Any, seed: int, **options: Any) -> Job:
+        """A job from options by name, as a spec has them: epsilon, mechanism, label_epsilon, device and so on."""
+        return cls(graph, users, settings, seed, **nested(options, cls))
+
+    @property
+    def task(self) -> Task:
+        """What is to be predicted."""
+        return task_of(self.graph)
+
+    @property
+    def output_count(self) -> int:
+        """Columns of what a model ends in."""
+        return self.task.output_count(self)
+
+    @property
+    def device(self) -> str:
+        """Where to learn: cpu or cuda."""
+        return self.machine.device
+
+    @property
+    def max_memory(self) -> float | None:
+        """The most gigabytes that a dense matrix may take."""
+        return self.machine.max_memory
+
+    def feature_plan(self, epsilon: float | None = None, **more: Any) -> Plan:
+        """A question about features with the job's mechanism, budget (or a part of it) and the graph's public range."""
+        graph = self.graph
+        if graph.public_range is None:
+            raise InputError(
+                f"{graph.name} has no features to report: choose a method that needs none, like structure"
+            )
+        accepted = inspect.signature(entry(self.budgets.mechanism).build).parameters
+        public = (graph.public_range.low, graph.public_range.high)
+        known = {
+            "dims": graph.feature_count,
+            "range": public,
+            "binary": self._binary(),
+            "delta": self._delta_at(epsilon),
+            "levels": self.levels.levels,
+        }
+        asked = {key: value for key, value in known.items() if key in accepted and value is not None}
+        budget = self.budgets.epsilon if epsilon is None else epsilon
+        personal = {"budgets": self._budgets_at(budget), "gamma": self.levels.gamma}
+        chosen = {key: value for key, value in personal.items() if key in accepted and value is not None}
+        options = {**chosen, **self.mechanism_options}
+        # How many values are sampled, and whether they are binary, are fields of every plan; the rest is each mechanism's own.
+        own = {"sampled": options.pop("sampled")} if "sampled" in options else {}
+        options.pop("binary", None)
+        options |= more.pop("options", {})
+        return Plan(
+            mechanism=self.budgets.mechanism, epsilon=budget, options=options, **{**asked, **more, **own}
+        )
+
+    def _binary(self) -> bool | None:
+        """Whether a mechanism is told that values are binary: where they are, unless the documents' continuous form is asked for.
+
+        That is asked for by mechanism.binary=false, or by naming a number of input points.
+        """
+        options = self.mechanism_options
+        told = options.get("binary", "points" not in options)
+        if not isinstance(told, bool):
+            raise InputError(f"mechanism.binary must be true or false, got {told!r}")
+        if told and "binary" in options and not self.graph.binary:
+            raise InputError(f"the values of {self.graph.name} are not binary: leave mechanism.binary out")
+        return (self.graph.binary and told) or None
+
+    def _budgets_at(self, epsilon: float | None) -> tuple[float, ...] | None:
+        """The budgets of the levels in a question that spends this much of the strictest one."""
+        whole, budgets = self.budgets.epsilon, self.levels.budgets
+        if budgets is None or epsilon == whole:
+            return budgets
+        assert epsilon is not None and whole is not None
+        return (epsilon, *(budget * (epsilon / whole) for budget in budgets[1:]))
+
+    def _delta_at(self, epsilon: float | None) -> float | None:
+        """The share of δ that goes with a share of ε."""
+        if self.budgets.delta is None or epsilon is None or self.budgets.epsilon is None:
+            return self.budgets.delta
+        return self.budgets.delta * (epsilon / self.budgets.epsilon)
+
+    def label_plan(self) -> Plan:
+        """The question for the labels of training and validation users, by k-ary response."""
+        graph = self.graph
+        asked = np.flatnonzero(graph.train | graph.validation)
+        return Plan(
+            mechanism="krr",
+            epsilon=self.budgets.label_epsilon,
+            classes=graph.class_count,
+            users=tuple(asked.tolist()),
+        )
+
+    @property
+    def norm_plans(self) -> tuple[Plan, ...]:
+        """The question for the norms of training and validation users' features, where norms are learned too."""
+        if self.budgets.norm_epsilon is None:
+            return ()
+        graph = self.graph
+        asked = np.flatnonzero(graph.train | graph.validation)
+        bound = largest_norm(graph) if self.budgets.norm_bound is None else self.budgets.norm_bound
+        plan = Plan(
+            mechanism="piecewise",
+            epsilon=self.budgets.norm_epsilon,
+            of="norm",
+            dims=1,
+            range=(0.0, bound),
+            users=tuple(asked.tolist()),
+        )
+        return (plan,)
+
+    def link_plan(self) -> Plan:
+        """The question for everybody's links."""
+        return Plan(
+            mechanism=self.budgets.link_mechanism,
+            epsilon=self.budgets.link_epsilon,
+            dims=self.graph.node_count,
+        )
+
+    def with_private_labels(self) -> Job:
+        """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""
+        plan = self.questions.labels
+        assert plan is not None
+        labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
+        labels[np.array(plan.users)] = self.users.report(plan).codes
+        built = plan.build()
+        assert isinstance(built, LabelMechanism)
+        return replace(self, graph=self.graph.with_labels(labels), label_mechanism=built)
+
+    def with_norms(self) -> Job:
+        """Ask for norms where they are learned too: the job as it goes on, with the answers."""
+        job = self
+        for plan in self.questions.norms:
+            assert plan.range is not None and plan.users != "all"
+            norms = ReportedNorms.of(self.users.report(plan), plan.users, self.graph.train, plan.range[1])
+            job = replace(job, norms=norms)
+        return job
+
+    def say(self, what: str, share: float) -> None:
+        """Report progress, if anybody listens."""
+        if self.progress is not None:
+            self.progress(what, share)

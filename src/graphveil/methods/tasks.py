@@ -1,0 +1,193 @@
+"""What can be predicted: the classes of users, or links between them. A task owns all that depends on which it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from graphveil.errors import InputError
+from graphveil.graphs.divide import resplit
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.links import hold_out_links
+from graphveil.graphs.metrics import measure
+from graphveil.graphs.users import Users
+from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.terms import Budgets
+from graphveil.registry import Registry
+
+if TYPE_CHECKING:
+    from graphveil.learn.targets import Goal
+    from graphveil.learn.topology import Topology
+    from graphveil.learn.training import Fitted
+    from graphveil.methods.job import Job
+
+
+class Task(ABC):
+    """One thing to predict: how data are divided for it, what a model ends in and learns towards, and how it is scored."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    # Settings of a network that are better for this task than the general ones.
+    defaults: ClassVar[dict[str, Any]] = {}
+    # Whether labels are learned, so that they can be private; and whether other numbers can be learned beside.
+    learns_labels: ClassVar[bool]
+
+    @abstractmethod
+    def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+        """The data as one run has them: what trains, what validates and what tests, drawn by seed."""
+
+    @abstractmethod
+    def check_budgets(self, budgets: Budgets) -> None:
+        """Refuse budgets that have no meaning for this task."""
+
+    @abstractmethod
+    def check(self, method: str, graph: Graph) -> None:
+        """Refuse a graph that says too little to learn from."""
+
+    @abstractmethod
+    def metric(self, graph: Graph) -> str:
+        """What a score is."""
+
+    @abstractmethod
+    def output_count(self, job: Job) -> int:
+        """How many columns a model ends in."""
+
+    @abstractmethod
+    def goal(self, job: Job, topology: Topology) -> Goal:
+        """What a model of this job learns towards."""
+
+    @abstractmethod
+    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+        """A trained model's result."""
+
+    @abstractmethod
+    def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
+        """How well what tests was predicted; the users judge."""
+
+    @abstractmethod
+    def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
+        """A metric, and how well what validates was predicted by it."""
+
+
+class NodeTask(Task):
+    """The class of each user, from the labels of some."""
+
+    name = "node"
+    summary = "classes of users"
+    learns_labels = True
+
+    def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+        return resplit(graph, users, seed)
+
+    def check_budgets(self, budgets: Budgets) -> None:
+        return
+
+    def check(self, method: str, graph: Graph) -> None:
+        for part in ("train", "validation"):
+            if not getattr(graph, part).any():
+                raise InputError(f"{method} needs {part} users with a label: give the {part} split some")
+
+    def metric(self, graph: Graph) -> str:
+        return graph.metric
+
+    def output_count(self, job: Job) -> int:
+        """The classes, and the norm where it is learned too."""
+        return job.graph.class_count + (job.norms is not None)
+
+    def goal(self, job: Job, topology: Topology) -> Goal:
+        from graphveil.methods.node_targets import node_targets
+
+        return node_targets(job, topology)
+
+    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+        scores = fitted.scores.detach().cpu().numpy()
+        told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
+        hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
+        if job.norms is None:
+            return Outcome(scores, *told, embedding=hidden)
+        classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
+        return Outcome(classes, *told, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
+
+    def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
+        return users.evaluate(outcome.scores, graph)
+
+    def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
+        """The graph's metric; where labels are private, the accuracy against the reported ones."""
+        if graph.metric == "accuracy" or budgets.private_labels:
+            return "accuracy", outcome.validation_score
+        score = measure(graph.metric, outcome.scores, graph.labels, graph.validation, graph.class_count)
+        return graph.metric, score
+
+
+class LinkTask(Task):
+    """Which pairs of users are linked, from some of the links."""
+
+    name = "link"
+    summary = "held-out links"
+    # An encoder's layers both have so many columns, and it stops when it gets no better.
+    defaults: ClassVar[dict[str, Any]] = {"hidden": 64, "epochs": 300, "patience": 50}
+    learns_labels = False
+
+    def divide(self, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+        return hold_out_links(graph, users, seed)
+
+    def check_budgets(self, budgets: Budgets) -> None:
+        if budgets.private_labels or budgets.private_links:
+            raise InputError(
+                "where links are predicted, labels are not used and known links are public: "
+                "leave out label_epsilon and link_epsilon"
+            )
+        if budgets.norm_epsilon is not None:
+            raise InputError(
+                "norms of features are learned beside classes, not beside links: leave norm_epsilon out, or take the task node"
+            )
+
+    def check(self, method: str, graph: Graph) -> None:
+        return
+
+    def metric(self, graph: Graph) -> str:
+        return "roc_auc"
+
+    def output_count(self, job: Job) -> int:
+        """The columns of an embedding."""
+        return int(job.settings.hidden)
+
+    def goal(self, job: Job, topology: Topology) -> Goal:
+        from graphveil.learn.link_targets import LinkTargets
+
+        return LinkTargets(job.graph, job.device)
+
+    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+        from graphveil.learn.link_targets import InnerProducts
+
+        rows = fitted.scores.detach().cpu().numpy()
+        told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
+        return Outcome(None, *told, InnerProducts(rows), rows)
+
+    def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
+        assert outcome.pair_scores is not None
+        return users.evaluate_links(outcome.pair_scores, graph)
+
+    def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
+        return "roc_auc", outcome.validation_score
+
+
+NODE, LINK = NodeTask(), LinkTask()
+_tasks = Registry[Task]("task")
+for _each in (NODE, LINK):
+    _tasks.add(_each.name, _each)
+
+
+def find_task(name: str) -> Task:
+    """The task of that name."""
+    return _tasks.find(name)
+
+
+def task_names() -> list[str]:
+    """The names of all tasks."""
+    return list(_tasks)
+
+
+def task_of(graph: Graph) -> Task:
+    """What a graph is divided for: links where some are held out of it, else classes."""
+    return NODE if graph.links is None else LINK

@@ -1,0 +1,208 @@
+"""The terms of an experiment: records that the command line, a spec, a job and a stored result share.
+
+A field that stands here is an option of every command that runs an experiment, a field of its TOML file, a keyword of `gv.run`
+and a part of what is stored. Whoever acts on it reads it from the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
+from graphveil.graphs.turnout import SILENCES
+from graphveil.mechanisms import entry, names
+from graphveil.mechanisms.registry import check_budget
+from graphveil.registry import unknown_name
+
+# Where to learn: auto takes a GPU if there is one.
+DEVICES = ("auto", "cpu", "cuda")
+# Squares of norms are computed with.
+NORM_BOUNDS = (1e-100, 1e100)
+
+
+def option(default: Any, told: str) -> Any:
+    """A field with the sentence that `--help` says of it."""
+    return field(default=default, metadata={"help": told})
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What is asked of users, by which mechanism and at which budget; None where it is not asked."""
+
+    epsilon: float | None = option(None, "The budget for features.")
+    delta: float | None = option(None, "The δ of Gaussian mechanisms; 1e-5 by default.")
+    mechanism: str = option("", "A name from `graphveil mechanisms`; the method's own by default.")
+    label_epsilon: float | None = option(
+        None, "Make labels private too: the budget of training and validation labels."
+    )
+    link_epsilon: float | None = option(
+        None, "Make links private too, where a method asks for them: the budget a link."
+    )
+    link_mechanism: str = option("link-rr", "How users report their links.")
+    norm_epsilon: float | None = option(
+        None,
+        "Also learn to predict how long each user's row of features is (its norm): reports of training and validation users "
+        "cost this much more.",
+    )
+    norm_bound: float | None = option(
+        None, "What norms are publicly known not to exceed; by default what the range allows."
+    )
+
+    def check(self) -> None:
+        """Refuse budgets that are none, and mechanisms for something else."""
+        if self.epsilon is not None:
+            check_budget(self.epsilon, self.delta)
+            if entry(self.mechanism).subject != "features":
+                raise InputError(f"{self.mechanism} does not report features: choose another mechanism")
+        for name in ("label_epsilon", "link_epsilon", "norm_epsilon"):
+            if getattr(self, name) is not None:
+                check_budget(getattr(self, name), name=name)
+        if entry(self.link_mechanism).subject != "links":
+            raise InputError(
+                f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
+            )
+        if self.norm_bound is None:
+            return
+        if self.norm_epsilon is None:
+            raise InputError("norm_bound has no meaning where no norms are learned: give norm_epsilon too")
+        low, high = NORM_BOUNDS
+        if not low <= self.norm_bound <= high:
+            raise InputError(
+                f"norm_bound must be a positive number ({low:g} to {high:g}), got {self.norm_bound!r}"
+            )
+
+    @property
+    def private_labels(self) -> bool:
+        """Whether labels are asked for, and known by their reports alone."""
+        return self.label_epsilon is not None
+
+    @property
+    def private_links(self) -> bool:
+        """Whether links are asked for, and known by their reports alone."""
+        return self.link_epsilon is not None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where users choose a privacy level each: how many there are, their budgets, what hides the level, who chooses which.
+
+    ``level_distribution`` says how that is simulated, or names a file of levels. Without it, users who are given with levels keep
+    them, and others choose uniformly.
+    """
+
+    levels: int | None = option(
+        None, "How many privacy levels users choose from; the strictest one's budget is --epsilon."
+    )
+    budgets: tuple[float, ...] | None = option(
+        None, "E1,E2,…: the budgets of the levels; ε, 2ε, 4ε, … by default."
+    )
+    gamma: float | None = option(
+        None, "The share of the strictest budget that hides the level; 0.1 by default."
+    )
+    level_distribution: str | None = option(
+        None,
+        "Which levels users choose: uniform, strict, relaxed, bimodal, or a file of levels. By default those that the data "
+        "come with, else uniform.",
+    )
+
+    def check(self) -> None:
+        """Refuse a share that is none, and a distribution that there is not."""
+        if self.gamma is not None and not 0 < self.gamma < 1:
+            raise InputError(f"gamma must be a number strictly between 0 and 1, got {self.gamma!r}")
+        source = level_source(self.level_distribution or "uniform")
+        if isinstance(source, str) and source not in DISTRIBUTIONS:
+            draw_levels(1, 2, source)
+
+    @property
+    def given(self) -> list[str]:
+        """What is said of levels that only users with levels have."""
+        return [name for name in ("levels", "budgets", "gamma") if getattr(self, name) is not None]
+
+
+@dataclass(frozen=True)
+class Turnout:
+    """Who of those that are asked answers at all. Whoever is silent answers no question of any round."""
+
+    participation: float = option(
+        1.0, "The share of users who answer, drawn by seed; the others are asked, charged, and silent."
+    )
+    silence: str = option(
+        "random",
+        "Who is silent: random, or more often users with many links (degree) or of the later classes (class).",
+    )
+
+    def check(self) -> None:
+        """Refuse a share that is none."""
+        share = self.participation
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+            raise InputError(f"participation must be a share above 0 and up to 1, got {share!r}")
+        if self.silence not in SILENCES:
+            raise unknown_name("silence", self.silence, SILENCES)
+        if self.silence != "random" and share == 1:
+            raise InputError("silence has no meaning where everybody answers: give participation below 1 too")
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody answers."""
+        return self.participation == 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is computed with; it decides no number but by rounding."""
+
+    max_memory: float | None = option(None, "Refuse a dense matrix above so many gigabytes.")
+    device: str = option("auto", "auto (a GPU if there is one), cpu or cuda.")
+
+    def check(self) -> None:
+        """Refuse a device that there is not, and no memory at all."""
+        if self.device not in DEVICES:
+            raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
+        if self.max_memory is not None and not self.max_memory > 0:
+            raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+
+
+# The records by the name of the field that holds them, in a spec and in a job.
+RECORDS: dict[str, type] = {
+    "budgets": Budgets,
+    "levels": Levels,
+    "turnout": Turnout,
+    "machine": Machine,
+}
+
+
+def nested(given: Mapping[str, Any], into: Any) -> dict[str, Any]:
+    """Options by name, put into the records of a data class, or over those that an instance of it has.
+
+    >>> @dataclass(frozen=True)
+    ... class Thing:
+    ...     seed: int
+    ...     budgets: Budgets = field(default_factory=Budgets)
+    >>> Thing(**nested({"epsilon": 2.0, "seed": 3}, Thing)).budgets.epsilon
+    2.0
+    """
+    rest, records = dict(given), {}
+    for each in fields(into):
+        if each.name in RECORDS:
+            before: Any = _default(each) if isinstance(into, type) else getattr(into, each.name)
+            own = {name: rest.pop(name) for name in record_fields(each.name) if name in rest}
+            records[each.name] = replace(before, **own)
+    return {**rest, **records}
+
+
+def _default(each: Any) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+def record_fields(record: str) -> list[str]:
+    """The names of a record's options."""
+    return [each.name for each in fields(RECORDS[record])]
+
+
+def options_of(holder: Any) -> dict[str, Any]:
+    """The options that the records of something hold, by name."""
+    held = [name for name in RECORDS if hasattr(holder, name)]
+    return {name: getattr(getattr(holder, record), name) for record in held for name in record_fields(record)}
