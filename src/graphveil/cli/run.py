@@ -113,8 +113,10 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     if fields["verdict"]:
         console.print(fields["verdict"])
-    if "also" in fields:
+    if "norm_error" in fields.get("also", {}):
         console.print(norm_line(fields))
+    if fields["answered"]["answered"] < fields["answered"]["asked"]:
+        console.print(turnout_line(fields))
     if fields["privacy"] is not None:
         console.print(Privacy.model_validate(fields["privacy"]).sentence)
 
@@ -133,6 +135,16 @@ def norm_line(fields: dict[str, Any]) -> str:
     beside = "" if control is None else f", control {control['also']['norm_error']['mean']:.3g}"
     constant = fields["also"]["norm_constant"]["mean"]
     return f"norm: mean absolute error {error['mean']:.3g}{interval}{beside}, constant guess {constant:.3g}"
+
+
+def turnout_line(fields: dict[str, Any]) -> str:
+    """Who answered, and how they differ from all."""
+    asked, answered, also = fields["answered"]["asked"], fields["answered"]["answered"], fields["also"]
+    classes, degrees = (also[name]["mean"] for name in ("class_bias", "degree_bias"))
+    return (
+        f"{answered:,} of {asked:,} users who were asked answered, and all were charged; their classes differ from everybody's "
+        f"by {100 * classes:.1f}%, their links by {100 * degrees:+.1f}%"
+    )
 
 
 def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:

@@ -23,34 +23,40 @@ RARE, DEVIATIONS = 30, 3.0
 
 @dataclass(frozen=True, eq=False)
 class ReportedLinks:
-    """The pairs that were reported (pairs x 2, the larger number first), and what is known in public about the others."""
+    """The pairs that were reported (pairs x 2, the larger number first), and what is known in public about the others.
+
+    ``silent`` users have not answered for their pairs: about these nothing is known.
+    """
 
     users: int
     flip: float
     pairs: NDArray[np.int32]
+    silent: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, reports: Reports) -> ReportedLinks:
-        """From the reports of all users, in their order."""
+        """From the reports of all users, in their order; some may not have answered."""
         mechanism = reports.mechanism
         if not isinstance(mechanism, LinkMechanism):
             raise InputError(f"links are read from reports of links, these are of {mechanism.subject}")
-        if reports.users != mechanism.size:
+        if reports.asked != mechanism.size:
             raise InputError(
-                f"a graph takes the reports of all {mechanism.size} users, these are {reports.users}"
+                f"a graph takes the reports of all {mechanism.size} users, these are {reports.asked}"
             )
-        users = np.repeat(np.arange(reports.users, dtype=np.int32), reports.lengths)
+        users = np.repeat(reports.places.astype(np.int32), reports.lengths)
         others = reports.codes.astype(np.int32)
         if (others >= users).any():
             raise MessageError(
                 "a user has answered for a pair that is not theirs: only links to smaller numbers are reported"
             )
-        return cls(reports.users, mechanism.flip, np.stack([users, others], axis=1))
+        silent = None if reports.answered is None else ~reports.answered
+        return cls(reports.asked, mechanism.flip, np.stack([users, others], axis=1), silent)
 
     @property
     def pair_count(self) -> int:
-        """How many pairs of users there are."""
-        return count_pairs(self.users)
+        """How many pairs of users have been answered for."""
+        unknown = 0 if self.silent is None else int(np.flatnonzero(self.silent).sum())
+        return count_pairs(self.users) - unknown
 
     @property
     def density(self) -> float:
@@ -95,7 +101,10 @@ class ReportedLinks:
         ends = np.searchsorted(larger, np.arange(0, self.users + BLOCK_USERS, BLOCK_USERS))
         for block, first in enumerate(range(0, self.users, BLOCK_USERS)):
             paths = (links[first : first + BLOCK_USERS] @ links).tocoo()
-            counts = np.bincount(paths.data[paths.col < paths.row + first])
+            known = paths.col < paths.row + first
+            if self.silent is not None:
+                known &= ~self.silent[paths.row + first]
+            counts = np.bincount(paths.data[known])
             totals = np.pad(totals, (0, max(len(counts) - len(totals), 0)))
             totals[: len(counts)] += counts
             here = slice(int(ends[block]), int(ends[block + 1]))

@@ -59,7 +59,7 @@ class Cost(_Part):
 
 
 class Round(_Part):
-    """One question: what it was about, by which mechanism, how many answered, what it claims and what its tables say."""
+    """One question: what it was about, by which mechanism, how many were asked, what it claims and what its tables say."""
 
     subject: str
     round: int
@@ -76,7 +76,8 @@ class Privacy(_Part):
 
     ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. ``sound`` is False where a mechanism
     does not keep its claim. A budget for links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal
-    of the level itself, over pairs of levels with equal features; it is part of the features' budget.
+    of the level itself, over pairs of levels with equal features; it is part of the features' budget. ``silent`` says that some who
+    were asked did not answer: they count as if they had.
     """
 
     features: Cost | None = None
@@ -88,6 +89,7 @@ class Privacy(_Part):
     raw: list[str] = Field(default_factory=list)
     sound: bool = True
     trust: Literal["local", "curator", "none"] = "local"
+    silent: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -141,6 +143,8 @@ class Privacy(_Part):
         some = [subject for subject in ("labels",) if subject in held]
         some += ["norms"] if any(cost.norm for cost in held.values()) else []
         who = "Users reported" if some or not held else "Every user reported"
+        if self.silent:
+            who = "Users were asked to report" if some or not held else "Every user was asked to report"
         part = f" ({' and '.join(some)} of training and validation users)" if some else ""
         hidden = "" if self.level is None or self.features is None else f"; {_level_words(self.level)}"
         each = (
@@ -164,8 +168,8 @@ class Privacy(_Part):
         )
 
 
-def privacy_record(ledger: Ledger, raw: Sequence[str] = ()) -> Privacy:
-    """What a ledger says was spent; ``raw`` is what was read in the clear."""
+def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = False) -> Privacy:
+    """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered."""
     charges = ledger.charges
     costs = {name: _cost(charges, subject) for subject, name in SUBJECTS.items()}
     personal = [charge.built for charge in charges if isinstance(charge.built, PersonalMechanism)]
@@ -188,6 +192,7 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = ()) -> Privacy:
         raw=list(raw),
         sound=all(entry(charge.mechanism).sound for charge in charges),
         trust="none" if raw else "local",
+        silent=silent,
     )
 
 

@@ -85,6 +85,7 @@ class Result:
             "gain": None if gain is None else asdict(gain),
             "gain_over_structure": None if over is None else asdict(over),
             "verdict": self.verdict,
+            "answered": self._answered(method),
             "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
             "seconds": self._seconds(method),
             "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
@@ -115,6 +116,13 @@ class Result:
             summary = t_interval(values)
             found[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
         return found
+
+    def _answered(self, units: Sequence[UnitResult]) -> dict[str, int]:
+        """How many users were asked, and how many of them answered: means over runs."""
+        count = max(len(units), 1)
+        return {
+            name: round(sum(getattr(unit, name) for unit in units) / count) for name in ("asked", "answered")
+        }
 
     def _seconds(self, units: Sequence[UnitResult]) -> dict[str, float]:
         stages = ("report", "denoise", "train")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
@@ -35,8 +36,10 @@ class UnitResult:
     """The score of one part of one run, and what it took.
 
     ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
-    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. ``alone`` says that
-    it ran in a process of its own with no other beside it, so that seconds and memory are its own.
+    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. Where not everybody
+    answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see `Users.turnout_bias`). So many users
+    were ``asked`` anything, and so many of them ``answered``. ``alone`` says that it ran in a process of its own with no other
+    beside it, so that seconds and memory are its own.
     """
 
     part: Part
@@ -47,6 +50,8 @@ class UnitResult:
     seconds: dict[str, float]
     peak_mb: float
     also: dict[str, float] = field(default_factory=dict)
+    asked: int = 0
+    answered: int = 0
     alone: bool = False
 
 
@@ -80,7 +85,8 @@ def run_unit(
         ready.privacy().to_dict(),
         seconds,
         peak_megabytes(),
-        _also(ready.graph, ready.users, outcome),
+        _also(ready, outcome),
+        *ready.turnout,
     )
 
 
@@ -111,6 +117,14 @@ class Ready:
     ledger: Ledger
     # Whether raw features were handed over.
     raw: bool = False
+    # Who answers, where not everybody does.
+    who: NDArray[np.bool_] | None = None
+
+    @property
+    def turnout(self) -> tuple[int, int]:
+        """How many users have been asked so far, and how many of them answer."""
+        asked = self.ledger.ever_asked
+        return int(asked.sum()), int((asked if self.who is None else asked & self.who).sum())
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -119,7 +133,7 @@ class Ready:
 
     def privacy(self) -> Privacy:
         """What was read and reported so far."""
-        return privacy_record(self.ledger, ("features",) if self.raw else ())
+        return privacy_record(self.ledger, ("features",) if self.raw else (), silent=self.who is not None)
 
 
 def make_ready(
@@ -141,14 +155,20 @@ def make_ready(
     job = _job(spec, part, method, public, seed, progress)
     questions = method.questions(job)
     _check_cost(spec, part, questions)
-    ledger = questions.open_ledger(users)
+    ledger, who = questions.open_ledger(users), who_answers(spec, users, seed)
     job = replace(
         job,
         questions=questions,
-        users=answering(spec, part, users, ledger, seed),
+        users=answering(spec, part, users, ledger, seed, who),
         raw=users.raw.rows() if method.reads_features else None,
     )
-    return Ready(method, graph, users, job, ledger, job.raw is not None)
+    return Ready(method, graph, users, job, ledger, job.raw is not None, who)
+
+
+def who_answers(spec: Spec, users: Users, seed: int) -> NDArray[np.bool_] | None:
+    """Who answers in the run of that seed; None where everybody does. The same users are silent in all its parts."""
+    turnout = spec.turnout
+    return None if turnout.complete else users.turnout(turnout.participation, seed, turnout.silence)
 
 
 def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
@@ -170,10 +190,17 @@ def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
             )
 
 
-def answering(spec: Spec, part: Part, users: Users, ledger: Ledger, seed: int) -> SimulatedUsers:
+def answering(
+    spec: Spec,
+    part: Part,
+    users: Users,
+    ledger: Ledger,
+    seed: int,
+    who: NDArray[np.bool_] | None = None,
+) -> SimulatedUsers:
     """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
     unsound = not entry(spec.budgets.mechanism).sound
-    return users.answering(ledger, seed=seed, blind=part == "control", unsound=unsound)
+    return users.answering(ledger, seed=seed, blind=part == "control", unsound=unsound, who=who)
 
 
 def _learn(
@@ -201,14 +228,17 @@ def with_levels(spec: Spec, users: Users, seed: int) -> Users:
     return users.with_levels(read_levels(source, len(users)))
 
 
-def _also(graph: Graph, users: Users, outcome: Outcome) -> dict[str, float]:
-    """How well norms of test users' features were predicted, where they were."""
-    if outcome.norms is None or outcome.constant_norm is None:
-        return {}
-    return {
-        "norm_error": users.evaluate_norms(outcome.norms, graph),
-        "norm_constant": users.evaluate_norms(np.full(len(users), outcome.constant_norm), graph),
-    }
+def _also(ready: Ready, outcome: Outcome) -> dict[str, float]:
+    """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
+    graph, users = ready.graph, ready.users
+    measured: dict[str, float] = {}
+    if outcome.norms is not None and outcome.constant_norm is not None:
+        measured["norm_error"] = users.evaluate_norms(outcome.norms, graph)
+        constant = np.full(len(users), outcome.constant_norm)
+        measured["norm_constant"] = users.evaluate_norms(constant, graph)
+    if ready.who is not None:
+        measured |= users.turnout_bias(ready.who)
+    return measured
 
 
 def peak_megabytes() -> float:

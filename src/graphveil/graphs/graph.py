@@ -99,6 +99,10 @@ class Graph:
         """The same graph with other labels: what the server knows where users report them."""
         return replace(self, labels=labels)
 
+    def known_of(self, users: Mask) -> Graph:
+        """The same graph where only these users train and validate: the labels of the others are not known."""
+        return replace(self, train=self.train & users, validation=self.validation & users)
+
     def without_labels(self) -> Graph:
         """The same graph before anybody has told a label; the split stays."""
         return self.with_labels(np.full(self.node_count, UNKNOWN, dtype=np.int64))

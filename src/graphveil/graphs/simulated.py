@@ -5,6 +5,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphveil.channels.words import Words
 from graphveil.errors import PrivacyError
 from graphveil.mechanisms import Reports, entry, names
@@ -22,16 +25,24 @@ class SimulatedUsers:
     """Users who answer plans, and offer nothing else: what they hold, their books and their words are out of reach.
 
     They select the rows that a plan asks for and call `answer`, as a device does. They cannot be copied, because a copy would
-    have books of its own.
+    have books of its own. With ``answering``, a truth a user, the others are silent: they are asked and charged, and their
+    reports never arrive.
     """
 
-    __slots__ = ("_blind", "_holder", "_known", "_ledger", "_lock", "_unsound", "_words")
+    __slots__ = ("_answering", "_blind", "_holder", "_known", "_ledger", "_lock", "_unsound", "_words")
 
     def __init__(
-        self, holder: Holder, ledger: Ledger, words: Words, *, blind: bool = False, unsound: bool = False
+        self,
+        holder: Holder,
+        ledger: Ledger,
+        words: Words,
+        *,
+        blind: bool = False,
+        unsound: bool = False,
+        answering: NDArray[np.bool_] | None = None,
     ) -> None:
         self._holder, self._ledger, self._words = holder, ledger, words
-        self._blind, self._unsound = blind, unsound
+        self._blind, self._unsound, self._answering = blind, unsound, answering
         # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
         self._known = frozenset(entry(name) for name in names())
         # One after the other: two threads that share words might draw the same ones.
@@ -51,7 +62,7 @@ class SimulatedUsers:
                 f"{plan.mechanism} was registered after these users declared their budget: register mechanisms first"
             )
         with self._lock:
-            return answer(
+            reports = answer(
                 plan,
                 self._holder.asked(plan),
                 self._ledger,
@@ -59,6 +70,9 @@ class SimulatedUsers:
                 blind=self._blind,
                 unsound=self._unsound,
             )
+        if self._answering is None:
+            return reports
+        return reports.answered_by(self._answering[self._ledger.asked(plan)])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise PrivacyError("users who answer cannot be copied: a copy would have books of its own")

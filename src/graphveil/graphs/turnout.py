@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.graphs.splits import check_seed
 
-Silence = Literal["random", "degree", "class"]
-SILENCES: tuple[Silence, ...] = get_args(Silence)
+# Who is silent more often than others: nobody, users with many links, or users of the later classes.
+SILENCES = ("random", "degree", "class")
 
 
 def draw_answering(

@@ -15,9 +15,11 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs, Pairs, shared_links
 from graphveil.graphs.metrics import area_under_curve, measure
 from graphveil.graphs.simulated import SimulatedUsers
+from graphveil.graphs.turnout import SILENCES, draw_answering
 from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.rows import row_norms
 from graphveil.privacy import Ledger, Plan
+from graphveil.registry import unknown_name
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
 
@@ -126,18 +128,58 @@ class Users:
         return Ledger(len(self), epsilon, delta, by_level=by_level, levels=levels)
 
     def answering(
-        self, ledger: Ledger, *, seed: int | None = None, blind: bool = False, unsound: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        seed: int | None = None,
+        blind: bool = False,
+        unsound: bool = False,
+        who: NDArray[np.bool_] | None = None,
     ) -> SimulatedUsers:
         """These users, who answer on that ledger.
 
         Without a seed they draw from the operating system. ``blind`` users are the control: they answer every question about
         features with a blinded channel, and everything else as usual. ``unsound`` lets a simulation, which has a seed, study
-        mechanisms that do not keep their claim.
+        mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
         """
+        if who is not None and (who.shape != (len(self),) or who.dtype != np.bool_):
+            raise InputError(f"who answers must be {len(self)} truths, one a user")
         if ledger.users != len(self):
             raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
         words = SystemWords() if seed is None else SeededWords(seed)
-        return SimulatedUsers(self.raw, ledger, words, blind=blind, unsound=unsound)
+        return SimulatedUsers(self.raw, ledger, words, blind=blind, unsound=unsound, answering=who)
+
+    def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:
+        """Who answers when a share of users does, drawn for a simulation: see `draw_answering`.
+
+        With the silence "degree" users with more links answer less often, with "class" those of the later classes.
+        """
+        raw, by = self.raw, None
+        if silence not in SILENCES:
+            raise unknown_name("silence", silence, SILENCES)
+        if silence == "degree":
+            if raw.neighbours is None:
+                raise InputError(_MISSING["links"])
+            by = np.diff(raw.neighbours[0])
+        if silence == "class":
+            by = raw.labels
+        return draw_answering(len(self), participation, seed, by)
+
+    def turnout_bias(self, who: NDArray[np.bool_]) -> dict[str, float]:
+        """How far those who answer differ from all, measured by whoever runs a simulation: no server knows it.
+
+        ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
+        everybody's (total variation); ``degree_bias`` how many more links they have than everybody, as a share.
+        """
+        labels, answering = self.raw.labels, self.raw.labels[who]
+        classes = int(labels.max(initial=0)) + 1
+        shares = [np.bincount(each, minlength=classes) / max(len(each), 1) for each in (answering, labels)]
+        bias = {"class_bias": float(np.abs(shares[0] - shares[1]).sum() / 2)}
+        if self.raw.neighbours is not None:
+            degrees = np.diff(self.raw.neighbours[0])
+            mean = float(degrees.mean()) or 1.0
+            bias["degree_bias"] = float(degrees[who].mean()) / mean - 1 if who.any() else 0.0
+        return bias
 
     def with_levels(self, levels: Any) -> Users:
         """The same users, each with the privacy level that they chose (1, 2, …)."""

@@ -14,7 +14,8 @@ from graphveil.learn.targets import Targets
 class SeveralTargets:
     """Two heads (TOGL, Table 13): the last column of the scores predicts a number, all others the classes.
 
-    The loss is that of the classes plus ``weight`` times the mean squared error against what users report of the number. The
+    The loss is that of the classes plus ``weight`` times the mean squared error against what users report of the number (NaN
+    for those who did not answer, who do not count). The
     reports are unbiased, so noise moves no minimum: E(p - (y + noise))² = (p - y)² + a constant. The classes
     alone choose the epoch: the noise of the reports would choose another one, for the worse of the classes.
     """
@@ -41,4 +42,7 @@ class SeveralTargets:
         return self.classes.validation_score(scores[:, :-1])
 
     def _error(self, scores: Tensor, rows: Tensor) -> Tensor:
+        rows = rows[self.reported[rows].isfinite()]
+        if not len(rows):
+            return scores.new_zeros(())
         return self.weight * functional.mse_loss(scores[rows, -1], self.reported[rows])

@@ -82,11 +82,14 @@ def _pagerank(
 def weighted_mean_matrix(
     graph: Graph, weights: np.ndarray, *, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
-    """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp)."""
+    """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp).
+
+    Where all weights around a user are 0, the row is 0.
+    """
     indptr, indices = _with_loops(graph)
     values = np.asarray(weights, dtype=np.float64)[indices]
     totals = np.add.reduceat(values, indptr[:-1]) if len(values) else values
-    values = values / np.repeat(totals, np.diff(indptr))
+    values = values / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(indptr))
     return SparseMatrix.from_csr(indptr, indices, values, (graph.node_count,) * 2, device=device)
 
 

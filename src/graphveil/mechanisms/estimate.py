@@ -46,6 +46,16 @@ class Estimate:
             self, shape=shape, indptr=indptr, indices=self.indices[chosen], values=self.values[chosen]
         )
 
+    def spread(self, answered: NDArray[np.bool_]) -> Estimate:
+        """The same rows for those who answered, and empty ones, which say nothing, for the others who were asked."""
+        lengths = np.zeros(len(answered), dtype=np.int64)
+        lengths[answered] = np.diff(self.indptr)
+        indices = self.indices
+        if indices is None:
+            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        return replace(self, shape=(len(answered), self.shape[1]), indptr=indptr, indices=indices)
+
     def to_scipy(self) -> Any:
         """The sparse part as a ``scipy.sparse.csr_array`` (the offset is left out); needs scipy."""
         from scipy.sparse import csr_array

@@ -47,12 +47,28 @@ JSON_FORMAT = "graphveil-reports"
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Codes of many users, with row pointers and, where only some are asked, the dimensions that they are about."""
+    """Codes of many users, with row pointers and, where only some are asked, the dimensions that they are about.
+
+    Where some of those whom a plan asks have not answered, ``answered`` says for each of them, in the plan's order, whether
+    they have; who answers is public. Rows are there for those who have. `estimate` has a row for everybody who was asked, empty
+    for the others, as if they had not been asked.
+    """
 
     mechanism: Mechanism = field(repr=False)
     indptr: NDArray[np.int64]
     dims: NDArray[np.int32] | None
     codes: NDArray[np.unsignedinteger]
+    answered: NDArray[np.bool_] | None = None
+
+    @property
+    def asked(self) -> int:
+        """How many users were asked."""
+        return self.users if self.answered is None else len(self.answered)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where among those who were asked the users who report stand."""
+        return np.arange(self.users) if self.answered is None else np.flatnonzero(self.answered)
 
     @property
     def users(self) -> int:
@@ -70,8 +86,17 @@ class Reports:
         return self.indptr.nbytes + self.codes.nbytes + (0 if self.dims is None else self.dims.nbytes)
 
     def estimate(self) -> Estimate:
-        """Decode with the mechanism that the reports belong to."""
-        return self.mechanism.estimate(self)
+        """Decode with the mechanism that the reports belong to: a row for everybody who was asked."""
+        estimate = self.mechanism.estimate(self)
+        return estimate if self.answered is None else estimate.spread(self.answered)
+
+    def answered_by(self, who: NDArray[np.bool_]) -> Reports:
+        """What is there if only these of all who were asked have answered."""
+        if self.answered is not None or who.shape != (self.users,):
+            raise InputError(f"who answers must be said once, of all {self.asked} users who were asked")
+        kept = np.repeat(who, self.lengths)
+        dims = None if self.dims is None else self.dims[kept]
+        return Reports(self.mechanism, row_pointers(self.lengths[who]), dims, self.codes[kept], who.copy())
 
     def row(self, user: int) -> Reports:
         """The report of one user."""
@@ -81,9 +106,13 @@ class Reports:
 
     @classmethod
     def join(cls, parts: list[Reports]) -> Reports:
-        """Reports of different users, one after the other."""
+        """Reports of different users who have answered, one after the other."""
         if not parts:
             raise InputError("there must be at least one report to join")
+        if any(part.answered is not None for part in parts):
+            raise InputError(
+                "reports with users who have not answered cannot be joined: join, then say who is silent"
+            )
         first = parts[0].mechanism
         if any(part.mechanism.fingerprint != first.fingerprint for part in parts[1:]):
             raise MessageError("reports of different mechanisms cannot be joined: decode them apart")
@@ -96,7 +125,7 @@ class Reports:
         return cls(first, row_pointers(lengths), dims, np.concatenate([part.codes for part in parts]))
 
     def to_bytes(self) -> bytes:
-        """The reports as one message in the wire format."""
+        """The reports as one message in the wire format: those that are there. Whoever collects them knows whose they are."""
         lengths = self.lengths
         even = not self.mechanism.uneven and lengths.size > 0 and bool((lengths == lengths[0]).all())
         named = self.dims is not None
@@ -235,6 +264,10 @@ class Reports:
     def check(self) -> None:
         """Refuse what no client of this mechanism can have sent."""
         mechanism = self.mechanism
+        if self.answered is not None and int(self.answered.sum()) != self.users:
+            raise MessageError(
+                f"{self.users} reports are there, and {int(self.answered.sum())} users are said to have answered"
+            )
         if self.codes.ndim != 1 or int(self.indptr[-1]) != self.codes.size:
             raise MessageError(
                 f"the reports hold {self.codes.size} codes where their lengths say {self.indptr[-1]}"
@@ -270,6 +303,8 @@ class Reports:
             return False
         if (self.dims is None) != (other.dims is None):
             return False
+        if self.asked != other.asked or not np.array_equal(self.places, other.places):
+            return False
         same_dims = self.dims is None or other.dims is None or np.array_equal(self.dims, other.dims)
         return (
             same_dims
@@ -278,7 +313,8 @@ class Reports:
         )
 
     def __repr__(self) -> str:
-        return f"Reports({self.mechanism.name}, {self.users} users, {self.codes.size} codes of {self.codes.dtype})"
+        users = f"{self.users} users" if self.answered is None else f"{self.users} of {self.asked} users"
+        return f"Reports({self.mechanism.name}, {users}, {self.codes.size} codes of {self.codes.dtype})"
 
 
 def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:

@@ -171,11 +171,13 @@ class Job:
         """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""
         plan = self.questions.labels
         assert plan is not None
-        labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
-        labels[np.array(plan.users)] = self.users.report(plan).codes
-        built = plan.build()
+        reports, built = self.users.report(plan), plan.build()
         assert isinstance(built, LabelMechanism)
-        return replace(self, graph=self.graph.with_labels(labels), label_mechanism=built)
+        known = np.array(plan.users)[reports.places]
+        labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
+        labels[known] = reports.codes
+        graph = self.graph.with_labels(labels).known_of(labels != UNKNOWN)
+        return replace(self, graph=graph, label_mechanism=built)
 
     def with_norms(self) -> Job:
         """Ask for norms where they are learned too: the job as it goes on, with the answers."""

@@ -82,6 +82,7 @@ class Method(ABC):
         self.prepare(job)
         if job.budgets.private_labels:
             job = job.with_private_labels()
+            job.task.check(self.name, job.graph)
         return job.with_norms()
 
     def run(self, job: Job) -> Outcome:

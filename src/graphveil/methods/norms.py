@@ -14,7 +14,7 @@ from graphveil.mechanisms import Reports
 
 @dataclass(frozen=True)
 class ReportedNorms:
-    """Unbiased reports of norms: one for each training and validation user, NaN for everybody else.
+    """Unbiased reports of norms: one for each training and validation user who answers, NaN for everybody else.
 
     ``bound`` is what norms are known not to exceed. ``centre`` and ``spread`` are the mean and the standard deviation of what
     training users report, noise included; the centre is kept within 0 and the bound. It is what a server would guess for
@@ -30,10 +30,17 @@ class ReportedNorms:
     def of(cls, reports: Reports, users: tuple[int, ...], train: Mask, bound: float) -> ReportedNorms:
         """From the answers of these users."""
         values = np.full(len(train), np.nan)
-        values[np.array(users)] = reports.estimate().dense()[:, 0]
-        trained = values[train]
+        values[np.array(users)[reports.places]] = reports.mechanism.estimate(reports).dense()[:, 0]
+        trained = values[train & np.isfinite(values)]
+        if not trained.size:
+            return cls(values, bound, bound / 2, bound)
         centre = float(np.clip(trained.mean(), 0.0, bound))
         return cls(values, bound, centre, float(trained.std()) or bound)
+
+    @property
+    def known(self) -> Mask:
+        """Of whom there is a report."""
+        return np.isfinite(self.values)
 
     @property
     def standard(self) -> NDArray[np.float64]:
@@ -48,6 +55,9 @@ class ReportedNorms:
         b·max(0, 1 - (se/b)²) (James and Stein 1961). Where validation users bear out nothing, everybody gets the centre.
         """
         apart = outputs.astype(np.float64) - float(outputs.mean())
+        validation = validation & self.known
+        if not validation.any():
+            return np.full(len(apart), self.centre)
         seen = apart[validation] - apart[validation].mean()
         told = self.standard[validation] - self.standard[validation].mean()
         power = float(seen @ seen)

@@ -65,10 +65,13 @@ class Ppgnn(Method):
             if settings.aggregator == "kprop":
                 hops = KProp(settings.hops).operator(topology.unlooped)
             else:
-                weights = np.ones(job.graph.node_count)
+                # Whoever is silent counts for nothing.
+                weights = np.zeros(job.graph.node_count)
+                weights[reports.places] = 1.0
                 if isinstance(reports.mechanism, PersonalMechanism):
                     variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
-                    weights = user_weights(reports.mechanism.levels(reports), variances, settings.weights)
+                    levels = reports.mechanism.levels(reports)
+                    weights[reports.places] = user_weights(levels, variances, settings.weights)
                 hops = FlexProp(settings.hops).operator(job.graph, weights, job.device)
         return train_backbone(job, Composition(hops, inputs), watch, topology)
 

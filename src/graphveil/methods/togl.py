@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
@@ -243,11 +244,16 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
         assert graph.links is not None
         train = graph.links.train
         return pair_fisher_scores(values, train.linked, train.unlinked)
-    known = Known(_labels(job, topology), graph.train, graph.validation, graph.class_count)
+    # Without hops, whoever is silent has no values to be compared with others.
+    told = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
+    known = Known(_labels(job, topology), graph.train & told, graph.validation & told, graph.class_count)
     scores = ANALYSES[settings.analysis](values, known)
     if job.norms is None:
         return scores
-    by_norm = correlation_scores(values, job.norms.values, np.flatnonzero(graph.train))
+    trained = np.flatnonzero(known.train & job.norms.known)
+    if not trained.size:
+        return scores
+    by_norm = correlation_scores(values, job.norms.values, trained)
     weight = settings.norm_importance
     return combined_scores([(scores, 1 - weight), (by_norm, weight)])
 
@@ -256,7 +262,7 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     """Scores of attributes that say nothing: the server draws rounds itself, by the blind mechanism, from its own seed."""
     from graphveil.channels.words import SeededWords
 
-    mechanism, users = reports.mechanism.blind(), job.graph.node_count
+    mechanism, users = reports.mechanism.blind(), reports.users
     assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
     # Any rows will do; these are one number, seen as often as needed.
     nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
@@ -269,7 +275,8 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     found: list[Scores] = []
     while len(found) < NULL_ROUNDS and len(found) * mechanism.dimensions < NULL_SCORES:
         words = SeededWords(job.seed, 1, len(found))
-        estimate = mechanism.randomize(nothing, words).estimate()
+        drawn = mechanism.randomize(nothing, words)
+        estimate = replace(drawn, answered=reports.answered).estimate()
         if apart and job.norms is None:
             estimate = estimate.first(NULL_SCORES)
         found.append(estimate_scores(job, topology, estimate))

@@ -79,6 +79,7 @@ class Ledger:
         # What a user of each level (row) would have spent.
         self._booked = np.zeros((len(self._by_level), self.users))
         self._booked_delta = np.zeros(self.users)
+        self._asked = np.zeros(self.users, dtype=bool)
         self._charges: list[Charge] = []
         self._lock = Lock()
 
@@ -106,6 +107,11 @@ class Ledger:
     def charges(self) -> tuple[Charge, ...]:
         """All answered plans, in order."""
         return tuple(self._charges)
+
+    @property
+    def ever_asked(self) -> NDArray[np.bool_]:
+        """Who has been asked, and so charged, at all; whether they answered is not written here."""
+        return self._asked.copy()
 
     def asked(self, plan: Plan) -> NDArray[np.int64]:
         """The numbers of those whom a plan asks, in its order."""
@@ -137,6 +143,7 @@ class Ledger:
             if (booked > allowed).any() or (spent_delta > self._delta[who] * (1 + DUST)).any():
                 raise BudgetError(_refusal(plan, len(self._by_level)))
             self._booked[:, who] = booked
+            self._asked[who] = True
             self._spent[who] += each
             self._spent_delta[who] += claim.delta
             self._booked_delta[who] = spent_delta
