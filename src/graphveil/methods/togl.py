@@ -103,6 +103,7 @@ class Togl(Method):
         "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
         "link": {},
     }
+    # K and ρ are the document's, which takes K' = 3 where it denoises; "auto" and the other K' are ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID
         | SCALE_GRID
@@ -110,7 +111,7 @@ class Togl(Method):
             "analysis": ("fda", "sma"),
             "analysis_hops": (0, 1, 2, 3, 4, 5),
             "hops": (0, 3, 4, 8),
-            "rho": ("auto", 0.3, 0.5, 0.7, 1.0),
+            "rho": ("auto", 0.0, 0.3, 0.5, 0.7, 1.0),
         }
     )
 
