@@ -191,9 +191,7 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             ),
             left=1,
         ),
-        Crossed(
-            "togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"
-        ),
+        Crossed("togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"),
         Listed(
             "attributes",
             (

@@ -78,4 +78,3 @@ def error_table() -> str:
         ]
         lines.append(f"| {epsilon:g} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-

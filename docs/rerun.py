@@ -127,9 +127,7 @@ def _attacks() -> list[Row]:
         }
         commonest = {"accuracy": found["reports"].commonest, "balanced": 0.5}
         numbers = {"always the commonest value": commonest}
-        numbers |= {
-            line: {"accuracy": one.accuracy, "balanced": one.balanced} for line, one in found.items()
-        }
+        numbers |= {line: {"accuracy": one.accuracy, "balanced": one.balanced} for line, one in found.items()}
         for line, each in numbers.items():
             for measure, value in each.items():
                 about = {"line": line, "column": f"{data}, {measure}", "data": data, "epsilon": "5"}

@@ -164,7 +164,16 @@ def test_between_equal_scores_the_lower_loss_wins():
 def test_a_small_grid_is_searched_as_a_whole(quick):
     tuned = tune_spec(GRID, trials=10)
     assert tuned.total == len(tuned.trials) == len(quick) == 8
-    assert sorted(one.point["dropout"] for one in tuned.trials) == [0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75]
+    assert sorted(one.point["dropout"] for one in tuned.trials) == [
+        0,
+        1e-4,
+        1e-3,
+        1e-2,
+        1e-1,
+        0.25,
+        0.5,
+        0.75,
+    ]
     assert tuned.best.point == {"dropout": 0.25}
     assert tuned.settings == {
         "epochs": 2,

@@ -86,7 +86,8 @@ class Togl(Method):
     say nothing would get: the server draws such rounds itself, with the blind mechanism.
 
     ``learn_from=both`` also learns from round 1, whose budget is spent anyway. As printed: --set pool=top --set rho=0.5 --set
-    learn_from=second --set columns=unbiased --set m_from=total --set hops=0 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
+    learn_from=second --set columns=unbiased --set m_from=total --set hops=0 --set analysis=sma --set activation=relu, and a
+    dropout of at most 0.1 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
 
     Where links are predicted, attributes are scored by how well products of two users' values tell linked pairs from others
     (Fisher's criterion over pairs), whatever the analysis.
