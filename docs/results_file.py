@@ -2,7 +2,8 @@
 
 Scores are in percent. ``more`` holds the other fields of the experiment (a `Spec`) as JSON. ``version`` and ``source`` say
 which code computed a line: the version of graphveil and a digest of its source, or `EARLIER` and nothing where a number was
-only ever printed, with as many digits as are here. Such lines are to be computed again.
+only ever printed, with as many digits as are here. The experiment of such a line is what the text around it said; they are
+to be computed again.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class PpgnnSettings(BaseSettings):
 
 
 class Ppgnn(Method):
-    """Personalized privacy-preserving graph neural networks (PPGNN).
+    """Personalized differentially private learning for decentralized local graphs (He et al., PPGNN).
 
     Every user chooses one of f levels with public budgets (by default ε, 2ε, …, 2^(f-1)ε) and reports by `ppm`: a randomized
     level, and signs of as many values as that level says. FlexProp averages over K hops, neighbours and oneself weighted by
