@@ -1,4 +1,6 @@
-"""Write the tables of the documentation: `python -m docs.tables [--run NAME … [--data GRAPH …]] [--jobs N]`, from the project's folder.
+"""Write the tables of the documentation, from the project's folder.
+
+    python -m docs.tables [--run NAME … [--data GRAPH …]] [--jobs N]
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->` in a page. It comes from docs/results/NAME.csv, or is computed
 on the spot where that takes no time. ``--run`` computes the results of the tables that are named again before.
