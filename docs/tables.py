@@ -1,84 +1,61 @@
-"""The computed table of mechanisms.md: `python docs/tables.py` prints it.
+"""Write the tables of the documentation, from the project's folder.
 
-Every number is an exact expectation, of the integer tables or of a closed form; nothing is drawn.
+    python -m docs.tables [--run NAME … [--data GRAPH …]] [--jobs N]
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->` in a page. It comes from docs/results/NAME.csv, or is computed
+on the spot where that takes no time. ``--run`` computes the results of the tables that are named again before.
 """
 
 from __future__ import annotations
 
-import math
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
 
-from graphveil.mechanisms import FeatureMechanism, ItemMechanism, Mechanism, PrivUnitMechanism, mechanism
+from docs.layouts import LAYOUTS
+from docs.mechanism_errors import error_table
+from docs.searched import searched_table
 
-# A row like Cora's: 1433 words, of which a paper has 18.
-DIMS, ONES = 1433, 18
-# A public bound on the words of a paper that is not tight.
-LOOSE = 30
-EPSILONS = (0.5, 1, 2, 4, 6, 8, 10)
-
-COLUMNS = {
-    "multibit": ("multibit", {"range": (0, 1)}),
-    "piecewise": ("piecewise", {"range": (0, 1)}),
-    "privunit, range": ("privunit", {"range": (0, 1)}),
-    "item, L = 18": ("item", {"length": ONES}),
-    "item, L = 30": ("item", {"length": LOOSE}),
-    "privunit, r = √18": ("privunit", {"radius": math.sqrt(ONES)}),
-    "privunit, r = √30": ("privunit", {"radius": math.sqrt(LOOSE)}),
+HERE = Path(__file__).parent
+PAGES = (HERE.parent / "README.md", *sorted(HERE.glob("*.md")))
+BLOCK = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+# Where a table comes from.
+SOURCES: dict[str, Callable[[], str]] = {
+    "mechanism-errors": error_table,
+    "searched": searched_table,
+    **{name: layout.table for name, layout in LAYOUTS.items()},
 }
 
 
-def squared_error(found: Mechanism, ones: int) -> float:
-    """E‖estimate - row‖² for a row of so many ones and zeros elsewhere."""
-    if isinstance(found, FeatureMechanism):
-        return _of_features(found, ones)
-    if isinstance(found, ItemMechanism):
-        return _of_item(found, ones)
-    if isinstance(found, PrivUnitMechanism):
-        zeros, centre = found.size - ones, found.ball.centre
-        return found.squared_error(math.sqrt(ones * (1 - centre) ** 2 + zeros * centre**2))
-    raise TypeError(f"no closed form is known for {found!r}")
+def rewritten(text: str) -> str:
+    """A page with its tables as they should be."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{SOURCES[found['name']]()}\n\n{found[3]}", text)
 
 
-def _of_features(found: FeatureMechanism, ones: int) -> float:
-    """A value is asked with probability m/d: E(estimate - value)² = m/d·E(scale·answer)² - value², in half widths."""
-    share = found.sampled / found.size
-    total = 0.0
-    for value, count in ((1.0, ones), (-1.0, found.size - ones)):
-        mean, variance = found.channels[0].moments(value)
-        total += count * (share * found.scale**2 * (variance + mean**2) - value**2)
-    return total * found.public.half_width**2
+def named(text: str) -> list[str]:
+    """The tables of a page."""
+    return [found["name"] for found in BLOCK.finditer(text)]
 
 
-def _of_item(found: ItemMechanism, ones: int) -> float:
-    """Item j is answered with probability P_j = q + (p-q)x_j/L: the variances are entry²·P_j(1-P_j)."""
-    other, surplus = found.channel.other / found.channel.total, found.channel.surplus / found.channel.total
-    held = other + surplus / found.length
-    spread = ones * held * (1 - held) + (found.size - ones) * other * (1 - other)
-    return found.entry**2 * spread
+def main() -> None:
+    """Rewrite all pages, after computing what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m docs.tables", description=__doc__)
+    parser.add_argument("--run", nargs="+", default=[], choices=sorted(LAYOUTS), metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes; it changes no number")
+    parser.add_argument("--data", nargs="+", default=[], help="compute only the lines on these graphs again")
+    asked = parser.parse_args()
+    for name in asked.run:
+        from docs.rerun import rerun
 
-
-def three_digits(value: float) -> str:
-    """A number rounded to three digits, with separators.
-
-    >>> three_digits(163277.1)
-    '163,000'
-    """
-    return f"{round(value, 2 - math.floor(math.log10(value))):,.0f}"
-
-
-def error_table() -> str:
-    """The table in Markdown; the smallest error of every line is bold."""
-    lines = ["| ε | " + " | ".join(COLUMNS) + " |", "| ---: |" + " ---: |" * len(COLUMNS)]
-    for epsilon in EPSILONS:
-        errors = [
-            squared_error(mechanism(name, epsilon=epsilon, dims=DIMS, **settings), ONES)
-            for name, settings in COLUMNS.values()
-        ]
-        cells = [
-            f"**{three_digits(error)}**" if error == min(errors) else three_digits(error) for error in errors
-        ]
-        lines.append(f"| {epsilon:g} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rerun(name, asked.jobs, asked.data)
+    for page in PAGES:
+        before = page.read_text(encoding="utf-8")
+        after = rewritten(before)
+        if after != before:
+            page.write_text(after, encoding="utf-8")
+            print(f"{page.relative_to(HERE.parent)}: rewritten")
 
 
 if __name__ == "__main__":
-    print(error_table())
+    main()

@@ -77,6 +77,31 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
     assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2)]
 
 
+@pytest.mark.parametrize(
+    ("spread", "head", "words"),
+    [
+        ("", ["theirs", "ours", "control", "structure"], "The document's numbers have no interval here"),
+        (
+            'spread = "sd"\n',
+            ["theirs", "ours", "likewise", "ours", "control", "structure"],
+            "±: a standard deviation over runs, theirs and ours",
+        ),
+        (
+            'spread = "bootstrap"\n',
+            ["theirs", "ours", "likewise", "ours", "control", "structure"],
+            "±: half of a 95% bootstrap interval (1000 resamples), theirs and ours",
+        ),
+    ],
+)
+def test_a_table_says_what_stands_around_its_numbers(spread, head, words, capsys, tmp_path):
+    (tmp_path / "small.toml").write_text(PAPER.replace('note = "a note"\n', f'note = "a note"\n{spread}'))
+    assert status(["paper", "small", "--data", "town"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].split() == head
+    assert lines[4].count(" ± ") == (1 if spread else 0)
+    assert f"{words}; […] are 95% t-intervals of our means." in lines
+
+
 def test_quick_is_marked_and_not_kept(capsys, tmp_path):
     assert status(["paper", "small", "--quick", "--all", "--data", "town", "--json"]) == 0
     out = capsys.readouterr().out

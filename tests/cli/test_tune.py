@@ -42,7 +42,7 @@ def test_a_search_prints_a_table_and_writes_a_file_that_its_command_uses(capsys,
         "base on town default best",
         "lr 0.01",
         "validation accuracy",
-        "3 of 3 trials (of 448 in the grid)",
+        "3 of 3 trials (of 768 in the grid)",
     ):
         assert words in printed
     header = tomllib.loads((tmp_path / "base-town-eps2.toml").read_text())["tuned"]

@@ -1,88 +1,144 @@
-"""The documentation's tables say what the code computes."""
+"""The documentation's tables are those that its results give."""
 
 from __future__ import annotations
 
-import runpy
-import subprocess
-import sys
-from pathlib import Path
+import json
 
-import numpy as np
 import pytest
 
-from graphveil.audit.findings import rounded_up
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import mechanism
-from tests.mechanisms.support import EVERYTHING as UNIFORM
-from tests.mechanisms.support import PERSONAL
+from docs import layouts, rerun, results_file
+from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
+from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
+from docs.tables import PAGES, SOURCES, named, rewritten
+from graphveil.experiments.spec import Spec
+from graphveil.methods import find_method, method_names
 
-EVERYTHING = [*UNIFORM, *PERSONAL]
-
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
-TABLES = runpy.run_path(str(DOCS / "tables.py"))
-LINES = {
-    cells[1].strip("` "): [cell.strip() for cell in cells[2:-1]]
-    for cells in (line.split("|") for line in PAGE.splitlines() if line.startswith("| `"))
-}
+EVERY = [(name, place) for name in names() for place in range(len(read(name)))]
 
 
-def test_the_page_has_the_table_that_the_script_prints():
-    script = [sys.executable, "-X", "utf8", str(DOCS / "tables.py")]
-    printed = subprocess.run(script, capture_output=True, check=True).stdout.decode("utf-8").strip()
-    assert printed.startswith("| ε | multibit")
-    assert printed in PAGE
+def line(**given: str) -> dict[str, str]:
+    return {**dict.fromkeys(COLUMNS, ""), **given}
 
 
-def test_the_page_lists_every_mechanism_once():
-    assert sorted(LINES) == sorted(EVERYTHING)
-    assert PAGE.count("\n| `") == len(EVERYTHING)
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_file, "FOLDER", tmp_path)
+    return tmp_path
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
-    settings = {
-        "krr": {"classes": 7},
-        "esw": {"levels": 6},
-        "item": {"dims": 1433, "length": 18},
-        "link-rr": {"dims": 1433},
-    }.get(name, {"dims": 1433, "range": (0, 1)})
-    found = mechanism(name, epsilon=1.0, **settings)
-    held = np.zeros((1, 1433)) if found.subject in ("features", "links") else [1]
-    held = (np.array([1]), held) if found.personal else held
-    message = found.randomize(held, SeededWords(0)).to_bytes()
-    _, claim, size, unbiased, _ = LINES[name]
-    assert size == "varies" if found.uneven else int(size) == len(message) - 68
-    assert unbiased == ("yes" if found.unbiased else "no")
-    assert claim.startswith("(ε, δ)" if found.claim.delta else "ε")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_the_tables_that_its_results_give(page):
+    content = page.read_text(encoding="utf-8")
+    assert rewritten(content) == content, "run `python -m docs.tables`"
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", ["multibit", "piecewise", "item", "privunit"])
-def test_the_expected_error_is_the_error_of_drawn_estimates(name):
-    """20,000 users with 3 ones of 12: z-test of the mean squared error; false alarm 1e-6, seed fixed."""
-    settings = {"item": {"length": 4}, "privunit": {"radius": 2.0}}.get(name, {"range": (0, 1)})
-    found = mechanism(name, epsilon=2.0, dims=12, **settings)
-    row = np.repeat([1.0, 0.0], [3, 9])
-    estimates = found.randomize(np.tile(row, (20_000, 1)), SeededWords(1)).estimate().dense()
-    errors = ((estimates - row) ** 2).sum(axis=1)
-    expected = TABLES["squared_error"](found, 3)
-    assert abs(errors.mean() - expected) <= 4.9 * errors.std() / np.sqrt(errors.size) + 1e-9 * expected
+def test_every_table_is_on_one_page():
+    assert sorted(name for page in PAGES for name in named(page.read_text("utf-8"))) == sorted(SOURCES)
 
 
-def test_the_error_of_other_mechanisms_is_not_made_up():
-    with pytest.raises(TypeError, match="no closed form"):
-        TABLES["squared_error"](mechanism("krr", epsilon=1.0, classes=3), 1)
+def test_every_file_of_results_is_a_table():
+    assert names() == sorted(LAYOUTS)
 
 
-@pytest.mark.parametrize(("value", "expected"), [(1234567.0, "1,230,000"), (307.6, "308"), (42.0, "42")])
-def test_numbers_have_three_digits(value, expected):
-    assert TABLES["three_digits"](value) == expected
+@pytest.mark.parametrize(("name", "place"), EVERY)
+def test_a_line_says_what_code_computed_it_or_that_this_is_unknown(name, place):
+    row = read(name)[place]
+    assert (row["version"] == EARLIER) == (row["source"] == "")
+    assert row["version"]
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-def test_the_page_has_the_exact_losses_of_levels(epsilon):
-    found = mechanism("ppm", epsilon=epsilon, dims=1433, range=(0, 1))
-    losses = found.feature_loss(4), found.mixed_loss, found.level_loss
-    budgets = ", ".join(f"{budget:g}" for budget in found.budgets)
-    assert f"| {budgets} | {' | '.join(rounded_up(loss.epsilon, 3) for loss in losses)} |" in PAGE
+@pytest.mark.parametrize(("name", "place"), EVERY)
+def test_a_line_of_a_method_can_be_computed_again(name, place):
+    row = read(name)[place]
+    if row["method"]:
+        Spec.of(**experiment(row)).check()
+
+
+@pytest.mark.parametrize(("name", "place"), EVERY)
+def test_a_score_lies_in_its_interval(name, place):
+    row = read(name)[place]
+    for key, ends in (("mean", ("low", "high")), ("gain", ("gain_low", "gain_high"))):
+        if row[key] and row[ends[0]]:
+            assert float(row[ends[0]]) <= float(row[key]) <= float(row[ends[1]])
+
+
+def test_another_number_changes_the_page(folder):
+    write("hops", [line(line="HOA", column="2", mean="12.3", version=EARLIER)])
+    page = rewritten("a\n<!-- table: hops -->\nold\n<!-- end -->\nb")
+    assert page == (
+        "a\n<!-- table: hops -->\n\n| K | 2 |\n| --- | ---: |\n| HOA | 12.3 |\n\n"
+        f"{EARLIER_NOTE}\n\n<!-- end -->\nb"
+    )
+
+
+def test_lines_of_an_earlier_version_are_marked_among_others(folder):
+    write("a", [line(line="x", version=EARLIER), line(line="y", version="1", source="d")])
+    table = Listed("a", (("", text("line")),), left=1).table()
+    assert table.splitlines()[2:] == ["| x ° |", "| y |", "", SOME_EARLIER]
+
+
+def test_new_results_have_no_note(folder):
+    write("a", [line(line="x", version="1", source="d")])
+    assert Listed("a", (("", text("line")),), left=1).table().splitlines()[2:] == ["| x |"]
+
+
+def test_crossed_results_have_printed_numbers_structure_and_gaps(folder):
+    shared = {"version": "1", "source": "d"}
+    write(
+        "a",
+        [
+            line(line="x, as printed", column="cora", mean="1", printed="5", structure="9", **shared),
+            line(line="y", column="pubmed", mean="2", structure="8", **shared),
+        ],
+    )
+    crossed = Crossed("a", "", number("mean"), printed=True, structure="line")
+    assert crossed.table().splitlines()[2:] == [
+        "| x, printed | 5.0 |  |",
+        "| x, as printed | 1.0 |  |",
+        "| y |  | 2.0 |",
+        "| structure | 9.0 | 8.0 |",
+    ]
+    assert Crossed("a", "", number("mean"), structure="column").table().splitlines()[2].endswith("| 9.0 |")
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.04, "0.0"), (-0.04, "0.0"), (0.06, "+0.1"), (-1.0, "-1.0")])
+def test_a_difference_has_a_sign_unless_it_rounds_to_nothing(value, shown):
+    assert signed(value) == shown
+
+
+def test_a_gain_stands_with_half_of_its_interval():
+    assert gain(line(gain="1.0", gain_low="0.5", gain_high="1.5")) == "+1.0 ± 0.5"
+    assert gain(line()) == "-"
+
+
+def test_a_table_is_computed_again_where_it_is_asked_for(folder):
+    small = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+    more = json.dumps({"settings": {"epochs": 2}, "data_options": small})
+    asked = line(method="base", data="town", epsilon="2", more=more, runs="2", seed="0", version=EARLIER)
+    write("reach", [asked, {**asked, "data": "cora", "mean": "1.0"}])
+    rerun.rerun("reach", 1, ["town"])
+    new, old = read("reach")
+    assert (new["version"], new["source"]) == (rerun.__version__, source_digest())
+    told = rerun.run_spec(Spec.of(**experiment(asked))).to_dict()
+    assert {key: new[key] for key in ("mean", "low", "high")} == {
+        key: f"{100 * told[key]:.2f}" for key in ("mean", "low", "high")
+    }
+    for part in ("control", "structure", "gain"):
+        assert new[part] == f"{100 * told[part]['mean']:.2f}"
+    assert (old["version"], old["mean"]) == (EARLIER, "1.0")
+
+
+def test_the_searched_values_are_those_of_the_methods():
+    table = SOURCES["searched"]()
+    for name in method_names():
+        for key in find_method(name).grid:
+            assert any(row.startswith(f"| `{key}` |") and name in row for row in table.splitlines())
+
+
+def test_a_digest_depends_on_the_source(tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(results_file, "SOURCE", tmp_path)
+    before = source_digest()
+    (tmp_path / "a.py").write_text("2")
+    assert source_digest() != before
+    assert layouts.EARLIER not in (before, "")

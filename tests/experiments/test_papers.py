@@ -11,8 +11,11 @@ from graphveil.experiments.measures import Reading
 from graphveil.experiments.paper import QUICK_EPOCHS, find_tables, only, papers, read_paper
 from graphveil.experiments.paper_result import answers, apart
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary
+from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.experiments.unit import UnitResult
+
+# Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
+HALF_BOOTSTRAP = 100 * (bootstrap([0.48, 0.5, 0.52]).high - bootstrap([0.48, 0.5, 0.52]).low) / 2
 
 SMALL = """
 title = "A paper"
@@ -199,6 +202,59 @@ def test_a_small_paper(tmp_path):
     assert answers(table.cells, ["", "why"], Cells((None,), True))[0].note == "not finished"
 
 
+def with_scores(cells, *scores):
+    """Each cell with a result whose runs had these scores."""
+    seconds = {"report": 0.0, "denoise": 0.0, "train": 0.0, "total": 0.0}
+    units = tuple(UnitResult("method", run, score, "", {}, seconds, 1.0) for run, score in enumerate(scores))
+    return answers(
+        cells, [""] * len(cells), Cells([Result(one.spec, "accuracy", "0", units, 1.0) for one in cells])
+    )
+
+
+@pytest.mark.parametrize(
+    ("spread", "likewise"), [("sd", "50.0 ± 2.0"), ("bootstrap", f"50.0 ± {HALF_BOOTSTRAP:.1f}")]
+)
+def test_ours_stands_in_the_form_of_theirs_beside_its_t_interval(spread, likewise, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(
+        SMALL.replace('title = "Table I"', f'title = "Table I"\nspread = "{spread}"').replace(
+            'printed = [50.0, "-"]', 'printed = [50.0, "-"]\nspreads = [2.5, "-"]'
+        )
+    )
+    (table,) = read_paper(file).tables
+    assert table.spread == spread
+    found = with_scores(table.cells, 0.48, 0.5, 0.52)
+    # ± 4.303·2/√3
+    assert found[0].row() == ["50.0 ± 2.5", likewise, "50.0 [45.0, 55.0]", "-", "-", ""]
+    assert found[1].row()[:2] == ["-", likewise]
+    told = found[0].to_dict()
+    assert told["printed_spread"] == 2.5
+    assert told["spread"] == pytest.approx(float(likewise.split()[-1]) / 100, abs=5e-4)
+
+
+def test_one_run_has_no_spread(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL.replace('title = "Table I"', 'title = "Table I"\nspread = "sd"'))
+    (first, _) = with_scores(read_paper(file).tables[0].cells, 0.5)
+    assert first.row()[:3] == ["50.0", "50.0", "50.0"]
+    assert first.to_dict()["spread"] is None
+
+
+def test_the_documents_spreads_are_what_they_say():
+    for name, spread, row, column, printed in (
+        ("ppgnn", "bootstrap", "ε = 0.01, LP", "cora", 3.2),
+        ("ppgnn", "bootstrap", "ε = 1, PPM as printed", "wikipedia", 1.9),
+        ("ldpge", "sd", "lastfm, LP", "ε = 1", 6.32),
+        ("ldpge", "sd", "wikipedia, HDS", "ε = 5", 0.05),
+    ):
+        _, (table,) = find_tables(name)
+        assert table.spread == spread
+        assert all(one.printed_spread is not None for one in table.cells)
+        assert cell(table, row, column).printed_spread == printed
+    # TOGL's tables have no intervals.
+    assert {table.spread for table in find_tables("togl")[1]} == {""}
+
+
 def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(
@@ -278,6 +334,12 @@ def test_only_some_graphs():
         ("epsilon = 2.0", "budget = 2.0", "has no 'budget'"),
         ("epsilon = 2.0", 'epsilon = "2"', "epsilon: Input should be a valid number"),
         ('label = "MB"', "", "needs label, a text"),
+        (
+            'title = "Table I"',
+            'title = "Table I"\nspread = "x"',
+            "spread must be one of bootstrap, sd, got 'x'",
+        ),
+        ('label = "MB"', 'label = "MB"\nspreads = [1.0, 2.0]', "in a table that says what its spread is"),
     ],
 )
 def test_a_bad_file_is_refused_with_a_sentence(old, new, words, tmp_path):

@@ -19,7 +19,7 @@ from graphveil.methods import find_method, method_names
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Spec.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
-# Dropout alone is searched, so that 7 trials are the whole grid.
+# Dropout alone is searched, so that 8 trials are the whole grid.
 GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "input_share": 0.5})
 SPACE = Space({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
 
@@ -47,6 +47,62 @@ def searchable():
     return [name for name in method_names() if find_method(name).grid]
 
 
+# What the documents print; a learning rate of 0, which PPGNN lists, learns nothing and is left out.
+PRINTED = {
+    "upgnet": {
+        "lr": {1e-4, 1e-3, 1e-2, 1e-1},
+        "weight_decay": {1e-4, 1e-3, 1e-2, 1e-1},
+        "dropout": {1e-4, 1e-3, 1e-2, 1e-1},
+        "hops": {0, 2, 4, 8, 16, 32, 64},
+        "tau": {0.1, 0.3, 0.5, 0.7, 0.9},
+    },
+    "ppgnn": {
+        "lr": {1e-4, 1e-3, 1e-2, 1e-1},
+        "weight_decay": {0, 1e-4, 1e-3, 1e-2, 1e-1},
+        "dropout": {0, 0.25, 0.5, 0.75},
+        "hops": {0, 2, 4, 8, 16},
+        "mechanism.gamma": {0.1, 0.3, 0.5, 0.7, 0.9},
+    },
+    "togl": {
+        "lr": {1e-3, 1e-2, 1e-1},
+        "weight_decay": {0, 1e-5, 1e-4, 1e-3},
+        "dropout": {0, 1e-3, 1e-2, 1e-1},
+        "analysis_hops": {0, 1, 2, 3, 4, 5},
+        "rho": {0, 0.3, 0.5, 0.7, 1},
+    },
+    "ldpge": {"k": {1, 3, 5, 10, 20, 30, 50}},
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_space_holds_what_the_document_searches(name):
+    values = Space.of(Spec.of(name, "town", epsilon=4.0)).values
+    assert {key: set(values[key]) & printed for key, printed in PRINTED[name].items()} == PRINTED[name]
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [{"gamma": 0.2}, {"settings": {"mechanism.gamma": 0.2}}, {"mechanism": "multibit"}],
+)
+def test_gamma_is_not_searched_where_it_is_fixed_or_has_no_meaning(fixed):
+    assert "mechanism.gamma" not in Space.of(Spec.of("ppgnn", "town", epsilon=4.0, **fixed)).values
+
+
+@pytest.mark.parametrize("mechanism", ["ppm", "ppm-printed"])
+def test_the_default_of_gamma_is_the_mechanisms(mechanism):
+    space = Space.of(Spec.of("ppgnn", "town", epsilon=4.0, mechanism=mechanism))
+    assert space.defaults["mechanism.gamma"] == 0.1
+
+
+def test_a_searched_gamma_reaches_the_mechanism():
+    spec = Spec.of("ppgnn", "town", epsilon=2.0, settings={"epochs": 1, "hops": 1}, data_options=SMALL)
+    told = [
+        run_unit(replace(spec, settings={**spec.settings, **more}), "method", 0).privacy["level"]["epsilon"]
+        for more in ({}, {"mechanism.gamma": 0.1}, {"mechanism.gamma": 0.9})
+    ]
+    assert told[0] == told[1] != told[2]
+
+
 @pytest.mark.parametrize("name", searchable())
 def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts(name):
     method = find_method(name)
@@ -70,7 +126,7 @@ def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
     assert 0.8 in space.values["dropout"]
     points = list(space.points())
     assert points[0] == space.defaults
-    assert len(points) == space.size == 4 * 8
+    assert len(points) == space.size == 6 * 9
     assert all(points.count(point) == 1 for point in points)
 
 
@@ -107,8 +163,17 @@ def test_between_equal_scores_the_lower_loss_wins():
 
 def test_a_small_grid_is_searched_as_a_whole(quick):
     tuned = tune_spec(GRID, trials=10)
-    assert tuned.total == len(tuned.trials) == len(quick) == 7
-    assert sorted(one.point["dropout"] for one in tuned.trials) == [1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75]
+    assert tuned.total == len(tuned.trials) == len(quick) == 8
+    assert sorted(one.point["dropout"] for one in tuned.trials) == [
+        0,
+        1e-4,
+        1e-3,
+        1e-2,
+        1e-1,
+        0.25,
+        0.5,
+        0.75,
+    ]
     assert tuned.best.point == {"dropout": 0.25}
     assert tuned.settings == {
         "epochs": 2,
@@ -191,7 +256,7 @@ def test_other_test_labels_change_nothing(label_epsilon):
 
 
 def test_processes_change_nothing_in_a_whole_grid():
-    one, two = (tune_spec(GRID, trials=7, jobs=jobs) for jobs in (1, 2))
+    one, two = (tune_spec(GRID, trials=8, jobs=jobs) for jobs in (1, 2))
     assert {str(trial) for trial in one.trials} == {str(trial) for trial in two.trials}
     assert one.best == two.best
     assert two.trials[0].point == two.space.defaults
@@ -314,9 +379,9 @@ def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp
 
     monkeypatch.setattr(tuner, "validate_unit", refuse)
     tuned = tune_spec(GRID, trials=10, journal=tmp_path / "a.journal")
-    assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 6, 7)
+    assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 7, 8)
     monkeypatch.setattr(tuner, "validate_unit", validate)
-    assert len(tune_spec(GRID, trials=10, journal=tmp_path / "a.journal").trials) == 7
+    assert len(tune_spec(GRID, trials=10, journal=tmp_path / "a.journal").trials) == 8
 
 
 def test_defaults_that_are_refused_end_the_search(monkeypatch):
@@ -340,7 +405,7 @@ def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
 def test_optuna_s_own_tools_can_read_the_journal(quick, tmp_path):
     import optuna
 
-    tuned = tune_spec(GRID, trials=7, journal=tmp_path / "a.journal")
+    tuned = tune_spec(GRID, trials=8, journal=tmp_path / "a.journal")
     backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "a.journal"))
     with trials_module.quiet():
         study = optuna.load_study(

@@ -64,7 +64,7 @@ def input_grid(epsilon: float, points: int | None, most: int = MAX_POINTS) -> Va
 def window_table(
     widths: Sequence[int], first: Sequence[int], last: Sequence[int], ratio: Fraction, total: int = TOTAL
 ) -> Counts:
-    """Counts of a two-level density: ``ratio`` times as high on the cells first[t]..last[t]-1 of row t as elsewhere.
+    """Counts of a density of two heights: ``ratio`` times as high on the cells first[t]..last[t]-1 of row t as elsewhere.
 
     Cell j gets b_j = ⌈κ w_j⌉ outside the window and at most ⌊ratio·b_j⌋ inside it, with κ such that a row makes up
     the total or a little more. The excess (a few counts a cell) is taken from the window, which can only bring the two

@@ -1,4 +1,4 @@
-"""Two-level densities that are unbiased: the piecewise mechanism and its variant PM-SUB."""
+"""Densities of two heights that are unbiased: the piecewise mechanism and its variant PM-SUB."""
 
 from __future__ import annotations
 

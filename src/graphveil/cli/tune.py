@@ -65,8 +65,9 @@ def tune(
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.
 
-    What --set or --settings fixes is not searched. The defaults are tried first. The highest mean validation score wins, between equals the lowest validation loss; where
-    labels are private, both are measured against reported labels. Test labels are never read.
+    What --set, --settings or --gamma fixes is not searched. The defaults are tried first. The highest mean validation score
+    wins, between equals the lowest validation loss; where labels are private, both are measured against reported labels.
+    Test labels are never read.
 
     Finished trials are kept: the same command goes on where it was interrupted, and with more --trials where it ended.
 

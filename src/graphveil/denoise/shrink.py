@@ -42,7 +42,8 @@ class NFR(Shrinkage):
 class GroupLasso(Shrinkage):
     """x_j·max(0, 1 - μ/‖x_j‖) for each column j: whole features shrink or vanish together (Yuan and Lin 2006).
 
-    UPGNET compares NFR with it and does not name the groups; here a group is a feature.
+    UPGNET compares NFR with a group lasso, cites Meier et al. (2008), who penalize groups of a regression's weights, and names
+    no groups. Here reports are shrunk, and a group is a feature.
     """
 
     def forward(self, x: Tensor) -> Tensor:

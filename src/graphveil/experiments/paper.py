@@ -20,6 +20,7 @@ from graphveil.experiments.spec_file import (
     spec_fields,
     typed,
 )
+from graphveil.experiments.statistics import SPREADS
 from graphveil.graphs.load import TOWN
 from graphveil.graphs.store import find
 from graphveil.registry import unknown_name
@@ -35,7 +36,8 @@ SCORE = "score"
 class PaperCell:
     """A printed number (None where none is printed), our experiment for it, and what is measured of that.
 
-    A number is in the unit of its measure: scores are in percent.
+    A number is in the unit of its measure: scores are in percent. ``spread`` names what the document prints behind ± (one of
+    `SPREADS`, or nothing), ``printed_spread`` is that number.
     """
 
     row: str
@@ -44,6 +46,8 @@ class PaperCell:
     spec: Spec
     slow: bool = False
     measured: str = SCORE
+    spread: str = ""
+    printed_spread: float | None = None
 
     @property
     def measure(self) -> Measure:
@@ -75,6 +79,8 @@ class PaperTable:
     title: str
     note: str
     cells: tuple[PaperCell, ...]
+    # What the document prints behind ±, one of `SPREADS`; nothing where it prints means alone.
+    spread: str = ""
 
     @property
     def data(self) -> list[str]:
@@ -147,24 +153,39 @@ def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:
     """Every row crossed with every column; a row's fields go over a column's, and both over the base."""
     table = typed(tables, name, dict, where)
     where = f"{where}, {name}"
-    known_only(table, ("title", "note", "base", "columns", "rows"), where)
+    known_only(table, ("title", "note", "spread", "base", "columns", "rows"), where)
+    spread = _spread(table, where)
     base = spec_fields(typed(table, "base", dict, where), f"{where}: base")
     columns = _labelled(table, "columns", where, ("measure",))
     cells: list[PaperCell] = []
-    for label, given, row in _labelled(table, "rows", where, ("printed", "slow", "measure")):
+    for label, given, row in _labelled(table, "rows", where, ("printed", "spreads", "slow", "measure")):
         here = f"{where}, {label}"
         printed, slow = typed(row, "printed", list, here), typed(row, "slow", list, here, [])
         if len(printed) != len(columns):
             raise InputError(f"{here}: printed must have {len(columns)} numbers, got {len(printed)}")
+        spreads = typed(row, "spreads", list, here, ["-"] * len(columns))
+        if len(spreads) != len(columns) or ("spreads" in row and not spread):
+            raise InputError(
+                f"{here}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+            )
         if unknown := [name for name in slow if name not in [column for column, *_ in columns]]:
             raise InputError(f"{here}: slow names {unknown[0]!r}, which is no column")
-        for (column, override, whole), number in zip(columns, printed, strict=True):
+        for (column, override, whole), number, around in zip(columns, printed, spreads, strict=True):
             spec = build_spec(merged(base, override, given), f"{here}, {column}")
             measured = typed({**whole, **row}, "measure", str, here, SCORE)
-            read = _printed(number, _unit(measured, here), here)
-            cells.append(PaperCell(label, column, read, spec, column in slow, measured))
+            unit = _unit(measured, here)
+            read, half = _printed(number, unit, here), _printed(around, unit, here)
+            cells.append(PaperCell(label, column, read, spec, column in slow, measured, spread, half))
     title = typed(table, "title", str, where)
-    return PaperTable(name, title, typed(table, "note", str, where, ""), tuple(cells))
+    return PaperTable(name, title, typed(table, "note", str, where, ""), tuple(cells), spread)
+
+
+def _spread(table: Mapping[str, Any], where: str) -> str:
+    """What a table prints behind ±."""
+    spread: str = typed(table, "spread", str, where, "")
+    if spread and spread not in SPREADS:
+        raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
+    return spread
 
 
 def _labelled(

@@ -8,9 +8,10 @@ from typing import Any
 
 from graphveil.errors import GraphveilError
 from graphveil.experiments.cells import Cells
-from graphveil.experiments.measures import NONE, Reading, measured_apart
-from graphveil.experiments.paper import PaperCell
+from graphveil.experiments.measures import NONE, Reading, Unit, measured_apart
+from graphveil.experiments.paper import SCORE, PaperCell
 from graphveil.experiments.result import Result
+from graphveil.experiments.statistics import SPREADS
 
 UNFINISHED = "not finished"
 PARTS = ("method", "control", "structure")
@@ -25,11 +26,24 @@ class Answer:
     result: Result | None
     note: str
 
+    @property
+    def spread(self) -> float | None:
+        """The spread of our runs in the form that the document prints, where it prints one of scores."""
+        if not self.cell.spread or self.cell.measured != SCORE or self.result is None:
+            return None
+        return SPREADS[self.cell.spread].of(self.result.scores("method"))
+
     def row(self) -> list[str]:
-        """Theirs, ours, control, structure and the note."""
-        unit = self.cell.measure.unit
-        theirs = NONE if self.cell.printed is None else unit.number(self.cell.printed)
-        return [theirs, *(unit.interval(self.reading.parts.get(part)) for part in PARTS), self.note]
+        """Theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
+        cell, unit = self.cell, self.cell.measure.unit
+        theirs = _with_spread(unit, cell.printed, cell.printed_spread)
+        ours, spread = self.reading.parts.get("method"), self.spread
+        likewise = []
+        if cell.spread:
+            mean = None if ours is None else unit.factor * ours.mean
+            likewise = [_with_spread(unit, mean, None if spread is None else unit.factor * spread)]
+        parts = (unit.interval(self.reading.parts.get(part)) for part in PARTS)
+        return [theirs, *likewise, *parts, self.note]
 
     def to_dict(self) -> dict[str, Any]:
         """The answer in the form that `--json` prints; what was printed is in the unit, percent are 0..1 in what is ours."""
@@ -46,10 +60,19 @@ class Answer:
             "measure": cell.measured,
             "unit": cell.measure.unit.name,
             "printed": cell.printed,
+            "printed_spread": cell.printed_spread,
+            "spread": self.spread,
             "note": self.note or None,
             "measured": measured or None,
             "ours": None if self.result is None else self.result.to_dict(),
         }
+
+
+def _with_spread(unit: Unit, number: float | None, spread: float | None) -> str:
+    """A number that is in the unit already, with what stands behind ±."""
+    if number is None:
+        return NONE
+    return unit.number(number) if spread is None else f"{unit.number(number)} ± {unit.number(spread)}"
 
 
 # What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.

@@ -12,7 +12,7 @@ from graphveil.experiments.statistics import Summary
 
 @dataclass(frozen=True)
 class Line:
-    """A curve over ε, or a level that does not depend on it (one point, ``epsilons`` empty).
+    """A curve over ε, or a constant that does not depend on it (one point, ``epsilons`` empty).
 
     A line that belongs to the one before it has its colour, and is dashed.
     """

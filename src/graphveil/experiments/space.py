@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -9,9 +10,10 @@ from math import prod
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.spec import MECHANISM_PREFIX, Spec
+from graphveil.mechanisms import entry
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method_settings import LABEL_GRID
+from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
 
 Point = dict[str, Any]
 
@@ -37,13 +39,20 @@ class Space:
             grid |= LABEL_GRID
         if spec.budgets.link_epsilon is not None:
             grid |= method.link_grid
+        if spec.has_levels and spec.levels.gamma is None:
+            grid |= LEVEL_GRID
         free = {key: values for key, values in grid.items() if key not in spec.settings}
         if not free:
             raise InputError(
                 f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
             )
         start = spec.full_settings()
-        defaults = {key: getattr(start, key) for key in free}
+        defaults = {
+            key: _mechanism_default(spec.budgets.mechanism, key)
+            if key.startswith(MECHANISM_PREFIX)
+            else getattr(start, key)
+            for key in free
+        }
         return cls({key: _with(values, defaults[key]) for key, values in free.items()}, defaults)
 
     @property
@@ -58,6 +67,11 @@ class Space:
             point = dict(zip(self.values, chosen, strict=True))
             if point != self.defaults:
                 yield point
+
+
+def _mechanism_default(mechanism: str, key: str) -> Any:
+    """What a mechanism takes where an option of its own, like mechanism.gamma, is not given."""
+    return inspect.signature(entry(mechanism).build).parameters[key.removeprefix(MECHANISM_PREFIX)].default
 
 
 def _with(values: tuple[Any, ...], default: Any) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,29 @@ def bootstrap(values: Sequence[float]) -> Summary:
     means = array[random.integers(0, array.size, (RESAMPLES, array.size))].mean(axis=1)
     low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Summary(float(array.mean()), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a document prints behind ±: in words, and the same of our runs (None for a single one)."""
+
+    words: str
+    of: Callable[[Sequence[float]], float | None]
+
+
+def _half_bootstrap(values: Sequence[float]) -> float | None:
+    found = bootstrap(values)
+    return None if found.low is None or found.high is None else (found.high - found.low) / 2
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+SPREADS = {
+    "bootstrap": Spread(f"half of a 95% bootstrap interval ({RESAMPLES} resamples)", _half_bootstrap),
+    "sd": Spread("a standard deviation over runs", _deviation),
+}
 
 
 def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:

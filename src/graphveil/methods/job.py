@@ -189,6 +189,6 @@ class Job:
         return job
 
     def say(self, what: str, share: float) -> None:
-        """Report progress, if anybody listens."""
+        """Tell how far the work is, if anybody listens."""
         if self.progress is not None:
             self.progress(what, share)

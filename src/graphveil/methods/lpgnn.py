@@ -21,7 +21,7 @@ class Lpgnn(Method):
     """Locally private graph neural networks (Sajadmanesh and Gatica-Perez 2021).
 
     Features by multi-bit (or any mechanism), KProp with K hops, a GNN; with a budget for labels, these by k-ary response
-    and learned by Drop (`--set label_loss=` and `drop_hops=`). The document feeds reports as they decode, up to 143,000 on
+    and learned by Drop (`--set label_loss=` and `drop_hops=`). The authors feed reports as they decode, up to 143,000 on
     cora at ε = 0.01; here they are scaled by public constants first, without which nothing is learned at small budgets.
     Four hops were best on validation users of cora, citeseer and facebook; pubmed likes more. Of 2 to 32 hops for labels 8
     were best on cora at label budgets of 1 and 2.

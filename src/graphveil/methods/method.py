@@ -33,7 +33,7 @@ class Method(ABC):
     mechanism: ClassVar[str] = "multibit"
     backbone: ClassVar[str] = "gcn"
     settings: ClassVar[type[Settings]] = Settings
-    # What `graphveil tune` searches, from the documents.
+    # What `graphveil tune` searches: what the documents search, and what is ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # What it searches besides where links are private.
     link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {}

@@ -10,17 +10,20 @@ from graphveil.errors import InputError
 
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
-# What UPGNET searches for every method: powers of ten. Its dropout ends at 0.1; the larger ones are PPGNN's.
+# All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
+# dropouts, PPGNN and TOGL no dropout and no weight decay. PPGNN's learning rate of 0 is left out: it learns nothing.
 TRAINING_GRID: dict[str, tuple[Any, ...]] = {
     "lr": (1e-4, 1e-3, 1e-2, 1e-1),
-    "weight_decay": (1e-4, 1e-3, 1e-2, 1e-1),
-    "dropout": (1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
+    "weight_decay": (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
+    "dropout": (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
 }
-# What methods that average over hops search besides, from the documents; the scale of the input is ours.
+# What methods that average over hops search besides: UPGNET's, of which PPGNN takes those up to 16. The scale is ours.
 HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
 SCALE_GRID: dict[str, tuple[Any, ...]] = {"input_share": (1 / 8, 1 / 4, 1 / 2, 2.0)}
 # What is searched besides where labels are private.
 LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
+# What is searched besides where users choose a privacy level: PPGNN's γ, an option of its mechanisms.
+LEVEL_GRID: dict[str, tuple[Any, ...]] = {"mechanism.gamma": (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 
 class Settings(BaseModel):

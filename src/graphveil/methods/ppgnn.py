@@ -28,12 +28,14 @@ class PpgnnSettings(BaseSettings):
 
 
 class Ppgnn(Method):
-    """Personalized privacy-preserving graph neural networks (PPGNN).
+    """Personalized differentially private learning for decentralized local graphs (He et al., PPGNN).
 
     Every user chooses one of f levels with public budgets (by default ε, 2ε, …, 2^(f-1)ε) and reports by `ppm`: a randomized
     level, and signs of as many values as that level says. FlexProp averages over K hops, neighbours and oneself weighted by
-    1/σ² given the reported level, or by the level as printed. ``ppm-printed`` is the document's own mechanism, which
-    reveals the level; with a mechanism without levels everybody has the strictest budget and counts alike.
+    1/σ² given the reported level. The document derives these weights, says that they are "not always feasible", and takes the
+    reported level itself (``weights=printed``); given that level the variance is public, so here they are feasible.
+    ``ppm-printed`` is the document's own mechanism, which reveals the level. With a mechanism without levels everybody has the
+    strictest budget and counts alike.
     """
 
     name = "ppgnn"

@@ -67,6 +67,7 @@ class Solitude(Method):
     settings = SolitudeSettings
     reports_links = True
     several_tasks = True
+    # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lr": (1e-3, 1e-2, 1e-1),
         "weight_decay": (1e-4, 1e-3, 1e-2),

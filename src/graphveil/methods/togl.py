@@ -82,7 +82,8 @@ class Togl(Method):
     say nothing would get: the server draws such rounds itself, with the blind mechanism.
 
     ``learn_from=both`` also learns from round 1, whose budget is spent anyway. As printed: --set pool=top --set rho=0.5 --set
-    learn_from=second --set columns=unbiased --set m_from=total --set hops=0 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
+    learn_from=second --set columns=unbiased --set m_from=total --set hops=0 --set analysis=sma --set activation=relu, and a
+    dropout of at most 0.1 (TC: rho=1, TD: rho=0; TOGL*: hops=3).
 
     Where links are predicted, attributes are scored by how well products of two users' values tell linked pairs from others
     (Fisher's criterion over pairs), whatever the analysis.
@@ -99,6 +100,7 @@ class Togl(Method):
         "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
         "link": {},
     }
+    # K and ρ are the document's, which takes K' = 3 where it denoises; "auto" and the other K' are ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID
         | SCALE_GRID
@@ -106,7 +108,7 @@ class Togl(Method):
             "analysis": ("fda", "sma"),
             "analysis_hops": (0, 1, 2, 3, 4, 5),
             "hops": (0, 3, 4, 8),
-            "rho": ("auto", 0.3, 0.5, 0.7, 1.0),
+            "rho": ("auto", 0.0, 0.3, 0.5, 0.7, 1.0),
         }
     )
 

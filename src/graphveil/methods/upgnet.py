@@ -60,11 +60,16 @@ class Upgnet(Method):
     What N-H does to multi-bit: all its non-zero reports are ±B, so a threshold at τB scales the input by 1-τ and selects
     nothing. The gain that the document prints for it comes from the scale of the input. With piecewise reports N-H does
     drop small ones, but on binary graphs only in the document's continuous form (mechanism.points=65): by default binary
-    values get a channel of two inputs, whose reports have few different sizes. Both act on estimates around the middle of the range, before the input is scaled by public constants.
+    values get a channel of two inputs, whose reports have few different sizes. HOA and NFR act on estimates around the middle
+    of the range, before the input is scaled by public constants.
 
     Variant ``code``: a mean over one hop (oneself left out), entries up to 2 forgotten and the others shrunk by 1, then
-    (1/K) Σ_{k=1..K} (D^-3/2 A D^-1/2)^k. It ignores τ and the order. The other aggregators and regularizers are those that the document
-    compares with: KProp (SKA), residual connections, dropout of reports, group lasso over features.
+    (1/K) Σ_{k=1..K} (D^-3/2 A D^-1/2)^k. It ignores τ and the order.
+
+    The document also compares with KProp (which it calls SKA), residual connections, dropout and group lasso. ``residual``
+    stands for plain residual connections, where the document cites adaptive ones (Liu et al. 2021); ``dropout`` forgets
+    reports in training; ``group-lasso`` shrinks the reports of each feature, where the document cites one that shrinks a
+    model's weights (Meier et al. 2008).
     """
 
     name = "upgnet"

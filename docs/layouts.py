@@ -1,0 +1,225 @@
+"""How results become tables: one line of the file each, or lines crossed with columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from docs.results_file import EARLIER, Row, read
+
+Write = Callable[[Row], str]
+EARLIER_NOTE = "From an earlier version of the code, of which only the numbers printed here were kept."
+SOME_EARLIER = "Lines marked ° are from an earlier version of the code, of which only the numbers printed here were kept."
+MARK = " °"
+AS_PRINTED = ", as printed"
+
+
+def text(key: str) -> Write:
+    """What the file has."""
+    return lambda row: row[key]
+
+
+def number(key: str, digits: int = 1) -> Write:
+    """A number with so many digits behind the point, or nothing."""
+    return lambda row: f"{float(row[key]):.{digits}f}" if row.get(key) else ""
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, unless it rounds to nothing.
+
+    >>> signed(0.25), signed(-0.04)
+    ('+0.2', '0.0')
+    """
+    shown = f"{value:+.1f}"
+    return "0.0" if float(shown) == 0 else shown
+
+
+def gain(row: Row) -> str:
+    """What was gained over the control, with half of its interval."""
+    if not row["gain"]:
+        return "-"
+    half = (float(row["gain_high"]) - float(row["gain_low"])) / 2
+    return f"{signed(float(row['gain']))} ± {half:.1f}"
+
+
+def interval(key: str) -> Write:
+    """A mean with its interval, or a dash."""
+    ends = ("low", "high") if key == "mean" else (f"{key}_low", f"{key}_high")
+
+    def write(row: Row) -> str:
+        if not row[key]:
+            return "-"
+        return f"{float(row[key]):.1f} [{', '.join(f'{float(row[end]):.1f}' for end in ends)}]"
+
+    return write
+
+
+def beside_control(row: Row) -> str:
+    """A score and its control, or nothing where neither is known."""
+    if not row["mean"]:
+        return ""
+    return f"{number('mean')(row)} / {number('control')(row)}"
+
+
+def markdown(head: list[str], lines: list[list[str]], left: int) -> str:
+    """A table whose first columns are text and whose others are numbers."""
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
+
+
+def _noted(table: str, rows: list[Row]) -> str:
+    earlier = [row["version"] == EARLIER for row in rows]
+    note = EARLIER_NOTE if all(earlier) else SOME_EARLIER if any(earlier) else ""
+    return f"{table}\n\n{note}" if note else table
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the table is a line of the file; the first ``left`` columns are text."""
+
+    name: str
+    columns: tuple[tuple[str, Write], ...]
+    left: int = 2
+
+    def table(self) -> str:
+        """The table in Markdown, and below it whether it has to be computed again."""
+        rows = read(self.name)
+        some = len({row["version"] == EARLIER for row in rows}) > 1
+        lines = []
+        for row in rows:
+            cells = [write(row) for _, write in self.columns]
+            cells[0] += MARK if some and row["version"] == EARLIER else ""
+            lines.append(cells)
+        return _noted(markdown([head for head, _ in self.columns], lines, self.left), rows)
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Lines crossed with columns, each cell written alike; ``corner`` heads the lines.
+
+    ``printed`` puts what the document prints above each line that it has; ``structure`` adds what asking nobody gives, as a
+    last line or a last column.
+    """
+
+    name: str
+    corner: str
+    cell: Write
+    left: int = 1
+    printed: bool = False
+    structure: str = ""
+
+    def table(self) -> str:
+        """The table in Markdown, and below it whether it has to be computed again."""
+        rows = read(self.name)
+        found = {(row["line"], row["column"]): row for row in rows}
+        columns = list(dict.fromkeys(row["column"] for row in rows))
+        lines = []
+        for line in dict.fromkeys(row["line"] for row in rows):
+            here = [found.get((line, column)) for column in columns]
+            if self.printed and any(row and row["printed"] for row in here):
+                cells = [number("printed")(row) if row else "" for row in here]
+                lines.append([f"{line.removesuffix(AS_PRINTED)}, printed", *cells])
+            cells = [self.cell(row) if row else "" for row in here]
+            lines.append([line, *cells, *([_structure(here)] if self.structure == "column" else [])])
+        if self.structure == "line":
+            by_column = [[row for row in rows if row["column"] == column] for column in columns]
+            lines.append(["structure", *map(_structure, by_column)])
+        head = [self.corner, *columns, *(["structure"] if self.structure == "column" else [])]
+        return _noted(markdown(head, lines, self.left), rows)
+
+
+def _structure(rows: list[Row] | list[Row | None]) -> str:
+    return next((number("structure")(row) for row in rows if row and row["structure"]), "")
+
+
+ALL = {"mean": number("mean"), "control": number("control"), "structure": number("structure")}
+BESIDE = (("control", ALL["control"]), ("gain", gain), ("structure", ALL["structure"]))
+LAYOUTS: dict[str, Listed | Crossed] = {
+    layout.name: layout
+    for layout in (
+        Listed(
+            "demo",
+            (
+                ("budget", text("line")),
+                ("accuracy", interval("mean")),
+                ("control", interval("control")),
+                ("gain", gain),
+                ("exact ε", text("exact")),
+            ),
+            left=1,
+        ),
+        Listed(
+            "reach",
+            (
+                ("method", text("method")),
+                ("data", text("data")),
+                ("ε", text("epsilon")),
+                ("accuracy", ALL["mean"]),
+                *BESIDE,
+            ),
+        ),
+        Crossed("hops", "K", ALL["mean"]),
+        Listed(
+            "ldpge",
+            (
+                ("task", text("task")),
+                ("data", text("data")),
+                ("ε", text("epsilon")),
+                ("ldpge", ALL["mean"]),
+                *BESIDE,
+                ("printed", number("printed")),
+            ),
+        ),
+        Listed(
+            "ppgnn",
+            (
+                ("data", text("data")),
+                ("ε, strictest", text("epsilon")),
+                ("ppgnn", ALL["mean"]),
+                *BESIDE,
+                ("printed", number("printed")),
+            ),
+            left=1,
+        ),
+        Listed(
+            "togl-town",
+            (
+                ("", text("line")),
+                ("accuracy", ALL["mean"]),
+                ("control", ALL["control"]),
+                ("gain over the control", gain),
+            ),
+            left=1,
+        ),
+        Crossed("togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"),
+        Listed(
+            "attributes",
+            (
+                ("data", text("data")),
+                ("ε", text("epsilon")),
+                ("k", text("top")),
+                ("agreement", number("agreement")),
+                ("control", number("agreement_control")),
+                ("chance", number("agreement_chance", 2)),
+                ("Jaccard", number("jaccard", 2)),
+                ("control", number("jaccard_control", 2)),
+                ("chance", number("jaccard_chance", 2)),
+            ),
+            left=1,
+        ),
+        Crossed("labels", "label ε", ALL["mean"], left=0, structure="column"),
+        Listed(
+            "norms",
+            (
+                ("method", text("method")),
+                ("data", text("data")),
+                ("ε each", text("epsilon")),
+                ("bound", text("bound")),
+                ("accuracy", ALL["mean"]),
+                ("norm error", number("norm_error", 3)),
+                ("constant guess", number("norm_constant", 3)),
+            ),
+        ),
+        Crossed("attacks", "", ALL["mean"]),
+    )
+}

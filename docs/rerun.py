@@ -1,0 +1,135 @@
+"""Compute lines of the documentation's tables again, through graphveil's own experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from docs.results_file import Row, experiment, read, source_digest, write
+from graphveil import __version__
+from graphveil.experiments.attribute_comparison import compare_rankings
+from graphveil.experiments.demo import EPSILONS, Demo, figure, run_demo
+from graphveil.experiments.runner import run_spec
+from graphveil.experiments.spec import Spec
+
+# Tables that are not lines of `graphveil run`.
+DEMO, ATTRIBUTES, ATTACKS = "demo", "attributes", "attacks"
+DEMO_RUNS = 5
+
+
+def rerun(name: str, jobs: int, data: Sequence[str] = ()) -> None:
+    """Compute a table again, or its lines on some graphs alone, and write its file after every line."""
+    if name in (DEMO, ATTACKS):
+        rows = _demo(jobs) if name == DEMO else _attacks()
+        write(name, [signed_off(row) for row in rows])
+        return
+    again = _ranked if name == ATTRIBUTES else _run
+    rows = read(name)
+    for place, row in enumerate(rows):
+        if not data or row["data"] in data:
+            rows[place] = signed_off(again(row, jobs))
+            write(name, rows)
+
+
+def signed_off(row: Row) -> Row:
+    """A line with the code that computed it."""
+    return {**row, "version": __version__, "source": source_digest()}
+
+
+def percent(value: float | None) -> str:
+    """A score or a difference of scores as files have it.
+
+    >>> percent(0.84713), percent(None)
+    ('84.71', '')
+    """
+    return "" if value is None else f"{100 * value:.2f}"
+
+
+def summarized(told: dict[str, Any]) -> Row:
+    """What a file has of a result, from what `graphveil run --json` prints of it."""
+    row = {key: percent(told[key]) for key in ("mean", "low", "high")}
+    for part in ("control", "structure", "gain"):
+        if told[part] is not None:
+            row[part] = percent(told[part]["mean"])
+            row |= {f"{part}_{end}": percent(told[part][end]) for end in ("low", "high")}
+    return row | {name: f"{found['mean']:.4f}" for name, found in told.get("also", {}).items()}
+
+
+def _run(row: Row, jobs: int) -> Row:
+    return row | summarized(run_spec(Spec.of(**experiment(row)), jobs=jobs).to_dict())
+
+
+def _ranked(row: Row, jobs: int) -> Row:
+    top = int(row["top"])
+    told = compare_rankings(Spec.of(**experiment(row)), top=top).to_dict()
+    agreed, stable = told["agreement"], told["stability"]
+    found = {"agreement": agreed["share"], "agreement_control": agreed["control"]}
+    found |= {"agreement_chance": agreed["chance"]}
+    return row | {
+        **{key: f"{top * share:.3f}" for key, share in found.items()},
+        "jaccard": f"{stable['jaccard']:.4f}",
+        "jaccard_control": f"{stable['control']:.4f}",
+        "jaccard_chance": f"{stable['chance']:.4f}",
+    }
+
+
+def _demo(jobs: int) -> list[Row]:
+    """The README's table, and its figure."""
+    from docs.tables import HERE
+
+    demo = run_demo(DEMO_RUNS, jobs, lambda what, done, total: None, lambda so_far: None)
+    (HERE / "demo.svg").write_text(figure(demo) + "\n", encoding="utf-8")
+    return demo_rows(demo)
+
+
+def demo_rows(demo: Demo) -> list[Row]:
+    """The demonstration's lines, the largest budget first."""
+    from graphveil.audit.findings import rounded_up
+
+    assert demo.plain is not None
+    shared = {"data": "town", "runs": str(DEMO_RUNS), "seed": "0", "task": "node"}
+    settings = '{"settings": {"epochs": 100}}'
+    plain = {"line": "none", "method": "nonprivate", "more": settings, "exact": "no privacy"}
+    rows = [shared | plain | summarized(demo.plain.to_dict())]
+    exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
+    for result in reversed(demo.private):
+        epsilon = result.spec.budgets.epsilon
+        assert epsilon in EPSILONS
+        line = {"line": f"ε = {epsilon:g}", "method": "base", "epsilon": f"{epsilon:g}", "more": settings}
+        rows.append(shared | line | summarized(result.to_dict()) | {"exact": exact[epsilon]})
+    structure = demo.private[0].to_dict()["structure"]
+    numbers = {key: percent(structure[key]) for key in ("mean", "low", "high")}
+    line = {"line": "structure", "method": "structure", "exact": "no features used"}
+    return [*rows, shared | line | numbers]
+
+
+def _attacks() -> list[Row]:
+    """Attribute inference from neighbours' reports at ε = 5: split by seed 0, reports by seed 1."""
+    import graphveil as gv
+    from graphveil.attacks import attribute_inference
+
+    rows = []
+    for data in ("cora", "town"):
+        graph, users = gv.load(data, seed=0)
+        plan = gv.Plan(
+            mechanism="piecewise",
+            epsilon=5.0,
+            dims=graph.feature_count,
+            range=(graph.public_range.low, graph.public_range.high),
+            binary=True,
+        )
+        reports = users.declare(5.0, seed=1).report(plan)
+        blind = users.declare(5.0, seed=1, blind=True).report(plan)
+        found = {
+            "reports": attribute_inference(graph, users, reports),
+            "the control: blinded reports": attribute_inference(graph, users, blind),
+            "no privacy": attribute_inference(graph, users, None),
+        }
+        commonest = {"accuracy": found["reports"].commonest, "balanced": 0.5}
+        numbers = {"always the commonest value": commonest}
+        numbers |= {line: {"accuracy": one.accuracy, "balanced": one.balanced} for line, one in found.items()}
+        for line, each in numbers.items():
+            for measure, value in each.items():
+                about = {"line": line, "column": f"{data}, {measure}", "data": data, "epsilon": "5"}
+                rows.append(about | {"runs": "1", "seed": "0", "mean": percent(value)})
+    return rows

@@ -1,0 +1,27 @@
+"""The table of what `graphveil tune` searches, from the grids of the methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphveil.cli.tune import text
+from graphveil.methods import find_method, method_names
+from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
+
+
+def searched_table() -> str:
+    """Each setting with its values, and the methods that search it so."""
+    found: dict[tuple[str, tuple[Any, ...]], list[str]] = {}
+    for name in method_names():
+        method = find_method(name)
+        for key, values in method.grid.items():
+            found.setdefault((key, values), []).append(name)
+    for name in method_names():
+        for key, values in find_method(name).link_grid.items():
+            found.setdefault((key, values), []).append(f"{name} with private links")
+    found |= {(key, values): ["all, with private labels"] for key, values in LABEL_GRID.items()}
+    found |= {(key, values): ["where users choose levels"] for key, values in LEVEL_GRID.items()}
+    lines = ["| setting | values | methods |", "| --- | --- | --- |"]
+    for (key, values), methods in sorted(found.items(), key=lambda one: one[0][0]):
+        lines.append(f"| `{key}` | {', '.join(map(text, values))} | {', '.join(methods)} |")
+    return "\n".join(lines)

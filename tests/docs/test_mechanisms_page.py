@@ -1,0 +1,83 @@
+"""The page about mechanisms says what the code computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from docs.mechanism_errors import error_table, squared_error, three_digits
+from graphveil.audit.findings import rounded_up
+from graphveil.channels.words import SeededWords
+from graphveil.mechanisms import mechanism
+from tests.mechanisms.support import EVERYTHING as UNIFORM
+from tests.mechanisms.support import PERSONAL
+
+EVERYTHING = [*UNIFORM, *PERSONAL]
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+LINES = {
+    cells[1].strip("` "): [cell.strip() for cell in cells[2:-1]]
+    for cells in (line.split("|") for line in PAGE.splitlines() if line.startswith("| `"))
+}
+
+
+def test_the_page_has_the_computed_table():
+    assert error_table().startswith("| ε | multibit")
+    assert error_table() in PAGE
+
+
+def test_the_page_lists_every_mechanism_once():
+    assert sorted(LINES) == sorted(EVERYTHING)
+    assert PAGE.count("\n| `") == len(EVERYTHING)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
+    settings = {
+        "krr": {"classes": 7},
+        "esw": {"levels": 6},
+        "item": {"dims": 1433, "length": 18},
+        "link-rr": {"dims": 1433},
+    }.get(name, {"dims": 1433, "range": (0, 1)})
+    found = mechanism(name, epsilon=1.0, **settings)
+    held = np.zeros((1, 1433)) if found.subject in ("features", "links") else [1]
+    held = (np.array([1]), held) if found.personal else held
+    message = found.randomize(held, SeededWords(0)).to_bytes()
+    _, claim, size, unbiased, _ = LINES[name]
+    assert size == "varies" if found.uneven else int(size) == len(message) - 68
+    assert unbiased == ("yes" if found.unbiased else "no")
+    assert claim.startswith("(ε, δ)" if found.claim.delta else "ε")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["multibit", "piecewise", "item", "privunit"])
+def test_the_expected_error_is_the_error_of_drawn_estimates(name):
+    """20,000 users with 3 ones of 12: z-test of the mean squared error; false alarm 1e-6, seed fixed."""
+    settings = {"item": {"length": 4}, "privunit": {"radius": 2.0}}.get(name, {"range": (0, 1)})
+    found = mechanism(name, epsilon=2.0, dims=12, **settings)
+    row = np.repeat([1.0, 0.0], [3, 9])
+    estimates = found.randomize(np.tile(row, (20_000, 1)), SeededWords(1)).estimate().dense()
+    errors = ((estimates - row) ** 2).sum(axis=1)
+    expected = squared_error(found, 3)
+    assert abs(errors.mean() - expected) <= 4.9 * errors.std() / np.sqrt(errors.size) + 1e-9 * expected
+
+
+def test_the_error_of_other_mechanisms_is_not_made_up():
+    with pytest.raises(TypeError, match="no closed form"):
+        squared_error(mechanism("krr", epsilon=1.0, classes=3), 1)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1234567.0, "1,230,000"), (307.6, "308"), (42.0, "42")])
+def test_numbers_have_three_digits(value, expected):
+    assert three_digits(value) == expected
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_the_page_has_the_exact_losses_of_levels(epsilon):
+    found = mechanism("ppm", epsilon=epsilon, dims=1433, range=(0, 1))
+    losses = found.feature_loss(4), found.mixed_loss, found.level_loss
+    budgets = ", ".join(f"{budget:g}" for budget in found.budgets)
+    assert f"| {budgets} | {' | '.join(rounded_up(loss.epsilon, 3) for loss in losses)} |" in PAGE
