@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.sparse import coo_array
 
 from graphveil.errors import InputError, MessageError
 from graphveil.graphs.graph import Graph
@@ -85,8 +87,6 @@ class ReportedLinks:
 
     def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many reported neighbours each reported pair has in common, and how many of all pairs have so many."""
-        from scipy.sparse import coo_array
-
         larger, smaller = self.pairs.T
         both = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
         links = coo_array((np.ones(len(both[0]), dtype=np.int32), both), shape=(self.users,) * 2).tocsr()
@@ -116,8 +116,6 @@ def _unbiased_density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) 
 
 def _rising_density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
     """The density of some groups of pairs, which rises from group to group, without differences that noise explains."""
-    from scipy.optimize import isotonic_regression
-
     overall = _unbiased_density(reported.sum(), pairs.sum(), flip)
     apart = _unbiased_density(reported, pairs, flip) - overall
     noise = flip * (1 - flip) / np.maximum(pairs, 1) / (1 - 2 * flip) ** 2

@@ -27,8 +27,10 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from graphveil import linear
 from graphveil.denoise.blocks import (
     SPARSE_DENSITY,
     block_width,
@@ -182,6 +184,15 @@ class PageRank:
             start = end
         return whole
 
+    def rows(
+        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
+    ) -> NDArray[np.float32]:
+        """Ẑ (offset aside), dense: a row a user, n x d."""
+        whole = self.whole(estimate, graph, device)
+        dense = whole if isinstance(whole, Tensor) else whole.to_dense()
+        rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
+        return rows
+
     def _series(self, matrix: SparseMatrix, name: str, hops: int) -> Series:
         keep = 1 - self.alpha
         if name == "power":
@@ -217,10 +228,7 @@ class PageRank:
         return largest, math.sqrt(float(columns.max(initial=0.0))), volume
 
     def _pushed(self, estimate: Estimate, graph: Graph) -> Iterator[Columns]:
-        # Compiled code is loaded only where it runs.
-        from graphveil.linear.push import Push
-
-        push, read = Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
+        push, read = linear.Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
         features = estimate.shape[1]
         width = block_width(features)
         for start in range(0, features, width):

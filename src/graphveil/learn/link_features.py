@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from graphveil.graphs.graph import Graph
 
@@ -84,8 +85,6 @@ def by_degrees(graph: Graph, pairs: Pairs, scores: Scores) -> Scores:
 
 def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
     """(D + τ)^-1/2 A (D + τ)^-1/2, sparse."""
-    from scipy.sparse import csr_array
-
     degrees = graph.degrees + tau
     inverse = 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0))
     first, second = graph.edge_list()
@@ -95,8 +94,6 @@ def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
 
 def _common_neighbours(graph: Graph, pairs: Pairs, weights: Scores, at_once: int) -> Scores:
     """Σ over common neighbours of their weights."""
-    from scipy.sparse import csr_array
-
     ones = np.ones(len(graph.indices))
     links = csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
     scores = np.zeros(len(pairs))

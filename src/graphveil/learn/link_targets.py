@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil import linear
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve
@@ -67,6 +68,4 @@ class InnerProducts:
         self.weights = np.ones(rows.shape[1], dtype=np.float32) if weights is None else weights
 
     def __call__(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        from graphveil.linear.wide_products import weighted_products
-
-        return weighted_products(self.rows, pairs, self.weights)
+        return linear.weighted_products(self.rows, pairs, self.weights)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from graphveil.graphs.graph import Mask
@@ -39,8 +40,6 @@ class PairTrees:
 
 
 def _fit(columns: NDArray[np.float64], linked: Mask) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     model = HistGradientBoostingClassifier(
         max_iter=100, learning_rate=0.05, max_leaf_nodes=8, early_stopping=False, random_state=0
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 from torch import Tensor
 
 from graphveil.linear.sparse import SparseMatrix
@@ -22,8 +23,6 @@ class PairPattern:
     """
 
     def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
-        from scipy.sparse import coo_array
-
         first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)
         loops = np.arange(users, dtype=np.int32)
         numbers = np.arange(len(pairs), dtype=np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.sparse import coo_array
 from torch import Tensor
 
 from graphveil.graphs.graph import Graph, symmetric_csr
@@ -101,8 +102,6 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
 
 def edge_matrix(edge_index: Tensor, nodes: int) -> SparseMatrix:
     """D^-1/2 A D^-1/2 from PyG's ``edge_index``, D the degrees of targets as PyG counts them; self-loops are left out."""
-    from scipy.sparse import coo_array
-
     source, target = edge_index.cpu().numpy()
     source, target = source[source != target], target[source != target]
     matrix = coo_array((np.ones(len(source)), (target, source)), shape=(nodes, nodes)).tocsr()

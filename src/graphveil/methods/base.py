@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from graphveil import learn
 from graphveil.methods.method import (
     SCALE_GRID,
     TRAINING_GRID,
@@ -14,6 +15,7 @@ from graphveil.methods.method import (
     Stopwatch,
     register_method,
 )
+from graphveil.methods.training import train_backbone
 
 
 class BaseSettings(Settings):
@@ -43,14 +45,11 @@ class Base(Method):
     several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.learn.inputs import report_input
-        from graphveil.methods.training import train_backbone
-
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
-            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
 
 

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
+from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.method import (
     HOPS_GRID,
@@ -18,6 +20,7 @@ from graphveil.methods.method import (
     Stopwatch,
     register_method,
 )
+from graphveil.methods.training import train_backbone
 
 
 class PpgnnSettings(BaseSettings):
@@ -53,30 +56,24 @@ class Ppgnn(Method):
     )
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.denoise.aggregators import KProp
-        from graphveil.denoise.flexprop import FlexProp, user_weights
-        from graphveil.learn.inputs import report_input
-        from graphveil.learn.topology import Topology
-        from graphveil.linear.composition import Composition
-        from graphveil.mechanisms import PersonalMechanism
-        from graphveil.methods.training import train_backbone
-
         settings: PpgnnSettings = job.settings
-        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
-            inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, settings.input_share, job.device, job.max_memory)
             if settings.aggregator == "kprop":
-                hops = KProp(settings.hops).operator(topology.unlooped)
+                hops = denoise.KProp(settings.hops).operator(topology.unlooped)
             else:
                 weights = np.ones(job.graph.node_count)
                 if isinstance(reports.mechanism, PersonalMechanism):
                     variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
-                    weights = user_weights(reports.mechanism.levels(reports), variances, settings.weights)
-                hops = FlexProp(settings.hops).operator(job.graph, weights, job.device)
-        return train_backbone(job, Composition(hops, inputs), watch, topology)
+                    weights = denoise.user_weights(
+                        reports.mechanism.levels(reports), variances, settings.weights
+                    )
+                hops = denoise.FlexProp(settings.hops).operator(job.graph, weights, job.device)
+        return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
 
 
 register_method(Ppgnn())
