@@ -138,12 +138,13 @@ def rank_attributes(
     check_ranking(spec, top)
     scores, correlations = [], []
     for run in range(spec.runs):
-        answered = ask_first_round(spec, part, run, whole)
-        refuse_top(top, answered.ready.graph.feature_count)
-        scores.append(answered.scores)
-        correlations.append(answered.correlations)
-        if watch is not None:
-            watch(answered)
+        with learn.one_thread():
+            answered = ask_first_round(spec, part, run, whole)
+            refuse_top(top, answered.ready.graph.feature_count)
+            scores.append(answered.scores)
+            correlations.append(answered.correlations)
+            if watch is not None:
+                watch(answered)
     return Ranking(np.stack(scores), np.stack(correlations), top, tie_seeds(spec, part))
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from graphveil import learn
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
@@ -66,8 +67,9 @@ def run_unit(
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
-    ready, outcome = _learn(spec, part, run, progress, given)
-    score = _test_score(ready.graph, ready.users, outcome)
+    with learn.one_thread():
+        ready, outcome = _learn(spec, part, run, progress, given)
+        score = _test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
@@ -89,7 +91,8 @@ def validate_unit(
 
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
-    ready, outcome = _learn(spec, "method", run, progress, given)
+    with learn.one_thread():
+        ready, outcome = _learn(spec, "method", run, progress, given)
     graph = ready.graph
     gc.collect()
     if outcome.scores is None:
@@ -128,10 +131,10 @@ class Ready:
 def make_ready(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> Ready:
-    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers."""
-    import torch
+    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers.
 
-    torch.set_num_threads(1)
+    Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
+    """
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
