@@ -20,7 +20,10 @@ from graphveil.graphs.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Orthonormal eigenvectors as columns of sparse matrices (users x components): of 1, and of -1."""
+    """Orthonormal eigenvectors as columns of sparse matrices (users x components): of 1, and of -1.
+
+    ``bipartite`` says of each user whether the own component is.
+    """
 
     constant: Any
     alternating: Any

@@ -25,7 +25,10 @@ RARE, DEVIATIONS = 30, 3.0
 
 @dataclass(frozen=True, eq=False)
 class ReportedLinks:
-    """The pairs that were reported (pairs x 2, the larger number first), and what is known in public about the others."""
+    """The pairs that were reported (m x 2, the larger number first), and what is known in public about the others.
+
+    ``users`` is how many there are, ``flip`` the probability q that an answer about a pair is wrong.
+    """
 
     users: int
     flip: float
@@ -65,7 +68,7 @@ class ReportedLinks:
         return float(plausibility(np.array(self.density), self.flip))
 
     def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
-        """The probability that each reported pair is linked, given how many reported neighbours the two have in common.
+        """The probability that each of m reported pairs is linked, given how many reported neighbours the two have in common.
 
         Their own answer is not part of that number. So among all pairs with c common neighbours, reported or not, the
         share that is reported is q + (1-2q)·(the share that is linked), which gives the density of links there, and
@@ -105,7 +108,10 @@ class ReportedLinks:
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
-    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1."""
+    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1.
+
+    ``reported`` and ``pairs`` count groups of pairs, in arrays of one shape, which the result has too; ``flip`` is q.
+    """
     return np.clip(_unbiased_density(reported, pairs, flip), 0.0, 1.0)
 
 

@@ -83,6 +83,9 @@ class PageRankPlan:
 class PageRank:
     """Personalized PageRank with the restart probability α and D^(r-1) A D^-r, every entry within deg^r · r_max.
 
+    ``alpha`` is above 0 and below 1, ``r`` within 0 and 1, ``r_max`` above 0, ``algorithm`` one of auto, push, power and
+    chebyshev. Estimates are n users x d features, and so is Ẑ.
+
     >>> PageRank(alpha=0.2, r=0.5, r_max=1e-3).terms(1e-3)
     {'power': 30, 'chebyshev': 10}
     """
@@ -107,7 +110,7 @@ class PageRank:
             raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {self.algorithm!r}")
 
     def operator(self, matrix: SparseMatrix) -> Series:
-        """The propagation along `pagerank_matrix`, as one linear map with a gradient: the series with fewer hops.
+        """The propagation along `pagerank_matrix` (n x n), one linear map of n x k with a gradient: the series with fewer hops.
 
         At every eigenvalue x of the matrix it is within r_max of α/(1-(1-α)x), which lies in (0, 1]. So for r = 1/2 the
         error in a column is at most r_max times the column's 2-norm, and for other r so with both measured by
@@ -152,7 +155,7 @@ class PageRank:
     def blocks(
         self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
     ) -> Iterator[tuple[int, Tensor]]:
-        """Blocks of columns of Ẑ (offset aside), and where each starts. The next block overwrites the one before."""
+        """Blocks of k columns of Ẑ (offset aside; n x k), and where each starts. The next block overwrites the one before."""
         _check(estimate, graph)
         plan = self.plan(estimate, graph)
         if plan.algorithm == "push":

@@ -20,6 +20,7 @@ class LinkTargets:
 
     The loss is pairwise (Wang et al. 2021): every training link is compared with a pair that is none, drawn anew each time,
     and loses log(1 + e^-(difference)). The model is chosen by the area under the ROC curve over the validation pairs.
+    ``scores`` are the embeddings H, a row a user: n x h.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
@@ -61,7 +62,7 @@ class _Pairs:
 
 
 class InnerProducts:
-    """Σ_j w_j H_uj H_vj for the pairs that are asked for."""
+    """Σ_j w_j H_uj H_vj for the m pairs that are asked for (m x 2); ``rows`` is H, n x h, and ``weights`` has h numbers."""
 
     def __init__(self, rows: NDArray[np.float32], weights: NDArray[np.float32] | None = None) -> None:
         self.rows = rows

@@ -1,4 +1,7 @@
-"""Scores of attributes from means and variances: Fisher's, correlation, principal components."""
+"""Scores of attributes from means and variances: Fisher's, correlation, principal components.
+
+Each gives d scores for denoised values of n users x d attributes. Pairs are m x 2 numbers of users.
+"""
 
 from __future__ import annotations
 

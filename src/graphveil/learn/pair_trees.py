@@ -19,7 +19,10 @@ FOLDS = 5
 
 
 class PairTrees:
-    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow, on one thread."""
+    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow, on one thread.
+
+    ``scores`` has m numbers by name, one a pair; ``linked`` says of each pair whether it is a link.
+    """
 
     def __init__(self, scores: Mapping[str, Scores], linked: Mask) -> None:
         self.names = list(scores)
