@@ -76,3 +76,16 @@ def test_random_numbers_of_torch_go_on_where_they_were():
 def test_running_and_drawing_leave_matplotlib_as_it_was_and_pyplot_unloaded():
     done = subprocess.run([sys.executable, "-c", UNTOUCHED], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True False"
+
+
+def test_what_takes_long_to_load_is_loaded_before_seconds_are_counted():
+    code = """
+import sys
+import graphveil as gv
+seen = []
+gv.run("base", "town", epsilon=1.0, runs=1, data_options={"users": 400}, settings={"epochs": 1},
+       inside=lambda *_: seen.append("torch_geometric" in sys.modules))
+print(seen[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

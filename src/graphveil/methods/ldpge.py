@@ -158,6 +158,7 @@ class Ldpge(Method):
 
     def _links(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
         settings: LdpgeSettings = job.settings
+        schedule = learn.LinkSchedule(settings.link_epochs, settings.link_lr)
         assert job.graph.links is not None
         with watch.stage("denoise"):
             job.say("propagating", 0.0)
@@ -167,7 +168,7 @@ class Ldpge(Method):
                 rows,
                 1,
                 job.graph.links,
-                learn.LinkSchedule(settings.link_epochs, settings.link_lr),
+                schedule,
                 job.seed,
                 lambda done, most, _: job.say("training", done / most),
             )

@@ -96,10 +96,10 @@ class Upgnet(Method):
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
             job.say("denoising", 0.0)
-            denoised = (
+            denoiser = (
                 _code if settings.variant == "code" else _hoa_first if settings.order == "H-N" else _nfr_first
             )
-            inputs = denoised(job, reports, topology)
+            inputs = denoiser(job, reports, topology)
         dropout = settings.tau if settings.regularizer == "dropout" else 0.0
         return train_backbone(job, inputs, watch, topology, input_dropout=dropout)
 
