@@ -189,6 +189,20 @@ def test_the_names_of_a_lazy_package_are_those_that_it_finds(package):
     assert set(module.__all__) - {"audit"} == set(module.__dir__())
 
 
+@pytest.mark.parametrize("room", ["denoise", "learn", "linear"])
+def test_modules_of_a_lazy_room_import_each_other_in_full(room):
+    # Through the package, a circle of imports would go unnoticed.
+    wrong = [
+        file.name
+        for file in (SOURCE / room).glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if node.module == f"graphveil.{room}" or (node.module, name.name) == ("graphveil", room)
+    ]
+    assert wrong == []
+
+
 def test_importing_methods_and_what_they_learn_with_loads_nothing_heavy():
     code = """
 import sys

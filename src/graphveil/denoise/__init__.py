@@ -22,38 +22,16 @@ else:
     __getattr__, __dir__ = load_later(
         __name__,
         {
-            "aggregators": (
-                "AGGREGATORS",
-                "HOA",
-                "Aggregator",
-                "KProp",
-                "Residual",
-            ),
+            "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
             "blocks": ("propagated_once",),
             "constant": ("with_constant",),
             "drop": ("spread_labels",),
-            "energy": (
-                "dirichlet_energy",
-                "energy_over_hops",
-            ),
-            "flexprop": (
-                "FlexProp",
-                "user_weights",
-            ),
+            "energy": ("dirichlet_energy", "energy_over_hops"),
+            "flexprop": ("FlexProp", "user_weights"),
             "forgetful": ("forgetful_mean",),
-            "links": (
-                "ReportedLinks",
-                "refuse_too_many",
-            ),
-            "pagerank": (
-                "PageRank",
-                "PageRankPlan",
-            ),
-            "shrink": (
-                "NFR",
-                "GroupLasso",
-                "Shrinkage",
-            ),
+            "links": ("ReportedLinks", "refuse_too_many"),
+            "pagerank": ("PageRank", "PageRankPlan"),
+            "shrink": ("NFR", "GroupLasso", "Shrinkage"),
         },
     )
 

@@ -65,11 +65,7 @@ else:
     __getattr__, __dir__ = load_later(
         __name__,
         {
-            "attributes": (
-                "ANALYSES",
-                "combined_scores",
-                "jaccard",
-            ),
+            "attributes": ("ANALYSES", "combined_scores", "jaccard"),
             "backbones": (
                 "APPNP",
                 "BACKBONES",
@@ -83,30 +79,13 @@ else:
                 "GraphSAGE",
                 "build_backbone",
             ),
-            "blend": (
-                "choose_blend",
-                "mix",
-            ),
+            "blend": ("choose_blend", "mix"),
             "degree_table": ("degree_probabilities",),
             "denoised": ("Denoised",),
-            "hadamard": (
-                "LinkSchedule",
-                "fit_links",
-            ),
-            "inputs": (
-                "estimate_input",
-                "raw_input",
-                "refuse_above",
-                "report_input",
-                "report_scale",
-            ),
+            "hadamard": ("LinkSchedule", "fit_links"),
+            "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
             "known": ("Known",),
-            "label_propagation": (
-                "as_probabilities",
-                "class_shares",
-                "spread",
-                "training_labels",
-            ),
+            "label_propagation": ("as_probabilities", "class_shares", "spread", "training_labels"),
             "link_features": (
                 "adamic_adar",
                 "by_degrees",
@@ -116,34 +95,13 @@ else:
                 "smaller_degree",
                 "walk_scores",
             ),
-            "link_model": (
-                "LinkModel",
-                "adjacency_rows",
-            ),
-            "link_targets": (
-                "InnerProducts",
-                "LinkTargets",
-            ),
-            "masked_labels": (
-                "LabelNetwork",
-                "fit_masked",
-            ),
-            "moments": (
-                "correlation_scores",
-                "pair_fisher_scores",
-            ),
-            "pair_trees": (
-                "FEWEST_PAIRS",
-                "PairTrees",
-            ),
-            "process": (
-                "one_thread",
-                "seeded",
-            ),
-            "rounds": (
-                "answer_square",
-                "rounds_input",
-            ),
+            "link_model": ("LinkModel", "adjacency_rows"),
+            "link_targets": ("InnerProducts", "LinkTargets"),
+            "masked_labels": ("LabelNetwork", "fit_masked"),
+            "moments": ("correlation_scores", "pair_fisher_scores"),
+            "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
+            "process": ("one_thread", "seeded"),
+            "rounds": ("answer_square", "rounds_input"),
             "several": ("SeveralTargets",),
             "spectral": ("spectrum",),
             "targeting": (
@@ -155,26 +113,11 @@ else:
                 "pooled_target",
                 "printed_target",
             ),
-            "targets": (
-                "DropTargets",
-                "Goal",
-                "Targets",
-                "true_classes",
-            ),
+            "targets": ("DropTargets", "Goal", "Targets", "true_classes"),
             "tensors": ("tensor",),
             "topology": ("Topology",),
-            "training": (
-                "Fitted",
-                "Progress",
-                "Schedule",
-                "fit",
-            ),
-            "weighted": (
-                "LinkObjective",
-                "Turns",
-                "WeightedTopology",
-                "fit_with_links",
-            ),
+            "training": ("Fitted", "Progress", "Schedule", "fit"),
+            "weighted": ("LinkObjective", "Turns", "WeightedTopology", "fit_with_links"),
         },
     )
 

@@ -28,22 +28,10 @@ else:
         __name__,
         {
             "chebyshev": ("Chebyshev",),
-            "composition": (
-                "Composition",
-                "Input",
-            ),
-            "pairs": (
-                "LearnedMatrix",
-                "PairPattern",
-            ),
+            "composition": ("Composition", "Input"),
+            "pairs": ("LearnedMatrix", "PairPattern"),
             "polynomial": ("Polynomial",),
-            "propagation": (
-                "gcn_matrix",
-                "mean_matrix",
-                "pagerank_matrix",
-                "scaled_matrix",
-                "sum_matrix",
-            ),
+            "propagation": ("gcn_matrix", "mean_matrix", "pagerank_matrix", "scaled_matrix", "sum_matrix"),
             "push": ("Push",),
             "series": ("Series",),
             "sparse": ("SparseMatrix",),
