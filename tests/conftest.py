@@ -1,6 +1,7 @@
 """Settings of all tests: hypothesis draws the same examples in every run, so a failure can be repeated."""
 
 import gc
+import sys
 
 import pytest
 from hypothesis import settings
@@ -14,3 +15,11 @@ def imported_once():
     """What is there before a module's tests, torch above all, is not searched for garbage again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread_each():
+    """Tests run beside each other: threads of torch that wait for a processor would take it from the others."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)

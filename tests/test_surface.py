@@ -18,6 +18,7 @@ ROOMS = [
     "errors",
     "registry",
     "settings",
+    "lazy",
     "channels",
     "mechanisms",
     "privacy",
@@ -80,23 +81,38 @@ PUBLIC = {
     "run",
     "to_pyg",
 }
+LAZY = ["graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
+PACKAGES = ["graphveil", "graphveil.channels", "graphveil.mechanisms", "graphveil.privacy", *LAZY]
+# Imports stand at the top of a file. What a function may import itself, and why.
+INSIDE_FUNCTIONS = {
+    # A client answers plans without the steps of an audit, and reports with numpy alone.
+    "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
+    "audit/paths.py": {"scipy"},
+    "mechanisms/estimate.py": {"scipy.sparse"},
+    # Graphs are described, and towns are loaded, before anything heavy; PyG is there for those who ask for it.
+    "graphs/convert.py": {"scipy.sparse", "torch", "torch_geometric.data"},
+    "graphs/graph.py": {"scipy.sparse"},
+    "graphs/metrics.py": {"sklearn.metrics"},
+    "graphs/npz.py": {"scipy.sparse"},
+    "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
+    # A suite for whoever writes a method: registering methods does not need what it checks with.
+    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+}
+# A command checks its arguments before it imports what it runs.
+AFTER_ARGUMENTS = ("cli", "experiments")
 
 
 def test_the_public_names_are_these():
     assert set(graphveil.__all__) == PUBLIC
 
 
-@pytest.mark.parametrize(
-    "package", ["graphveil", "graphveil.channels", "graphveil.mechanisms", "graphveil.privacy"]
-)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_every_public_name_exists(package):
     module = importlib.import_module(package)
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
 
 
-@pytest.mark.parametrize(
-    "package", ["graphveil", "graphveil.channels", "graphveil.mechanisms", "graphveil.privacy"]
-)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_public_names_are_sorted_and_single(package):
     names = importlib.import_module(package).__all__
     assert len(set(names)) == len(names)
@@ -136,6 +152,66 @@ def test_the_import_check_sees_a_wrong_import(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text("from graphveil.cli import main\nimport graphveil.learn\nfrom graphveil import methods\n")
     assert imported_rooms(file) == {"cli", "learn", "methods"}
+
+
+def imports_inside_functions(file: Path) -> set[str]:
+    functions = [
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    inside = [node for function in functions for node in ast.walk(function)]
+    modules = {node.module or "" for node in inside if isinstance(node, ast.ImportFrom)}
+    return modules | {name.name for node in inside if isinstance(node, ast.Import) for name in node.names}
+
+
+def test_imports_stand_at_the_top_of_files():
+    found = {str(file.relative_to(SOURCE)): imports_inside_functions(file) for file in SOURCE.rglob("*.py")}
+    counted = {
+        name: modules
+        for name, modules in found.items()
+        if modules and name.split("/")[0] not in AFTER_ARGUMENTS
+    }
+    assert counted == INSIDE_FUNCTIONS
+
+
+def test_the_check_of_tops_sees_an_import_inside_a_function(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import os\nclass A:\n  def f(self):\n    import json\n    from graphveil.learn import fit\n"
+    )
+    assert imports_inside_functions(file) == {"json", "graphveil.learn"}
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_the_names_of_a_lazy_package_are_those_that_it_finds(package):
+    module = importlib.import_module(package)
+    assert set(module.__all__) - {"audit"} == set(module.__dir__())
+
+
+@pytest.mark.parametrize("room", ["denoise", "learn", "linear"])
+def test_modules_of_a_lazy_room_import_each_other_in_full(room):
+    # Through the package, a circle of imports would go unnoticed.
+    wrong = [
+        file.name
+        for file in (SOURCE / room).glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if node.module == f"graphveil.{room}" or (node.module, name.name) == ("graphveil", room)
+    ]
+    assert wrong == []
+
+
+def test_importing_methods_and_what_they_learn_with_loads_nothing_heavy():
+    code = """
+import sys
+import graphveil.denoise, graphveil.learn, graphveil.linear, graphveil.methods
+heavy = {"torch", "scipy", "numba", "sklearn", "matplotlib", "torch_geometric", "pandas"}
+print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 CLIENT = """

@@ -41,6 +41,9 @@ class Privatize(BaseTransform):  # type: ignore[misc]
     mechanism's own estimate, unbiased where the mechanism is. ``blind=True`` is the control: reports that carry nothing.
     ``data.privacy`` says what was spent. A seed makes the reports repeatable, as a simulation needs them.
 
+    ``data.x`` is n nodes x d features, dense or sparse, and stays n x d, dense. ``name`` is a mechanism, ``range`` what its
+    features are known to lie within; further ``settings`` are fields of `Plan` (sampled, delta) or options of the mechanism.
+
     >>> data = Data(x=torch.eye(4), edge_index=torch.tensor([[0, 1], [1, 0]]))
     >>> Privatize("multibit", epsilon=1.0, range=(0, 1))(data).privacy
     {'mechanism': 'multibit', 'epsilon': 1.0, 'delta': 0.0}
@@ -192,8 +195,9 @@ def _place(tensor: Tensor) -> Place:
 class PageRank(nn.Module):
     """Σ_l α(1-α)^l P^l x with P = D^(r-1) A D^-r (LDP-GE): `graphveil.denoise.PageRank` as a module, with a gradient.
 
-    An edge counts in both directions. A node without neighbours keeps its row. Each column is within r_max of its norm, as
-    `graphveil.denoise.PageRank.operator` says.
+    It maps features of n nodes (n x d, dense or a `SparseMatrix`) and ``edge_index`` (2 x edges) to n x d, dense; ``alpha``,
+    ``r`` and ``r_max`` are those of `graphveil.denoise.PageRank`. An edge counts in both directions. A node without neighbours
+    keeps its row. Each column is within r_max of its norm, as `graphveil.denoise.PageRank.operator` says.
     """
 
     def __init__(self, alpha: float, r: float = 0.5, r_max: float = 1e-4) -> None:

@@ -8,7 +8,8 @@ import pytest
 from graphveil import InputError
 from graphveil.errors import PrivacyError
 from graphveil.graphs import from_arrays, hold_out_links
-from graphveil.graphs.links import non_links, pair_codes, shared_links
+from graphveil.graphs.graph import pair_codes, shared_links
+from graphveil.graphs.links import non_links
 
 
 def some_data(nodes=200, edges=1500, seed=0):

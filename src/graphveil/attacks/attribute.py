@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
@@ -183,8 +184,6 @@ def _blocks(count: int) -> Iterator[slice]:
 
 
 def _adjacency(graph: Graph) -> Any:
-    from scipy.sparse import csr_array
-
     ones = np.ones(len(graph.indices), dtype=np.int32)
     return csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
 

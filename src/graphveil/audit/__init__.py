@@ -6,18 +6,18 @@ The steps are loaded when something is audited: a client that only answers plans
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphveil.channels.words import Words
+from graphveil.lazy import load_later
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
     from graphveil.audit.check import check_mechanism
     from graphveil.audit.examine import Audit
-
-_LATER = {"Audit": "examine", "check_mechanism": "check"}
+else:
+    __getattr__, __dir__ = load_later(__name__, {"examine": ("Audit",), "check": ("check_mechanism",)})
 
 __all__ = ["Audit", "audit", "check_mechanism"]
 
@@ -48,9 +48,3 @@ def audit(
 
     candidate = Candidate.of(mechanism, epsilon, dims, sampled)
     return examine(candidate, quick=quick, words=words, progress=progress)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'graphveil.audit' has no attribute {name!r}")
-    return getattr(import_module(f"graphveil.audit.{_LATER[name]}"), name)

@@ -1,25 +1,59 @@
-"""Denoisers: what a server does to reports before it learns from them. All of it is post-processing and costs nothing."""
+"""Denoisers: what a server does to reports before it learns from them. All of it is post-processing and costs nothing.
 
-from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
-from graphveil.denoise.blocks import propagated_once
-from graphveil.denoise.drop import spread_labels
-from graphveil.denoise.energy import dirichlet_energy, energy_over_hops
-from graphveil.denoise.pagerank import PageRank, PageRankPlan
-from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
+A module is loaded when one of its names is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from graphveil.lazy import load_later
+
+if TYPE_CHECKING:
+    from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
+    from graphveil.denoise.blocks import propagated_once
+    from graphveil.denoise.constant import with_constant
+    from graphveil.denoise.drop import spread_labels
+    from graphveil.denoise.energy import dirichlet_energy, energy_over_hops
+    from graphveil.denoise.flexprop import FlexProp, user_weights
+    from graphveil.denoise.forgetful import forgetful_mean
+    from graphveil.denoise.links import ReportedLinks, refuse_too_many
+    from graphveil.denoise.pagerank import PageRank, PageRankPlan
+    from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
+else:
+    __getattr__, __dir__ = load_later(
+        __name__,
+        {
+            "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
+            "blocks": ("propagated_once",),
+            "constant": ("with_constant",),
+            "drop": ("spread_labels",),
+            "energy": ("dirichlet_energy", "energy_over_hops"),
+            "flexprop": ("FlexProp", "user_weights"),
+            "forgetful": ("forgetful_mean",),
+            "links": ("ReportedLinks", "refuse_too_many"),
+            "pagerank": ("PageRank", "PageRankPlan"),
+            "shrink": ("NFR", "GroupLasso", "Shrinkage"),
+        },
+    )
 
 __all__ = [
     "AGGREGATORS",
     "HOA",
     "NFR",
     "Aggregator",
+    "FlexProp",
     "GroupLasso",
     "KProp",
     "PageRank",
     "PageRankPlan",
+    "ReportedLinks",
     "Residual",
     "Shrinkage",
     "dirichlet_energy",
     "energy_over_hops",
+    "forgetful_mean",
     "propagated_once",
+    "refuse_too_many",
     "spread_labels",
+    "user_weights",
+    "with_constant",
 ]

@@ -21,7 +21,8 @@ from graphveil.linear.sparse import SparseMatrix
 class Aggregator(nn.Module, ABC):
     """K hops with Â = D^-1/2 A D^-1/2, no self-loops; 0 hops leave everything as it is.
 
-    A user without neighbours ends up with zeros, whatever the own report was.
+    ``hops`` is K. As a module it maps features of n users (n x d, dense or a `SparseMatrix`) and PyG's ``edge_index`` (2 x edges)
+    to n x d, dense. A user without neighbours ends up with zeros, whatever the own report was.
     """
 
     def __init__(self, hops: int) -> None:
@@ -32,10 +33,10 @@ class Aggregator(nn.Module, ABC):
 
     @abstractmethod
     def coefficients(self) -> list[float]:
-        """The weight of each power of the matrix, from 0 to K."""
+        """The weight of each power of the matrix, from 0 to K: K + 1 numbers."""
 
     def operator(self, matrix: SparseMatrix) -> Polynomial:
-        """The hops along a matrix, as one linear map."""
+        """The hops along a matrix (n x n), as one linear map of n x k to n x k."""
         return Polynomial(matrix, self.coefficients() if self.hops else [1.0])
 
     def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def propagated_once(
     after: Callable[[Tensor], Tensor],
     device: torch.device | str = "cpu",
 ) -> SparseMatrix | Tensor:
-    """after(hops @ X), for decoded reports X (offset aside), as a matrix of its own; ``after`` works entry by entry.
+    """after(hops @ X) for decoded reports X (n x d, offset aside), as a matrix of its own; ``after`` works entry by entry.
 
     Sparse where few entries are left, else dense: users x features numbers, and at most half as many on the way. Which it
     will be is decided on the first block; reports of all features look alike, since each user draws which to answer.
@@ -52,7 +52,7 @@ def propagated_blocks(
     widest: int = BLOCK_COLUMNS,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Blocks of columns: where each starts, what is reported there, and the hops on it. The next overwrites both.
+    """Blocks of columns: where each starts, what is reported there (n x k), and the hops on it. The next overwrites both.
 
     All blocks share their room: taken and given back for each, it would be scattered and not be found again.
     """

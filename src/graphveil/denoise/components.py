@@ -12,13 +12,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import block_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from graphveil.graphs.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Orthonormal eigenvectors as columns of sparse matrices (users x components): of 1, and of -1."""
+    """Orthonormal eigenvectors as columns of sparse matrices (users x components): of 1, and of -1.
+
+    ``bipartite`` says of each user whether the own component is.
+    """
 
     constant: Any
     alternating: Any
@@ -35,9 +40,6 @@ def components(graph: Graph) -> Components:
 
     A component is bipartite where its two copies in the double cover (every edge i-j as i-j' and i'-j) are not connected.
     """
-    from scipy.sparse import block_array, csr_array
-    from scipy.sparse.csgraph import connected_components
-
     nodes = graph.node_count
     edges = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(nodes, nodes))
     linked = graph.degrees > 0
@@ -52,8 +54,6 @@ def components(graph: Graph) -> Components:
 
 def _columns(graph: Graph, label: NDArray[Any], chosen: NDArray[np.bool_], sign: NDArray[np.float64]) -> Any:
     """One column a component of the chosen users: sign·√deg, of length 1."""
-    from scipy.sparse import csr_array
-
     users = np.flatnonzero(chosen)
     names, column = np.unique(label[users], return_inverse=True)
     degree = graph.degrees[users].astype(np.float64)

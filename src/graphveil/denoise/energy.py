@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from graphveil.denoise.components import components
 from graphveil.errors import InputError
@@ -118,8 +120,6 @@ def _inner(one: Energies, other: Energies, chosen: NDArray[np.bool_]) -> Energie
 
 def _normalised(graph: Graph) -> Any:
     """Â in double precision: energies fall by many orders of magnitude."""
-    from scipy.sparse import csr_array
-
     degree = graph.degrees.astype(np.float64)
     scale = np.power(degree, -0.5, out=np.zeros_like(degree), where=degree > 0)
     entries = np.repeat(scale, graph.degrees) * scale[graph.indices]
@@ -154,8 +154,6 @@ def _times(values: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The product with a dense matrix, dense; a `SparseMatrix` is multiplied by torch, in single precision."""
     if not hasattr(values, "transposed"):
         return np.asarray(values @ right, dtype=np.float64)
-    import torch
-
     factor = torch.from_numpy(right).to(values.device, torch.float32)
     return np.asarray(values.multiply(factor).cpu().numpy(), dtype=np.float64)
 

@@ -24,19 +24,19 @@ class FlexProp:
 
     PPGNN prints w_j = τ'_j, the reported level, within 1..f. It derives w_j = 1/σ²_j, which makes the variance of a mean of
     independent reports smallest (its Eq. 11), and calls that infeasible; but σ² given τ' is known in public, so it is not.
-    The optimum is that of one hop.
+    The optimum is that of one hop. ``hops`` is K.
     """
 
     def __init__(self, hops: int) -> None:
         self.last = KProp(hops)
 
     def operator(self, graph: Graph, weights: Weights, device: torch.device | str = "cpu") -> Polynomial:
-        """The hops along a graph with a weight a user, as one linear map."""
+        """The hops along a graph of n users with a weight each (n numbers), as one linear map of n x k to n x k."""
         return self.last.operator(weighted_mean_matrix(graph, weights, device=device))
 
 
 def user_weights(levels: NDArray[np.int64], variances: Weights, weighting: Weighting) -> Weights:
-    """How much each user counts, from the reported levels (1..f) and the variance of a report given each.
+    """How much each of n users counts, from the reported levels (n numbers in 1..f) and the f variances of a report given each.
 
     >>> user_weights(np.array([1, 2]), np.array([4.0, 1.0]), "inverse-variance").tolist()
     [0.25, 1.0]

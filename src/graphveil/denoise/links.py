@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+from scipy.sparse import coo_array
 
 from graphveil.errors import InputError, MessageError
 from graphveil.graphs.graph import Graph
@@ -23,9 +25,10 @@ RARE, DEVIATIONS = 30, 3.0
 
 @dataclass(frozen=True, eq=False)
 class ReportedLinks:
-    """The pairs that were reported (pairs x 2, the larger number first), and what is known in public about the others.
+    """The pairs that were reported (m x 2, the larger number first), and what is known in public about the others.
 
-    ``silent`` users have not answered for their pairs: about these nothing is known.
+    ``users`` is how many there are, ``flip`` the probability q that an answer about a pair is wrong. ``silent`` users have not
+    answered for their pairs: about these nothing is known.
     """
 
     users: int
@@ -69,7 +72,7 @@ class ReportedLinks:
         return float(plausibility(np.array(self.density), self.flip))
 
     def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
-        """The probability that each reported pair is linked, given how many reported neighbours the two have in common.
+        """The probability that each of m reported pairs is linked, given how many reported neighbours the two have in common.
 
         Their own answer is not part of that number. So among all pairs with c common neighbours, reported or not, the
         share that is reported is q + (1-2q)·(the share that is linked), which gives the density of links there, and
@@ -91,8 +94,6 @@ class ReportedLinks:
 
     def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many reported neighbours each reported pair has in common, and how many of all pairs have so many."""
-        from scipy.sparse import coo_array
-
         larger, smaller = self.pairs.T
         both = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
         links = coo_array((np.ones(len(both[0]), dtype=np.int32), both), shape=(self.users,) * 2).tocsr()
@@ -114,7 +115,10 @@ class ReportedLinks:
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
-    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1."""
+    """Which share of some pairs is linked, from how many of them are reported: (share - q)/(1 - 2q), within 0 and 1.
+
+    ``reported`` and ``pairs`` count groups of pairs, in arrays of one shape, which the result has too; ``flip`` is q.
+    """
     return np.clip(_unbiased_density(reported, pairs, flip), 0.0, 1.0)
 
 
@@ -125,8 +129,6 @@ def _unbiased_density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) 
 
 def _rising_density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
     """The density of some groups of pairs, which rises from group to group, without differences that noise explains."""
-    from scipy.optimize import isotonic_regression
-
     overall = _unbiased_density(reported.sum(), pairs.sum(), flip)
     apart = _unbiased_density(reported, pairs, flip) - overall
     noise = flip * (1 - flip) / np.maximum(pairs, 1) / (1 - 2 * flip) ** 2

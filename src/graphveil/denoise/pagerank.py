@@ -27,8 +27,10 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from graphveil import linear
 from graphveil.denoise.blocks import (
     SPARSE_DENSITY,
     block_width,
@@ -81,6 +83,9 @@ class PageRankPlan:
 class PageRank:
     """Personalized PageRank with the restart probability α and D^(r-1) A D^-r, every entry within deg^r · r_max.
 
+    ``alpha`` is above 0 and below 1, ``r`` within 0 and 1, ``r_max`` above 0, ``algorithm`` one of auto, push, power and
+    chebyshev. Estimates are n users x d features, and so is Ẑ.
+
     >>> PageRank(alpha=0.2, r=0.5, r_max=1e-3).terms(1e-3)
     {'power': 30, 'chebyshev': 10}
     """
@@ -105,7 +110,7 @@ class PageRank:
             raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {self.algorithm!r}")
 
     def operator(self, matrix: SparseMatrix) -> Series:
-        """The propagation along `pagerank_matrix`, as one linear map with a gradient: the series with fewer hops.
+        """The propagation along `pagerank_matrix` (n x n), one linear map of n x k with a gradient: the series with fewer hops.
 
         At every eigenvalue x of the matrix it is within r_max of α/(1-(1-α)x), which lies in (0, 1]. So for r = 1/2 the
         error in a column is at most r_max times the column's 2-norm, and for other r so with both measured by
@@ -150,7 +155,7 @@ class PageRank:
     def blocks(
         self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
     ) -> Iterator[tuple[int, Tensor]]:
-        """Blocks of columns of Ẑ (offset aside), and where each starts. The next block overwrites the one before."""
+        """Blocks of k columns of Ẑ (offset aside; n x k), and where each starts. The next block overwrites the one before."""
         _check(estimate, graph)
         plan = self.plan(estimate, graph)
         if plan.algorithm == "push":
@@ -181,6 +186,15 @@ class PageRank:
             write(piece, whole[:, start:end])
             start = end
         return whole
+
+    def rows(
+        self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"
+    ) -> NDArray[np.float32]:
+        """Ẑ (offset aside), dense: a row a user, n x d."""
+        whole = self.whole(estimate, graph, device)
+        dense = whole if isinstance(whole, Tensor) else whole.to_dense()
+        rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
+        return rows
 
     def _series(self, matrix: SparseMatrix, name: str, hops: int) -> Series:
         keep = 1 - self.alpha
@@ -217,10 +231,7 @@ class PageRank:
         return largest, math.sqrt(float(columns.max(initial=0.0))), volume
 
     def _pushed(self, estimate: Estimate, graph: Graph) -> Iterator[Columns]:
-        # Compiled code is loaded only where it runs.
-        from graphveil.linear.push import Push
-
-        push, read = Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
+        push, read = linear.Push(graph, self.alpha, self.r, self.r_max), column_reader(estimate)
         features = estimate.shape[1]
         width = block_width(features)
         for start in range(0, features, width):

@@ -13,7 +13,10 @@ from graphveil.mechanisms import Estimate
 
 
 class Shrinkage(nn.Module):
-    """What NFR and group lasso share: a threshold, which comes from public constants."""
+    """What NFR and group lasso share: a threshold of at least 0, which comes from public constants.
+
+    Features and estimates are n users x d features, and stay so.
+    """
 
     def __init__(self, threshold: float) -> None:
         super().__init__()
@@ -30,7 +33,7 @@ class NFR(Shrinkage):
     """Node feature regularization (UPGNET, Eqs. 11 and 13): sign(h)·max(|h| - μ, 0), the soft threshold of the L1 norm."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Every entry shrunk."""
+        """Every entry shrunk; any shape stays."""
         return torch.nn.functional.softshrink(x, self.threshold)
 
     def on_reports(self, estimate: Estimate) -> Estimate:
@@ -47,7 +50,7 @@ class GroupLasso(Shrinkage):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Every column shrunk."""
+        """Every column of n x d features shrunk."""
         norms = x.norm(dim=0)
         shrunk: Tensor = (norms - self.threshold).clamp_min(0)
         kept: Tensor = shrunk / norms.clamp_min(torch.finfo(x.dtype).tiny)

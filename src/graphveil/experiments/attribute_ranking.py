@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.measures import degree_correlations
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.unit import Ready, answering, make_ready
 from graphveil.mechanisms import Estimate, Reports
+from graphveil.mechanisms.reports import even_pointers
+from graphveil.methods.first_round import FirstRound
 from graphveil.methods.job import Job
 from graphveil.methods.togl import Togl, attribute_scores
-from graphveil.privacy import Plan
-
-if TYPE_CHECKING:
-    from graphveil.learn.topology import Topology
 
 Scores = NDArray[np.float64]
 # TOGL's Table 9 compares the five best attributes of several runs.
@@ -72,9 +71,7 @@ class Ranking:
     @property
     def jaccard(self) -> float:
         """How alike the best attributes of two runs are, over all pairs of runs; it needs two."""
-        from graphveil.learn.attributes import jaccard
-
-        return jaccard(self.tops)
+        return learn.jaccard(self.tops)
 
     @property
     def degree_correlation(self) -> float:
@@ -88,23 +85,13 @@ class Ranking:
         return np.array([len(np.intersect1d(own, others)) for own, others in pairs])
 
 
-class FirstRound(Togl):
-    """togl's first round alone: with its share of the budget, or with the whole budget."""
-
-    def __init__(self, whole: bool) -> None:
-        self.whole = whole
-
-    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
-        return (job.feature_plan() if self.whole else super().feature_plans(job)[0],)
-
-
 @dataclass(frozen=True, eq=False)
 class Answered:
     """The first round of one run: what was loaded, the job as it goes on, and the reports."""
 
     ready: Ready
     job: Job
-    topology: Topology
+    topology: learn.Topology
     reports: Reports
 
     @property
@@ -125,8 +112,6 @@ class Answered:
 
 def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
     """Ask the first round of togl, and for labels or norms where these are private; the budget declared is just that."""
-    from graphveil.learn.topology import Topology
-
     ready = make_ready(spec, part, run, None, None)
     method = FirstRound(whole)
     questions = method.questions(ready.job)
@@ -134,7 +119,7 @@ def ask_first_round(spec: Spec, part: Part, run: int, whole: bool) -> Answered:
     users = answering(spec, part, ready.users, ledger, spec.seed + run)
     job = method.begin(replace(ready.job, users=users, questions=questions))
     reports = job.users.report(*job.questions.features)
-    return Answered(replace(ready, ledger=ledger), job, Topology(job.graph, job.device), reports)
+    return Answered(replace(ready, ledger=ledger), job, learn.Topology(job.graph, job.device), reports)
 
 
 def rank_attributes(
@@ -153,12 +138,13 @@ def rank_attributes(
     check_ranking(spec, top)
     scores, correlations = [], []
     for run in range(spec.runs):
-        answered = ask_first_round(spec, part, run, whole)
-        refuse_top(top, answered.ready.graph.feature_count)
-        scores.append(answered.scores)
-        correlations.append(answered.correlations)
-        if watch is not None:
-            watch(answered)
+        with learn.one_thread():
+            answered = ask_first_round(spec, part, run, whole)
+            refuse_top(top, answered.ready.graph.feature_count)
+            scores.append(answered.scores)
+            correlations.append(answered.correlations)
+            if watch is not None:
+                watch(answered)
     return Ranking(np.stack(scores), np.stack(correlations), top, tie_seeds(spec, part))
 
 
@@ -202,8 +188,6 @@ def raw_estimate(features: Any, centre: float, *, sparse: bool = True) -> Estima
     A dense matrix counts from the middle of the public range, as reports do. A sparse one stays as it is if it may: it then
     counts from 0, which shifts an attribute by a constant.
     """
-    from graphveil.mechanisms.reports import even_pointers
-
     if hasattr(features, "tocsr") and sparse:
         matrix = features.tocsr().sorted_indices()
         pointers, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)

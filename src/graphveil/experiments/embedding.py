@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.embedding_file import read_values, write_values
 from graphveil.experiments.privacy_record import embedding_statement
@@ -127,8 +128,9 @@ def embed_spec(
     check_embedding(spec, dims)
     if given is not None:
         spec.check_given(given[0])
-    ready = make_ready(spec, "method", 0, inside, given)
-    whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
+    with learn.one_thread():
+        ready = make_ready(spec, "method", 0, inside, given)
+        whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     return _described(spec, ready, values, None if dims is None else whole.shape[1])
 

@@ -1,59 +1,96 @@
-"""A figure that becomes an SVG element or a PNG file: the same content, the same bytes."""
+"""A figure that becomes an SVG element or a PNG file: the same content, the same bytes.
+
+Nothing that matplotlib keeps for the whole process is changed, or left open: sizes are said where they are used.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
-from contextlib import ExitStack
-from typing import Any, Self
+import re
+from typing import Any
 
 COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
+# Points. Titles are given theirs where they are set: matplotlib has one of its own for each new title.
+TEXT_SIZE, TITLE_SIZE = 11.0, 13.2
+# Room around panels, in heights of the text.
+PADDING = 1.08
+# Names that matplotlib draws at random end so.
+RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')
 
 
 class Drawing:
-    """Panels side by side, to draw on inside ``with``; `svg` is what was drawn."""
+    """Panels side by side to draw on (``axes``), of a size in inches; `svg` and `png` are what was drawn."""
 
     def __init__(self, size: tuple[float, float], panels: int = 1) -> None:
-        self.size, self.panels = size, panels
+        # Loaded where something is drawn: most commands draw nothing.
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
-    def __enter__(self) -> Self:
-        import matplotlib
-
-        matplotlib.use("svg")
-        from matplotlib import pyplot
-
-        self._stack = ExitStack()
-        # Fixed ids and no date: the same results give the same file. Names are shown as they are, dollar signs too.
-        fixed: dict[Any, Any] = {"svg.hashsalt": "graphveil", "svg.fonttype": "path"}
-        fixed |= {"font.size": 11, "text.parse_math": False}
-        self._stack.enter_context(pyplot.rc_context(fixed))
-        self.figure, grid = pyplot.subplots(
-            1, self.panels, figsize=self.size, sharey=self.panels > 1, squeeze=False
-        )
+        self.figure = Figure(figsize=size)
+        # What texts are measured by, in a PNG too.
+        FigureCanvasSVG(self.figure)
+        grid = self.figure.subplots(1, panels, sharey=panels > 1, squeeze=False)
         self.axes: list[Any] = list(grid[0])
-        self._stack.callback(pyplot.close, self.figure)
-        return self
+        for axes in self.axes:
+            axes.tick_params(labelsize=TEXT_SIZE)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.label.set_fontsize(TEXT_SIZE)
+                axis.offsetText.set_fontsize(TEXT_SIZE)
 
     def legend(self, columns: int) -> None:
         """What the lines of the first panel are, below all panels."""
         handles, labels = self.axes[0].get_legend_handles_labels()
         self.figure.legend(
-            handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=columns, frameon=False
+            handles,
+            labels,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=columns,
+            frameon=False,
+            fontsize=TEXT_SIZE,
         )
 
     def svg(self) -> str:
         """The SVG element, as large as it must be."""
-        self.figure.tight_layout()
+        self._arrange()
         buffer = io.StringIO()
         self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
         text = buffer.getvalue()
-        return text[text.index("<svg") :]
+        return with_fixed_names(text[text.index("<svg") :])
 
     def png(self) -> bytes:
         """The same as pixels."""
-        self.figure.tight_layout()
+        self._arrange()
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None}, bbox_inches="tight")
         return buffer.getvalue()
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def _arrange(self) -> None:
+        """Show names as they are, dollar signs too, and fit the panels into the figure."""
+        from matplotlib import rcParams
+        from matplotlib.text import Text
+
+        for text in self.figure.findobj(Text):
+            text.set_parse_math(False)
+        # matplotlib counts the room in its own size of text.
+        self.figure.tight_layout(pad=PADDING * TEXT_SIZE / rcParams["font.size"])
+
+
+def with_fixed_names(svg: str) -> str:
+    """An SVG element whose parts have names that follow from its content, where matplotlib draws them at random.
+
+    Two figures on a page share no name, since the content of each is in its names.
+
+    >>> with_fixed_names('<g id="m0123456789"/><use href="#m0123456789"/>') == with_fixed_names(
+    ...     '<g id="mabcdef0123"/><use href="#mabcdef0123"/>'
+    ... )
+    True
+    """
+    places = {name: place for place, name in enumerate(dict.fromkeys(RANDOM_NAME.findall(svg)))}
+    if not places:
+        return svg
+    known = re.compile("|".join(places))
+    content = known.sub(lambda found: f"part{places[found[0]]}", svg)
+    mark = hashlib.sha256(content.encode()).hexdigest()[:10]
+    return known.sub(lambda found: f"part-{mark}-{places[found[0]]}", svg)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
@@ -201,7 +202,8 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
             reports = None
             if ready.method.reports_features:
                 listening = OverheardUsers(ready.job.users)
-                ready.method.run(replace(ready.job, users=listening))
+                with learn.one_thread():
+                    ready.method.run(replace(ready.job, users=listening))
                 reports = listening.features_heard()
             found[part].append(attribute_inference(ready.graph, ready.users, reports, attribute))
             if part == "method" and reports is not None:

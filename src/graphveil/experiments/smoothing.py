@@ -211,26 +211,26 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
 def picture(curves: Sequence[Curve], title: str) -> str:
     """Energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
     split = any(curve.energies.mixing for curve in curves)
-    with Drawing((7.8 if split else 7.2, 4.4), panels=2 if split else 1) as drawing:
-        for axes, outside in zip(drawing.axes, (False, True), strict=False):
-            for place, curve in enumerate(curves):
-                energies = (curve.energies.mixing or curve.energies) if outside else curve.energies
-                for kind, values, colour in (("SKA", energies.ska, SKA), ("HOA", energies.hoa, HOA)):
-                    _draw(axes, curve, values, f"{kind}, {curve.label}", colour, STYLES[place % len(STYLES)])
-            axes.set_xscale("log", base=2)
-            axes.set_yscale("log")
-            ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
-            axes.set_xticks(ticks, [str(tick) for tick in ticks])
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.minorticks_off()
-            axes.set_xlabel("hops K")
-            axes.grid(alpha=0.25)
-            if split:
-                axes.set_title("without bipartite components" if outside else "all users", fontsize=11)
-        drawing.axes[0].set_ylabel("energy (reports = 1)")
-        drawing.figure.suptitle(title, fontsize=12)
-        drawing.legend(columns=min(len(curves), 4))
-        return drawing.svg()
+    drawing = Drawing((7.8 if split else 7.2, 4.4), panels=2 if split else 1)
+    for axes, outside in zip(drawing.axes, (False, True), strict=False):
+        for place, curve in enumerate(curves):
+            energies = (curve.energies.mixing or curve.energies) if outside else curve.energies
+            for kind, values, colour in (("SKA", energies.ska, SKA), ("HOA", energies.hoa, HOA)):
+                _draw(axes, curve, values, f"{kind}, {curve.label}", colour, STYLES[place % len(STYLES)])
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.set_xlabel("hops K")
+        axes.grid(alpha=0.25)
+        if split:
+            axes.set_title("without bipartite components" if outside else "all users", fontsize=11)
+    drawing.axes[0].set_ylabel("energy (reports = 1)")
+    drawing.figure.suptitle(title, fontsize=12)
+    drawing.legend(columns=min(len(curves), 4))
+    return drawing.svg()
 
 
 def _draw(axes: Any, curve: Curve, values: Any, label: str, colour: str, style: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.figure import COLOURS, Drawing
+from graphveil.experiments.figure import COLOURS, TITLE_SIZE, Drawing
 from graphveil.experiments.statistics import Summary
 from graphveil.experiments.sweep import text
 from graphveil.experiments.sweep_result import SweepResult
@@ -29,26 +29,26 @@ def check_figure(file: Path) -> Path:
 def write_figure(found: SweepResult, file: Path) -> None:
     """Draw a sweep; values of x stand side by side at equal distances, in their order."""
     x = found.sweep.axes[0]
-    with Drawing((7.2, 4.2)) as drawing:
-        axes = drawing.axes[0]
-        for line, name in enumerate(found.sweep.lines):
-            colour = LINES[line % len(LINES)]
-            _draw(axes, found.curve(line, "method"), "-", colour, name)
-            _draw(axes, found.curve(line, "control"), "--", colour, "its control (ε = 0)")
-        shared = found.structures
-        for lines, curve in shared:
-            colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
-            _draw(axes, curve, ":", colour, "structure", marker="")
-        axes.set_xticks(range(len(x.values)), [text(value) for value in x.values])
-        axes.set_xlabel(x.label)
-        axes.set_ylabel(f"{found.metric} (%)")
-        axes.set_title(found.sweep.title)
-        axes.grid(alpha=0.25)
-        drawing.legend(columns=2)
-        if file.suffix == ".png":
-            file.write_bytes(drawing.png())
-        else:
-            file.write_text(drawing.svg(), encoding="utf-8")
+    drawing = Drawing((7.2, 4.2))
+    axes = drawing.axes[0]
+    for line, name in enumerate(found.sweep.lines):
+        colour = LINES[line % len(LINES)]
+        _draw(axes, found.curve(line, "method"), "-", colour, name)
+        _draw(axes, found.curve(line, "control"), "--", colour, "its control (ε = 0)")
+    shared = found.structures
+    for lines, curve in shared:
+        colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
+        _draw(axes, curve, ":", colour, "structure", marker="")
+    axes.set_xticks(range(len(x.values)), [text(value) for value in x.values])
+    axes.set_xlabel(x.label)
+    axes.set_ylabel(f"{found.metric} (%)")
+    axes.set_title(found.sweep.title, fontsize=TITLE_SIZE)
+    axes.grid(alpha=0.25)
+    drawing.legend(columns=2)
+    if file.suffix == ".png":
+        file.write_bytes(drawing.png())
+    else:
+        file.write_text(drawing.svg(), encoding="utf-8")
 
 
 def _draw(

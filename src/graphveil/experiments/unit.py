@@ -8,11 +8,13 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import learn
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
@@ -73,8 +75,9 @@ def run_unit(
 ) -> UnitResult:
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
-    ready, outcome = _learn(spec, part, run, progress, given)
-    score = spec.found_task.test_score(ready.graph, ready.users, outcome)
+    with learn.one_thread():
+        ready, outcome = _learn(spec, part, run, progress, given)
+        score = spec.found_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
@@ -97,7 +100,8 @@ def validate_unit(
 
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
-    ready, outcome = _learn(spec, "method", run, progress, given)
+    with learn.one_thread():
+        ready, outcome = _learn(spec, "method", run, progress, given)
     gc.collect()
     metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
@@ -139,10 +143,10 @@ class Ready:
 def make_ready(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> Ready:
-    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers."""
-    import torch
+    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers.
 
-    torch.set_num_threads(1)
+    Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
+    """
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
@@ -208,6 +212,8 @@ def _learn(
 ) -> tuple[Ready, Outcome]:
     """Split, ask and learn."""
     ready = make_ready(spec, part, run, progress, given)
+    # What takes long to load is loaded before the method counts its seconds.
+    import_module("graphveil.learn.backbones")
     return ready, ready.method.run(ready.job)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph, pair_codes
 from graphveil.graphs.splits import check_seed
 
 if TYPE_CHECKING:
-    from graphveil.graphs.graph import Graph
     from graphveil.graphs.users import Users
 
 Pairs = NDArray[np.int64]
@@ -119,18 +119,6 @@ def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
         # Each pair counts where it was drawn first.
         found = found[np.sort(np.unique(found, return_index=True)[1])]
     return _pairs(found[:count], nodes)
-
-
-def pair_codes(pairs: Pairs, nodes: int) -> NDArray[np.int64]:
-    """One number a pair."""
-    codes: NDArray[np.int64] = pairs[:, 0] * nodes + pairs[:, 1]
-    return codes
-
-
-def shared_links(graph: Graph, pairs: Pairs) -> int:
-    """How many of these pairs are linked in the graph."""
-    nodes = graph.node_count
-    return int(np.isin(pair_codes(pairs, nodes), pair_codes(graph.pairs(), nodes)).sum())
 
 
 def _pairs(codes: NDArray[np.int64], nodes: int) -> Pairs:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from graphveil.channels.words import SeededWords, SystemWords
 from graphveil.errors import InputError, PrivacyError
-from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import LinkPairs, Pairs, shared_links
+from graphveil.graphs.graph import Graph, shared_links
+from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import area_under_curve, measure
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.turnout import SILENCES, draw_answering

@@ -1,38 +1,199 @@
-"""Learning: backbones whose input stays sparse, and the loop that trains them."""
+"""Learning: backbones whose input stays sparse, and the loop that trains them.
 
-from graphveil.learn.backbones import (
-    APPNP,
-    BACKBONES,
-    GAT,
-    GCN,
-    GIN,
-    MLP,
-    SGC,
-    SSGC,
-    Backbone,
-    GraphSAGE,
-    build_backbone,
-)
-from graphveil.learn.targets import DropTargets, Targets
-from graphveil.learn.topology import Topology
-from graphveil.learn.training import Fitted, Schedule, fit
+A module is loaded when one of its names is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from graphveil.lazy import load_later
+
+if TYPE_CHECKING:
+    from graphveil.learn.attributes import ANALYSES, combined_scores, jaccard
+    from graphveil.learn.backbones import (
+        APPNP,
+        BACKBONES,
+        GAT,
+        GCN,
+        GIN,
+        MLP,
+        SGC,
+        SSGC,
+        Backbone,
+        GraphSAGE,
+        build_backbone,
+    )
+    from graphveil.learn.blend import choose_blend, mix
+    from graphveil.learn.degree_table import degree_probabilities
+    from graphveil.learn.denoised import Denoised
+    from graphveil.learn.hadamard import LinkSchedule, fit_links
+    from graphveil.learn.inputs import estimate_input, raw_input, refuse_above, report_input, report_scale
+    from graphveil.learn.known import Known
+    from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
+    from graphveil.learn.link_features import (
+        adamic_adar,
+        by_degrees,
+        degree_scores,
+        page_rank,
+        resource_allocation,
+        smaller_degree,
+        walk_scores,
+    )
+    from graphveil.learn.link_model import LinkModel, adjacency_rows
+    from graphveil.learn.link_targets import InnerProducts, LinkTargets
+    from graphveil.learn.masked_labels import LabelNetwork, fit_masked
+    from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+    from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
+    from graphveil.learn.process import one_thread, seeded
+    from graphveil.learn.rounds import answer_square, rounds_input
+    from graphveil.learn.several import SeveralTargets
+    from graphveil.learn.spectral import spectrum
+    from graphveil.learn.targeting import (
+        SPLITS,
+        Round,
+        Target,
+        expected_error,
+        expected_target,
+        pooled_target,
+        printed_target,
+    )
+    from graphveil.learn.targets import DropTargets, Goal, Targets, true_classes
+    from graphveil.learn.tensors import tensor
+    from graphveil.learn.topology import Topology
+    from graphveil.learn.training import Fitted, Progress, Schedule, fit
+    from graphveil.learn.weighted import LinkObjective, Turns, WeightedTopology, fit_with_links
+else:
+    __getattr__, __dir__ = load_later(
+        __name__,
+        {
+            "attributes": ("ANALYSES", "combined_scores", "jaccard"),
+            "backbones": (
+                "APPNP",
+                "BACKBONES",
+                "GAT",
+                "GCN",
+                "GIN",
+                "MLP",
+                "SGC",
+                "SSGC",
+                "Backbone",
+                "GraphSAGE",
+                "build_backbone",
+            ),
+            "blend": ("choose_blend", "mix"),
+            "degree_table": ("degree_probabilities",),
+            "denoised": ("Denoised",),
+            "hadamard": ("LinkSchedule", "fit_links"),
+            "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
+            "known": ("Known",),
+            "label_propagation": ("as_probabilities", "class_shares", "spread", "training_labels"),
+            "link_features": (
+                "adamic_adar",
+                "by_degrees",
+                "degree_scores",
+                "page_rank",
+                "resource_allocation",
+                "smaller_degree",
+                "walk_scores",
+            ),
+            "link_model": ("LinkModel", "adjacency_rows"),
+            "link_targets": ("InnerProducts", "LinkTargets"),
+            "masked_labels": ("LabelNetwork", "fit_masked"),
+            "moments": ("correlation_scores", "pair_fisher_scores"),
+            "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
+            "process": ("one_thread", "seeded"),
+            "rounds": ("answer_square", "rounds_input"),
+            "several": ("SeveralTargets",),
+            "spectral": ("spectrum",),
+            "targeting": (
+                "SPLITS",
+                "Round",
+                "Target",
+                "expected_error",
+                "expected_target",
+                "pooled_target",
+                "printed_target",
+            ),
+            "targets": ("DropTargets", "Goal", "Targets", "true_classes"),
+            "tensors": ("tensor",),
+            "topology": ("Topology",),
+            "training": ("Fitted", "Progress", "Schedule", "fit"),
+            "weighted": ("LinkObjective", "Turns", "WeightedTopology", "fit_with_links"),
+        },
+    )
 
 __all__ = [
+    "ANALYSES",
     "APPNP",
     "BACKBONES",
+    "FEWEST_PAIRS",
     "GAT",
     "GCN",
     "GIN",
     "MLP",
     "SGC",
+    "SPLITS",
     "SSGC",
     "Backbone",
+    "Denoised",
     "DropTargets",
     "Fitted",
+    "Goal",
     "GraphSAGE",
+    "InnerProducts",
+    "Known",
+    "LabelNetwork",
+    "LinkModel",
+    "LinkObjective",
+    "LinkSchedule",
+    "LinkTargets",
+    "PairTrees",
+    "Progress",
+    "Round",
     "Schedule",
+    "SeveralTargets",
+    "Target",
     "Targets",
     "Topology",
+    "Turns",
+    "WeightedTopology",
+    "adamic_adar",
+    "adjacency_rows",
+    "answer_square",
+    "as_probabilities",
     "build_backbone",
+    "by_degrees",
+    "choose_blend",
+    "class_shares",
+    "combined_scores",
+    "correlation_scores",
+    "degree_probabilities",
+    "degree_scores",
+    "estimate_input",
+    "expected_error",
+    "expected_target",
     "fit",
+    "fit_links",
+    "fit_masked",
+    "fit_with_links",
+    "jaccard",
+    "mix",
+    "one_thread",
+    "page_rank",
+    "pair_fisher_scores",
+    "pooled_target",
+    "printed_target",
+    "raw_input",
+    "refuse_above",
+    "report_input",
+    "report_scale",
+    "resource_allocation",
+    "rounds_input",
+    "seeded",
+    "smaller_degree",
+    "spectrum",
+    "spread",
+    "tensor",
+    "training_labels",
+    "true_classes",
+    "walk_scores",
 ]

@@ -1,6 +1,6 @@
 """Which attributes matter for a task: TOGL's analysis of denoised reports, and what it is compared with.
 
-Every analysis gives one score an attribute, at least 0 and finite; the higher, the more it matters. Reports and labels are
+Every analysis gives d scores, one an attribute, at least 0 and finite; the higher, the more it matters. Reports and labels are
 what the server has anyway, so that an analysis costs no budget.
 """
 

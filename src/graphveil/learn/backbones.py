@@ -27,7 +27,12 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "
 
 
 class Backbone(nn.Module, ABC):
-    """Two layers with an activation and dropout between them; a subclass names the layers and says what one does."""
+    """Two layers with an activation and dropout between them; a subclass names the layers and says what one does.
+
+    ``backbone(inputs, topology)`` makes scores of c classes (n x c) of the features of n users (n x d; dense, a `SparseMatrix` or
+    a `Composition`). Every backbone is built from ``inputs`` = d, ``hidden`` = h columns between the layers, ``classes`` = c,
+    ``activation`` (selu or relu) and ``dropout``, the share of what is between the layers that training leaves out, in [0, 1).
+    """
 
     conv1: nn.Module
     conv2: nn.Module
@@ -42,14 +47,14 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
-        """One layer with the parameters of a PyG module: project first, then pass messages."""
+        """One layer with the parameters of a PyG module, from n x k to n x what it puts out: project, then pass messages."""
 
     def first(self, inputs: Input, topology: Topology) -> Tensor:
-        """The first layer, before its activation."""
+        """The first layer, before its activation: from n x d to n x h."""
         return self.layer(self.conv1, inputs, topology)
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
-        """From the first layer's result to the scores of the classes."""
+        """From the first layer's result (n x h) to the scores of the classes (n x c)."""
         active = dropout(self.activation(hidden), self.dropout, self.training)
         return self.layer(self.conv2, active, topology)
 
@@ -89,7 +94,10 @@ class GraphSAGE(Backbone):
 
 
 class GAT(Backbone):
-    """Attention over neighbours (Veličković et al. 2018): four heads side by side, then one."""
+    """Attention over neighbours (Veličković et al. 2018): four heads side by side, then one.
+
+    ``heads`` of h columns each make the first layer's result n x (heads·h).
+    """
 
     def __init__(
         self,
@@ -147,7 +155,10 @@ class MLP(Backbone):
 
 
 class APPNP(MLP):
-    """Predict, then propagate by personalized PageRank (Gasteiger et al. 2019): Z ← (1-α)ÂZ + αH, K times from Z = H."""
+    """Predict, then propagate by personalized PageRank (Gasteiger et al. 2019): Z ← (1-α)ÂZ + αH, K times from Z = H.
+
+    H (n x c) is what the two layers predict of each user alone; ``hops`` is K, ``alpha`` is α in [0, 1].
+    """
 
     def __init__(
         self,
@@ -168,7 +179,10 @@ class APPNP(MLP):
 
 
 class SGC(Backbone):
-    """One linear map after K hops (Wu et al. 2019): Â^K X W + b. It has no hidden layer, activation or dropout."""
+    """One linear map after K hops (Wu et al. 2019): Â^K X W + b. It has no hidden layer, activation or dropout.
+
+    ``hops`` is K. The first layer's result is the scores already, n x c; ``hidden`` counts for nothing.
+    """
 
     def __init__(
         self,
@@ -195,7 +209,10 @@ class SGC(Backbone):
 
 
 class SSGC(SGC):
-    """One linear map after the mean of K hops and a part of oneself (Zhu and Koniusz 2021): αX + (1-α)/K Σ_k Â^k X."""
+    """One linear map after the mean of K hops and a part of oneself (Zhu and Koniusz 2021): αX + (1-α)/K Σ_k Â^k X.
+
+    ``hops`` is K of at least 1, ``alpha`` is α in [0, 1]; otherwise as `SGC`.
+    """
 
     def __init__(
         self,
@@ -213,7 +230,7 @@ class SSGC(SGC):
 
 
 class Activation(nn.Module):
-    """An activation by name, as a module."""
+    """An activation by name (selu or relu), as a module; entry by entry, so any shape stays."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -239,10 +256,10 @@ BACKBONES = Registry[Callable[..., Backbone]](
 
 
 def project(inputs: Input, weight: Tensor) -> Tensor:
-    """Inputs times the transposed weights, sparse or dense."""
+    """Inputs (n x d, sparse or dense) times the transposed weights (h x d), as PyG holds them: n x h."""
     return inputs @ weight.t().contiguous()
 
 
 def build_backbone(name: str, inputs: int, hidden: int, classes: int, **options: Any) -> Backbone:
-    """A backbone by name."""
+    """A backbone by name, from d inputs over h hidden columns to c classes; ``options`` are those of its class."""
     return BACKBONES.find(name)(inputs, hidden, classes, **options)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 def choose_blend(
     candidates: Mapping[str, NDArray[Any]], quality: Callable[[NDArray[Any]], Any], rounds: int
 ) -> dict[str, float]:
-    """The weight of each chosen candidate (Caruana et al. 2004).
+    """The weight of each chosen candidate (Caruana et al. 2004), from arrays of one shape that ``quality`` judges.
 
     In each round the candidate is added, again if need be, whose addition makes the mean of all that were added the
     best; of all rounds the best is returned. With one round that is the best candidate alone, and more rounds are never
@@ -38,6 +38,6 @@ def choose_blend(
 
 
 def mix(candidates: Mapping[str, NDArray[Any]], weights: Mapping[str, float]) -> NDArray[Any]:
-    """The weighted mean of the chosen candidates."""
+    """The weighted mean of the chosen candidates, of the same shape."""
     mean: NDArray[Any] = np.sum([weight * candidates[name] for name, weight in weights.items()], axis=0)
     return mean

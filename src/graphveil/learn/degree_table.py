@@ -14,7 +14,7 @@ PRIOR_USERS = 5.0
 def degree_probabilities(labels: Tensor, degrees: Tensor) -> Tensor:
     """The shares of the classes among training users whose degree rounds to the same power of two.
 
-    ``labels`` are one-hot rows of training users, zeros for all others.
+    ``labels`` (n x c) are one-hot rows of training users, zeros for all others; ``degrees`` has n numbers. The result is n x c.
     """
     rows = torch.log2(degrees.to(labels) + 1).round().long()
     table = PRIOR_USERS * class_shares(labels).repeat(int(rows.max()) + 1, 1)

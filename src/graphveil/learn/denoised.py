@@ -25,7 +25,7 @@ WIDEST = 32
 
 @dataclass(frozen=True, eq=False)
 class Denoised:
-    """H = hops @ X for decoded reports X, the constant offset left out.
+    """H = hops @ X (n users x d attributes) for decoded reports X (n x d), the constant offset left out; ``hops`` is n x n.
 
     Products project before they propagate: H W = hops (X W), Hᵀ V = Xᵀ (hopsᵀ V). What is not linear in H, such as a variance,
     goes through `blocks`.

@@ -15,7 +15,8 @@ FEW_VALUES = 1 << 18
 def dropout(values: Tensor, share: float, training: bool) -> Tensor:
     """A random share of the values at 0 and the others scaled up, in training; the values themselves otherwise.
 
-    torch's own draws a number for every value, which takes several times as long.
+    ``values`` may have any shape, which stays; ``share`` is in [0, 1). torch's own draws a number for every value, which takes
+    several times as long.
     """
     if values.numel() < FEW_VALUES:
         return functional.dropout(values, share, training)

@@ -49,10 +49,11 @@ def fit_links(
 ) -> FittedLinks:
     """Weights w of the score Σ_j w_j z_uj z_vj, by the pairwise loss log(1 + e^-(linked - unlinked)) (Wang et al. 2021).
 
-    All columns of reports start alike, so that the score is the inner product of two embeddings; the last ``public`` columns
-    start with the share of it that is best on the validation pairs. Training links are edges of the graph that rows were
-    propagated over, and so look more alike than links that are not known; the epoch that is best on validation pairs, which
-    are no edges, is taken, the start included.
+    ``rows`` has a row z a user (n x k), and so there are k weights. All columns of reports start alike, so that the score
+    is the inner product of two embeddings; the last ``public`` columns start with the share of it that is best on the
+    validation pairs. Training links are edges of the graph that rows were propagated over, and so look more alike than
+    links that are not known; the epoch that is best on validation pairs, which are no edges, is taken, the start
+    included.
     """
     weights = _start(rows, public, links.validation)
     best = FittedLinks(weights, _auc(rows, weights, links.validation))

@@ -28,7 +28,10 @@ def report_input(
     device: torch.device | str = "cpu",
     max_memory: float | None = None,
 ) -> SparseMatrix | Tensor:
-    """Decoded reports, scaled so that a row has the norm ``share``·√d in expectation."""
+    """Decoded reports (n users x d features), scaled so that a row has the norm ``share``·√d in expectation.
+
+    They are dense where the mechanism reports every value, which is refused above ``max_memory`` gigabytes.
+    """
     return estimate_input(
         reports.estimate(),
         report_scale(reports.mechanism, share),
@@ -54,7 +57,7 @@ def estimate_input(
     max_memory: float | None = None,
     name: str = "a mechanism",
 ) -> SparseMatrix | Tensor:
-    """Estimates as an input, sparse where they are sparse.
+    """Estimates (n x d) times ``scale`` as an input (n x d), sparse where they are sparse.
 
     The constant offset of the estimate (the middle of the range everywhere) is left out; a backbone's bias can make up for
     it. Entries that are 0 are not kept.
@@ -70,7 +73,7 @@ def estimate_input(
 
 
 def thinned(inputs: Input, dropped: float) -> Input:
-    """The input with a random share of its entries at 0 and the others scaled up: dropout, before any hops."""
+    """The input (n x d) with a random share of its entries at 0 and the others scaled up: dropout, before any hops."""
     if isinstance(inputs, Composition):
         return Composition(inputs.outer, thinned(inputs.inner, dropped))
     if isinstance(inputs, SparseMatrix):
@@ -79,7 +82,7 @@ def thinned(inputs: Input, dropped: float) -> Input:
 
 
 def raw_input(features: Any, device: torch.device | str = "cpu") -> SparseMatrix | Tensor:
-    """Raw features as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
+    """Raw features (n x d) as they are: a sparse matrix stays sparse. Only for a method that claims no privacy."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()
         if not matrix.has_sorted_indices:
@@ -94,7 +97,10 @@ def refuse_above(
     what: str,
     instead: str = "take a mechanism that samples",
 ) -> None:
-    """Refuse a dense float32 matrix above the allowed number of gigabytes; by default what the machine has left."""
+    """Refuse a dense float32 matrix of this shape above the allowed number of gigabytes; by default what the machine has left.
+
+    ``what`` begins the error, ``instead`` ends it.
+    """
     size = shape[0] * shape[1] * 4 / 1e9
     allowed = available_gigabytes() if max_memory is None else max_memory
     if size > allowed:

@@ -12,7 +12,7 @@ from graphveil.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Labels (-1 where unknown), who trains, who validates, and how many classes there are.
+    """Labels (n numbers, -1 where unknown), who trains, who validates (n x bool each), and how many classes there are.
 
     Only labels of these users are ever read; who is in neither group, or has no known label, does not count.
     """

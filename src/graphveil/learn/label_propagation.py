@@ -21,13 +21,13 @@ def training_labels(targets: Targets, classes: int) -> Tensor:
 
 
 def class_shares(labels: Tensor) -> Tensor:
-    """How common each class is among the labels, counted from 1 so that none is impossible."""
+    """How common each of c classes is among the labels (n x c), counted from 1 so that none is impossible."""
     counts = labels.sum(dim=0) + 1
     return counts / counts.sum()
 
 
 def spread(labels: Tensor, matrix: SparseMatrix, alpha: float) -> Iterator[Tensor]:
-    """Z ← αPZ + (1-α)Y, from Z = Y; yields Z after every hop, without end.
+    """Z ← αPZ + (1-α)Y, from Z = Y; yields Z (n x c, as the labels Y) after every hop, without end; P is n x n.
 
     Source: Zhou et al. (2004), "Learning with local and global consistency". The limit is (1-α)(I-αP)⁻¹Y.
     """
@@ -38,6 +38,6 @@ def spread(labels: Tensor, matrix: SparseMatrix, alpha: float) -> Iterator[Tenso
 
 
 def as_probabilities(reached: Tensor, shares: Tensor) -> Tensor:
-    """Labels that have spread as probabilities: rows that sum to one, nowhere 0."""
+    """Labels that have spread (n x c) as probabilities: rows that sum to one, nowhere 0; ``shares`` has c numbers."""
     weights = reached + SHARE_WEIGHT * shares
     return weights / weights.sum(dim=1, keepdim=True)

@@ -1,6 +1,7 @@
 """Scores of pairs of users from a public graph alone: the higher, the likelier linked. All are symmetric.
 
-Nothing here holds a matrix of users x users: pairs are taken in blocks, and rows are made for one block at a time.
+Pairs are m x 2 numbers of users, scores m numbers. Nothing here holds a matrix of users x users: pairs are taken in
+blocks, and rows are made for one block at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from graphveil.graphs.graph import Graph
 
@@ -44,7 +46,7 @@ def resource_allocation(graph: Graph, pairs: Pairs, at_once: int = PAIRS_AT_ONCE
 
 
 def walk_scores(graph: Graph, pairs: Pairs, hops: int, at_once: int = USERS_AT_ONCE) -> Scores:
-    """S^k_uv for k = 1..hops, a column each, with S = D^-1/2 A D^-1/2: all walks of a length, by how likely they are."""
+    """S^k_uv for k = 1..hops, a column each (m x hops), with S = D^-1/2 A D^-1/2: all walks of a length, by their chance."""
     matrix = normalised_links(graph)
     scores = np.zeros((len(pairs), hops))
     # Walks start at the user with fewer links, whichever comes first in the pair.
@@ -83,9 +85,7 @@ def by_degrees(graph: Graph, pairs: Pairs, scores: Scores) -> Scores:
 
 
 def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
-    """(D + τ)^-1/2 A (D + τ)^-1/2, sparse."""
-    from scipy.sparse import csr_array
-
+    """(D + τ)^-1/2 A (D + τ)^-1/2, a sparse matrix of scipy, n x n."""
     degrees = graph.degrees + tau
     inverse = 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0))
     first, second = graph.edge_list()
@@ -95,8 +95,6 @@ def normalised_links(graph: Graph, tau: float = 0.0) -> Any:
 
 def _common_neighbours(graph: Graph, pairs: Pairs, weights: Scores, at_once: int) -> Scores:
     """Σ over common neighbours of their weights."""
-    from scipy.sparse import csr_array
-
     ones = np.ones(len(graph.indices))
     links = csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
     scores = np.zeros(len(pairs))

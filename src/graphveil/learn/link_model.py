@@ -22,7 +22,8 @@ ROW_NORM = 6.0
 class LinkModel(Backbone):
     """softmax(AW + b): one weight for each possible neighbour and class (Zheleva and Getoor 2009, Lim et al. 2021).
 
-    All weights start at zero, so nothing about it is random.
+    It is built from n ``users`` and c ``classes``, and maps adjacency rows (n x n, sparse) to scores (n x c). All weights
+    start at zero, so nothing about it is random.
     """
 
     def __init__(self, users: int, classes: int) -> None:
@@ -43,7 +44,7 @@ class LinkModel(Backbone):
 def adjacency_rows(
     graph: Graph, *, by_degree: bool = False, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
-    """The adjacency matrix as input, scaled to a public row norm; ``by_degree`` gives every row the same norm."""
+    """The adjacency matrix as input (n x n), scaled to a public row norm; ``by_degree`` gives every row the same norm."""
     degrees = graph.degrees.astype(np.float64)
     row_norms = np.sqrt(degrees)
     if by_degree:

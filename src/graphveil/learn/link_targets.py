@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil import linear
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs
 from graphveil.graphs.metrics import area_under_curve
@@ -19,6 +20,7 @@ class LinkTargets:
 
     The loss is pairwise (Wang et al. 2021): every training link is compared with a pair that is none, drawn anew each time,
     and loses log(1 + e^-(difference)). The model is chosen by the area under the ROC curve over the validation pairs.
+    ``scores`` are the embeddings H, a row a user: n x h.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
@@ -60,13 +62,11 @@ class _Pairs:
 
 
 class InnerProducts:
-    """Σ_j w_j H_uj H_vj for the pairs that are asked for."""
+    """Σ_j w_j H_uj H_vj for the m pairs that are asked for (m x 2); ``rows`` is H, n x h, and ``weights`` has h numbers."""
 
     def __init__(self, rows: NDArray[np.float32], weights: NDArray[np.float32] | None = None) -> None:
         self.rows = rows
         self.weights = np.ones(rows.shape[1], dtype=np.float32) if weights is None else weights
 
     def __call__(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        from graphveil.linear.wide_products import weighted_products
-
-        return weighted_products(self.rows, pairs, self.weights)
+        return linear.weighted_products(self.rows, pairs, self.weights)

@@ -27,6 +27,9 @@ class LabelNetwork(nn.Module):
     GCN's matrix. Reading several hops side by side is SIGN's (Frasca et al. 2020), here with labels for features. An id
     is a one-hot row of norm s = √n/8 for n users, so that V has a row for each user; what is learned of one user thereby
     reaches all who are near (Kipf and Welling 2017, their graphs without features).
+
+    It is built from n ``users``, c ``classes``, ``hops`` (K), ``hidden`` columns, whether there are ``ids``, ``activation`` and
+    ``dropout``; it maps rows of `inputs` (n x (1 + Kc)) and of `near_ids` (n x hidden) to scores (n x c).
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class LabelNetwork(nn.Module):
         self.ids = nn.Parameter(torch.randn(users, hidden) * 0.1 / self.id_norm) if ids else None
 
     def inputs(self, labels: Tensor, topology: Topology) -> Tensor:
-        """The labels after each hop, side by side, and the degree."""
+        """The degree and the labels (n x c) after each of K hops, side by side: n x (1 + Kc)."""
         degrees = torch.from_numpy(topology.graph.degrees).to(labels)
         columns, reached = [torch.log1p(degrees)[:, None]], labels
         for _ in range(self.hops):
@@ -55,7 +58,7 @@ class LabelNetwork(nn.Module):
         return torch.cat(columns, dim=1)
 
     def near_ids(self, topology: Topology) -> Tensor:
-        """What the ids in reach add to the hidden layer of every user; zeros without ids."""
+        """What the ids in reach add to the hidden layer of every user: n x hidden, or n x 1 zeros without ids."""
         if self.ids is None:
             return self.read.bias.new_zeros(topology.graph.node_count, 1)
         near = self.ids * self.id_norm
@@ -71,7 +74,7 @@ class LabelNetwork(nn.Module):
 
 
 def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """Hide the labels of a random share of the training users (indices): what is left, and who is hidden.
+    """Hide the labels (n x c) of a random share of the training users (their numbers): what is left (n x c), and who is hidden.
 
     Somebody is always hidden, and of two or more users somebody is not. What is left is scaled up, so that as much
     spreads as when nothing is hidden.

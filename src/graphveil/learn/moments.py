@@ -1,10 +1,15 @@
-"""Scores of attributes from means and variances: Fisher's, correlation, principal components."""
+"""Scores of attributes from means and variances: Fisher's, correlation, principal components.
+
+Each gives d scores for denoised values of n users x d attributes. Pairs are m x 2 numbers of users.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 from graphveil.errors import InputError
@@ -104,7 +109,6 @@ def principal_scores(values: Denoised, known: Known) -> Scores:
     users, features = values.shape
     if known.class_count >= min(values.shape):
         return _variances(values)
-    from scipy.sparse.linalg import LinearOperator, eigsh
 
     def covariance(vector: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = values.times(torch.from_numpy(vector).reshape(-1, 1)).double()
@@ -136,8 +140,6 @@ def _variances(values: Denoised) -> Scores:
 
 def _pair_matrix(pairs: Pairs, values: Denoised) -> SparseMatrix:
     """The matrix with 1 at every pair."""
-    from scipy.sparse import coo_array
-
     users = values.shape[0]
     matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(users, users)).tocsr()
     return SparseMatrix.from_csr(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from graphveil.graphs.graph import Mask
@@ -18,7 +19,10 @@ FOLDS = 5
 
 
 class PairTrees:
-    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow, on one thread."""
+    """Gradient boosting (Friedman 2001) of small trees on the scores of known pairs, few and slow, on one thread.
+
+    ``scores`` has m numbers by name, one a pair; ``linked`` says of each pair whether it is a link.
+    """
 
     def __init__(self, scores: Mapping[str, Scores], linked: Mask) -> None:
         self.names = list(scores)
@@ -39,8 +43,6 @@ class PairTrees:
 
 
 def _fit(columns: NDArray[np.float64], linked: Mask) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     model = HistGradientBoostingClassifier(
         max_iter=100, learning_rate=0.05, max_leaf_nodes=8, early_stopping=False, random_state=0
     )

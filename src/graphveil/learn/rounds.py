@@ -40,7 +40,7 @@ def rounds_input(
     columns: Columns = "precision",
     device: torch.device | str = "cpu",
 ) -> SparseMatrix:
-    """Estimates of several rounds, weighted by their inverse variances and added; sparse.
+    """Estimates of several rounds (each n users x d attributes), weighted by their inverse variances and added; sparse, n x d.
 
     x̂_j = Σ_r a_rj x̂_rj / Σ_r a_rj with a_rj = π_rj/v_r. An attribute that is hardly ever asked has an estimate with a large
     variance; as a column of an input it would be the loudest. With ``precision`` the columns stay multiplied by Σ_r a_rj: each

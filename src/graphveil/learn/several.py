@@ -17,7 +17,8 @@ class SeveralTargets:
     The loss is that of the classes plus ``weight`` times the mean squared error against what users report of the number (NaN
     for those who did not answer, who do not count). The
     reports are unbiased, so noise moves no minimum: E(p - (y + noise))² = (p - y)² + a constant. The classes
-    alone choose the epoch: the noise of the reports would choose another one, for the worse of the classes.
+    alone choose the epoch: the noise of the reports would choose another one, for the worse of the classes. Scores are
+    n x (c + 1), ``reported`` has n numbers.
     """
 
     classes: Targets

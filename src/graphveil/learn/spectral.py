@@ -19,7 +19,10 @@ ROUNDS, STEPS = 8, 4
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """V and λ with S ≈ V diag(λ) Vᵀ, the largest |λ| first: a truncated SVD of a symmetric matrix."""
+    """V and λ with S ≈ V diag(λ) Vᵀ, the largest |λ| first: a truncated SVD of a symmetric matrix.
+
+    ``rows`` is V, n users x k directions, ``values`` are the k numbers λ. Pairs are m x 2, their scores m numbers.
+    """
 
     rows: NDArray[np.float32]
     values: NDArray[np.float32]
@@ -41,7 +44,7 @@ class Spectrum:
         return cosines
 
     def embedding(self, rank: int) -> NDArray[np.float32]:
-        """V diag(|λ|^½): a row a user."""
+        """V diag(|λ|^½): a row a user, n x rank."""
         rows: NDArray[np.float32] = self.rows[:, :rank] * np.sqrt(np.abs(self.values[:rank]))
         return rows
 
@@ -49,8 +52,9 @@ class Spectrum:
 def spectrum(graph: Graph, rank: int) -> Spectrum:
     """The largest eigenvalues of S = (D + τ)^-1/2 A (D + τ)^-1/2 and their vectors (τ: Qin and Rohe 2013).
 
-    By subspace iteration from a fixed start, so that the result is the same each time (Halko et al. 2011). It takes graphs
-    with many equal eigenvalues or few links, where Lanczos iterations are slow or fail.
+    ``rank`` is how many, at most n. By subspace iteration from a fixed start, so that the result is the same each time
+    (Halko et al. 2011). It takes graphs with many equal eigenvalues or few links, where Lanczos iterations are slow or
+    fail.
     """
     # On one thread: more of them add up in another order.
     with threadpool_limits(1):

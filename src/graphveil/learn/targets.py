@@ -31,8 +31,9 @@ class Goal(Protocol):
 
 @dataclass(frozen=True)
 class Targets:
-    """What the server may learn from: labels (-1 where it knows none) and who trains and validates.
+    """What the server may learn from: labels (n numbers, -1 where it knows none) and who trains and validates (n x bool).
 
+    Scores have a row a user and a column a class, n x c; ``transition`` is c x c.
     ``transition`` says how reported labels come about: the probability of reporting j (column) for the true class i (row).
     With it the loss is forward corrected (Patrini et al. 2017): predictions go through the transition before they are
     compared with the reports, so that a model of the true classes has the smallest loss. Validation does the same.
@@ -54,7 +55,7 @@ class Targets:
         return self.validation.nonzero().ravel()
 
     def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """The loss of rows of scores against labels."""
+        """The mean loss of m rows of scores (m x c) against m labels."""
         if self.transition is None:
             return functional.cross_entropy(scores, labels)
         return functional.nll_loss(log(scores.softmax(1) @ self.transition), labels)
@@ -79,7 +80,8 @@ class DropTargets(Targets):
 
     ``hops`` spreads the reports of training and validation users over the graph; where the most of one class arrives, that
     class is the target of a training user. Predictions take the same way: p ← hops(p · transition), made to sum to one.
-    A user without neighbours keeps the own report as target. Validation compares with the reports themselves.
+    A user without neighbours keeps the own report as target. Validation compares with the reports themselves. ``hops`` is a
+    map of n x c, ``spread_labels`` has n classes.
     """
 
     hops: Polynomial | None = None
@@ -96,9 +98,9 @@ class DropTargets(Targets):
 
 
 def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:
-    """Probabilities of the true classes from those of reported ones: the transition undone, kept within 0 and 1.
+    """Probabilities of the true classes (n x c) from those of reported ones (n x c): the transition undone, within 0 and 1.
 
-    The transition must be given in double precision: at small budgets its rows are nearly equal.
+    The transition (c x c) must be given in double precision: at small budgets its rows are nearly equal.
     """
     if transition is None:
         return reported

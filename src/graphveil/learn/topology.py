@@ -13,7 +13,7 @@ from graphveil.linear.sparse import SparseMatrix
 
 
 class Topology:
-    """The edges of a graph, as the matrices and lists that layers pass messages by."""
+    """The edges of a graph of n users, as the matrices (n x n, sparse) and lists that layers pass messages by, on a device."""
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)

@@ -22,7 +22,7 @@ Progress = Callable[[int, int, float], None]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How to train."""
+    """How to train: epochs at most, learning rate and weight decay of Adam, and how many epochs may bring nothing better."""
 
     epochs: int = 500
     lr: float = 0.01
@@ -34,7 +34,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The scores of all users at the best epoch, how good it was on what validates, and the first layer's result."""
+    """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h)."""
 
     scores: Tensor
     epoch: int
@@ -96,7 +96,7 @@ def fit(
     schedule: Schedule,
     progress: Progress | None = None,
 ) -> Fitted:
-    """Train and return the scores of the epoch with the lowest validation loss.
+    """Train on inputs of n x d and return the scores (n x c) of the epoch with the lowest validation loss.
 
     One pass through the first layer serves training and validation: both see the weights before the step. Only with
     dropout on the input does training need a pass of its own.

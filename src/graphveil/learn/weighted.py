@@ -20,7 +20,10 @@ from graphveil.linear.sparse import SparseMatrix
 
 
 class WeightedTopology(Topology):
-    """The forms that layers want, of a graph whose links have weights. Attention weighs the links with a weight itself."""
+    """The forms that layers want, of a graph whose links have weights. Attention weighs the links with a weight itself.
+
+    ``weights`` has a number for each pair of ``pattern``; the matrices are n x n.
+    """
 
     def __init__(self, pattern: PairPattern, weights: Tensor) -> None:
         self.pattern, self.weights, self.device = pattern, weights.detach(), pattern.device
@@ -71,7 +74,10 @@ class LearnedTopology(WeightedTopology):
 
 @dataclass(frozen=True)
 class LinkObjective:
-    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair."""
+    """What weights w of reported pairs cost besides the model's loss: ``pull``·(w - reported)² + ``shrink``·w a pair.
+
+    ``reported`` has a number for each of m pairs, and so have weights and gradients.
+    """
 
     reported: Tensor
     pull: float
@@ -109,8 +115,8 @@ def fit_with_links(
 ) -> tuple[Fitted, Tensor]:
     """Train a GCN and the weights of its links in turn, from those of ``topology``; the best scores and weights.
 
-    The best are those of the epoch with the lowest validation loss.
-    ``inputs`` makes the input from a topology: denoising runs over the current weights too, but has no gradient for them.
+    The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m pairs.
+    ``inputs`` makes the input (n x d) from a topology: denoising runs over the current weights too, but has no gradient for them.
     """
     best, step = Best(targets, schedule, progress), adam(model, schedule)
     pattern, weights = topology.pattern, topology.weights
@@ -143,7 +149,7 @@ def weight_gradient(
     weights: Tensor,
     targets: Targets | SeveralTargets,
 ) -> Tensor:
-    """How the loss of all training users together changes with each weight.
+    """How the loss of all training users together changes with each of m weights (m numbers), for inputs of n x d.
 
     Together and not on average: a weight matters to the few users around it, however many others there are.
     """

@@ -10,7 +10,10 @@ from graphveil.linear.sparse import SparseMatrix
 
 
 class Composition:
-    """``(outer ∘ inner) @ W = outer @ (inner @ W)``: project before you propagate."""
+    """``(outer ∘ inner) @ W = outer @ (inner @ W)``: project before you propagate.
+
+    ``outer`` is n x n and ``inner`` n x d, so that a composition maps W (d x k) to n x k.
+    """
 
     def __init__(self, outer: Series | SparseMatrix, inner: Input) -> None:
         self.outer, self.inner = outer, inner

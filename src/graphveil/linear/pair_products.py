@@ -19,7 +19,8 @@ PAIRS_AT_ONCE = 8192
 class PairProducts:
     """⟨H_u, H_v⟩ for a fixed list of pairs, each once, with a gradient for H.
 
-    The gradient is a sparse matrix of the pairs times H: no row is gathered or scattered for it.
+    ``pairs`` is m x 2, H has a row a user (n x h), and the result m numbers. The gradient is a sparse matrix of the pairs
+    times H: no row is gathered or scattered for it.
     """
 
     def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 from torch import Tensor
 
 from graphveil.linear.sparse import SparseMatrix
@@ -18,12 +19,11 @@ class PairPattern:
     """Where the entries of A + I are, for a fixed list of pairs of users; every matrix here is an array of values for them.
 
     ``pair`` says of each entry which pair it belongs to (loops: one more than there are pairs). Weights have one number a
-    pair. What is kept takes 12 bytes an entry, two entries a pair.
+    pair. What is kept takes 12 bytes an entry, two entries a pair. ``pairs`` is m x 2, ``users`` n; matrices are n x n, weights m
+    numbers, and the values of a matrix 2m + n.
     """
 
     def __init__(self, pairs: NDArray[np.integer], users: int, device: torch.device | str = "cpu") -> None:
-        from scipy.sparse import coo_array
-
         first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)
         loops = np.arange(users, dtype=np.int32)
         numbers = np.arange(len(pairs), dtype=np.int32)
@@ -42,7 +42,7 @@ class PairPattern:
         )
 
     def degrees(self, weights: Tensor) -> Tensor:
-        """The sum of the weights at every user, without the loop."""
+        """The sum of the weights at every user, without the loop: n numbers."""
         degrees = torch.zeros(self.users, device=self.device)
         for end in self.ends:
             degrees = degrees.index_add(0, end, weights)
@@ -93,7 +93,10 @@ class PairPattern:
 
 
 class LearnedMatrix:
-    """A symmetric matrix with a gradient: ``matrix @ dense`` has one for the values and for the dense factor."""
+    """A symmetric matrix with a gradient: ``matrix @ dense`` has one for the values and for the dense factor.
+
+    ``values`` has a number an entry of ``pattern``; a dense factor is n x k, as the product is.
+    """
 
     def __init__(self, pattern: PairPattern, values: Tensor) -> None:
         self.pattern, self.values = pattern, values

@@ -39,7 +39,7 @@ class Polynomial(Series):
 
 
 def evaluate(matrix: SparseMatrix, coefficients: Sequence[float], dense: Tensor) -> Tensor:
-    """Σ_k c_k P^k X by Horner's rule."""
+    """Σ_k c_k P^k X by Horner's rule, for P of n x n and X of n x k."""
     total = coefficients[-1] * dense
     for coefficient in reversed(coefficients[:-1]):
         total = _hop(matrix, total, dense, coefficient)

@@ -1,9 +1,10 @@
-"""The matrices by which a layer passes messages along the edges of a graph."""
+"""The matrices by which a layer passes messages along the edges of a graph: n x n for n users, sparse, on a device."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.sparse import coo_array
 from torch import Tensor
 
 from graphveil.graphs.graph import Graph, symmetric_csr
@@ -52,14 +53,14 @@ def pagerank_matrix(
 ) -> SparseMatrix:
     """D^(r-1) A D^-r, by which LDP-GE spreads reports (Li et al. 2024); a user without neighbours has a loop of weight 1.
 
-    It is D^(r-1/2) S D^(1/2-r) with S = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and within -1 and 1.
-    D^-r P D^r is the mean over the neighbours: its rows sum to one.
+    For r within 0 and 1 it is D^(r-1/2) S D^(1/2-r) with S = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and
+    within -1 and 1. D^-r P D^r is the mean over the neighbours: its rows sum to one.
     """
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
 def pagerank_edge_matrix(edge_index: Tensor, nodes: int, r: float) -> SparseMatrix:
-    """The same from PyG's ``edge_index``: an edge counts in both directions and once; self-loops are left out."""
+    """The same from PyG's ``edge_index`` (2 x edges): an edge counts in both directions and once; self-loops are left out."""
     indptr, indices = symmetric_csr(edge_index.cpu().numpy().T, nodes)
     return _pagerank(indptr, indices, r, edge_index.device, torch.float32)
 
@@ -84,7 +85,7 @@ def weighted_mean_matrix(
 ) -> SparseMatrix:
     """Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself: a mean in which users have weights (FlexProp).
 
-    Where all weights around a user are 0, the row is 0.
+    ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
     """
     indptr, indices = _with_loops(graph)
     values = np.asarray(weights, dtype=np.float64)[indices]
@@ -103,9 +104,7 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
 
 
 def edge_matrix(edge_index: Tensor, nodes: int) -> SparseMatrix:
-    """D^-1/2 A D^-1/2 from PyG's ``edge_index``, D the degrees of targets as PyG counts them; self-loops are left out."""
-    from scipy.sparse import coo_array
-
+    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` (2 x edges), D the degrees of targets as PyG counts them, without self-loops."""
     source, target = edge_index.cpu().numpy()
     source, target = source[source != target], target[source != target]
     matrix = coo_array((np.ones(len(source)), (target, source)), shape=(nodes, nodes)).tocsr()

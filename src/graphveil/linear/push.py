@@ -27,6 +27,9 @@ QUEUED, TOUCHED = 1, 2
 class Push:
     """Backward push along the edges of a graph: ``push(columns)`` gives Ẑ with |Z - Ẑ| ≤ deg^r · r_max.
 
+    ``columns`` are k columns of X, n users long, and k columns of Ẑ come out. ``alpha`` is the chance that a walk stops, in
+    (0, 1), ``r`` says how much degrees count, in [0, 1].
+
     A user without neighbours keeps the own row, exactly. Residues are in double precision. Columns are shared out among
     ``threads`` (as many as torch uses); each is pushed alone and in order, so the result does not depend on how many.
     """

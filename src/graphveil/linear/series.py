@@ -13,7 +13,10 @@ from graphveil.linear.sparse import SparseMatrix
 
 
 class Series(ABC):
-    """A sum of polynomials of a square matrix, Σ_k c_k p_k(P) with p_0 = 1, applied by ``series @ dense``, with a gradient."""
+    """A sum of polynomials of a square matrix, Σ_k c_k p_k(P) with p_0 = 1, applied by ``series @ dense``, with a gradient.
+
+    ``matrix`` is P, n x n, ``coefficients`` are c_0, c_1, …, and a dense factor is n x k, as the product is.
+    """
 
     # What errors call it.
     title: ClassVar[str] = "series"
@@ -46,4 +49,4 @@ class Series(ABC):
 
     @abstractmethod
     def into(self, dense: Tensor, total: Tensor, spare: Tensor) -> Tensor:
-        """The product without a gradient, in room that is given; what is returned is one of the two."""
+        """The product without a gradient, in room that is given (n x k each); what is returned is one of the two."""

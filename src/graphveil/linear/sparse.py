@@ -19,7 +19,7 @@ from graphveil.errors import InputError
 
 
 class SparseMatrix:
-    """A constant sparse matrix on a device: ``matrix @ dense`` has a gradient for the dense factor."""
+    """A constant sparse matrix (n x m) on a device: ``matrix @ dense`` (m x k to n x k) has a gradient for the dense factor."""
 
     def __init__(self, forward: Tensor, backward: Tensor, order: Tensor | None = None) -> None:
         # ``order`` says where each entry of the transpose stands among the entries.
@@ -37,7 +37,10 @@ class SparseMatrix:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> SparseMatrix:
-        """From the three arrays of a CSR matrix. ``symmetric`` saves building the transpose."""
+        """From the three arrays of a CSR matrix of this shape, n x m: n + 1 pointers, and a column and a value an entry.
+
+        ``symmetric`` says that the matrix is its own transpose, which saves building it.
+        """
         forward = _csr_tensor(indptr, indices, values, shape, device, dtype)
         if symmetric:
             return cls(forward, forward)
@@ -74,14 +77,14 @@ class SparseMatrix:
         return product(dense, self)
 
     def multiply(self, dense: Tensor, out: Tensor | None = None) -> Tensor:
-        """The product without a gradient, written into ``out`` if given."""
+        """The product with m x k without a gradient, written into ``out`` (n x k) if given."""
         if out is None:
             out = dense.new_empty((self.shape[0], dense.shape[1]))
         # Said so, torch neither clears nor copies what it is about to overwrite.
         return torch.addmm(out, self._forward, dense, beta=0, out=out)
 
     def multiply_add(self, dense: Tensor, added: Tensor, weight: float, out: Tensor | None = None) -> Tensor:
-        """The product plus ``weight`` times another matrix, without a gradient."""
+        """The product with m x k plus ``weight`` times another matrix (n x k), without a gradient."""
         return torch.addmm(added, self._forward, dense, beta=weight, out=out)
 
     def add_product(self, dense: Tensor, weight: float, scale: float, out: Tensor) -> Tensor:
@@ -89,7 +92,7 @@ class SparseMatrix:
         return torch.addmm(out, self._forward, dense, beta=scale, alpha=weight, out=out)
 
     def thinned(self, dropped: float) -> SparseMatrix:
-        """A random share of the entries at 0, the others scaled up by as much as keeps the mean."""
+        """A random share of the entries (``dropped``, in [0, 1)) at 0, the others scaled up by as much as keeps the mean."""
         if self._order is None:
             raise InputError(
                 "entries of a symmetric or transposed matrix are not dropped: build it from its rows"

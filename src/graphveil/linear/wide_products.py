@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 def weighted_products(
     rows: NDArray[np.float32], pairs: NDArray[np.int64], weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Σ_j w_j H_uj H_vj for every pair (u, v).
+    """Σ_j w_j H_uj H_vj for every pair (u, v): m numbers, for rows H of n x k, m x 2 pairs and k weights.
 
     >>> rows = np.array([[1, 2], [3, 4]], dtype=np.float32)
     >>> weighted_products(rows, np.array([[0, 1]]), np.array([1, 10], dtype=np.float32)).tolist()
@@ -29,7 +29,7 @@ def weighted_products(
 def weights_gradient(
     rows: NDArray[np.float32], pairs: NDArray[np.int64], slopes: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Σ over pairs of slope · H_u ∘ H_v: how a sum over pairs changes with the weights."""
+    """Σ over pairs of slope · H_u ∘ H_v, k numbers: how a sum over pairs changes with the weights. A slope a pair."""
     out = np.zeros(rows.shape[1], dtype=np.float32)
     _gradient(rows, np.ascontiguousarray(pairs), slopes, out)
     return out

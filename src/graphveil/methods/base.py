@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from graphveil import learn
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID, Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 
 
 class BaseSettings(Settings):
@@ -37,14 +39,11 @@ class Base(Method):
     several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.learn.inputs import report_input
-        from graphveil.methods.training import train_backbone
-
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
-            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
+from graphveil.mechanisms import Estimate, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
-
-if TYPE_CHECKING:
-    from graphveil.denoise.pagerank import PageRank
-    from graphveil.mechanisms import Estimate, Reports
 
 
 class LdpgeSettings(BaseSettings):
@@ -147,34 +147,27 @@ class Ldpge(Method):
             return job.users.report(*job.questions.features)
 
     def _trained(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
-        from graphveil.learn.inputs import report_input
-        from graphveil.linear.composition import Composition
-        from graphveil.linear.propagation import pagerank_matrix
-        from graphveil.methods.training import train_backbone
-
         settings: LdpgeSettings = job.settings
         with watch.stage("denoise"):
-            matrix = pagerank_matrix(job.graph, settings.r, device=job.device)
-            inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
+            matrix = linear.pagerank_matrix(job.graph, settings.r, device=job.device)
+            inputs = learn.report_input(reports, settings.input_share, job.device, job.max_memory)
             hops = _pagerank(settings, settings.series_error).operator(matrix)
-            spread = Composition(hops, inputs)
+            spread = linear.Composition(hops, inputs)
         return train_backbone(job, spread, watch)
 
     def _links(self, job: Job, reports: Reports, watch: Stopwatch) -> Outcome:
-        from graphveil.learn.hadamard import LinkSchedule, fit_links
-        from graphveil.learn.link_targets import InnerProducts
-
         settings: LdpgeSettings = job.settings
+        schedule = learn.LinkSchedule(settings.link_epochs, settings.link_lr)
         assert job.graph.links is not None
         with watch.stage("denoise"):
             job.say("propagating", 0.0)
-            rows = self._propagated(job, reports, _with_constant(_in_largest(reports)))
+            rows = self._propagated(job, reports, denoise.with_constant(_in_largest(reports)))
         with watch.stage("train"):
-            fitted = fit_links(
+            fitted = learn.fit_links(
                 rows,
                 1,
                 job.graph.links,
-                LinkSchedule(settings.link_epochs, settings.link_lr),
+                schedule,
                 job.seed,
                 lambda done, most, _: job.say("training", done / most),
             )
@@ -183,57 +176,28 @@ class Ldpge(Method):
             1 - fitted.auc,
             fitted.auc,
             watch.seconds,
-            pair_scores=InnerProducts(rows, fitted.weights),
+            pair_scores=learn.InnerProducts(rows, fitted.weights),
             embedding=rows,
         )
 
     def _propagated(self, job: Job, reports: Reports, estimate: Estimate) -> NDArray[np.float32]:
-        from torch import Tensor
-
-        whole = _pagerank(job.settings, job.settings.r_max).whole(estimate, job.graph, job.device)
-        dense = whole if isinstance(whole, Tensor) else whole.to_dense()
-        rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
-        return rows
+        return _pagerank(job.settings, job.settings.r_max).rows(estimate, job.graph, job.device)
 
     def _refuse(self, job: Job) -> None:
-        from graphveil.learn.inputs import refuse_above
-
         shape = (job.graph.node_count, job.graph.feature_count)
-        refuse_above(
+        learn.refuse_above(
             job.max_memory, shape, "the embedding has a column a feature, so it", "take fewer features"
         )
 
 
-def _pagerank(settings: LdpgeSettings, error: float) -> PageRank:
-    from graphveil.denoise.pagerank import PageRank
-
-    return PageRank(settings.alpha, settings.r, error, settings.algorithm)
+def _pagerank(settings: LdpgeSettings, error: float) -> denoise.PageRank:
+    return denoise.PageRank(settings.alpha, settings.r, error, settings.algorithm)
 
 
 def _in_largest(reports: Reports) -> Estimate:
     """The decoded reports, in units of the largest possible one."""
-    from dataclasses import replace
-
     estimate = reports.estimate()
     return replace(estimate, values=estimate.values / reports.mechanism.largest, offset=0.0)
-
-
-def _with_constant(estimate: Estimate) -> Estimate:
-    """One more column that is 1 for everybody."""
-    from scipy.sparse import hstack
-
-    from graphveil.mechanisms import Estimate
-
-    users = estimate.shape[0]
-    whole = hstack([estimate.to_scipy(), np.ones((users, 1))], format="csr")
-    return Estimate(
-        (users, estimate.shape[1] + 1),
-        whole.indptr.astype(np.int64),
-        whole.indices.astype(np.int32),
-        whole.data,
-        0.0,
-        False,
-    )
 
 
 register_method(Ldpge())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 
 
 class LpgnnSettings(BaseSettings):
@@ -34,20 +36,14 @@ class Lpgnn(Method):
     several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.denoise.aggregators import KProp
-        from graphveil.learn.inputs import report_input
-        from graphveil.learn.topology import Topology
-        from graphveil.linear.composition import Composition
-        from graphveil.methods.training import train_backbone
-
-        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
-            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
-            hops = KProp(job.settings.hops).operator(topology.unlooped)
-        return train_backbone(job, Composition(hops, inputs), watch, topology)
+            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            hops = denoise.KProp(job.settings.hops).operator(topology.unlooped)
+        return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
 
 
 register_method(Lpgnn())

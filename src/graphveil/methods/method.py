@@ -1,7 +1,7 @@
 """What a method is: one way to learn from a graph and from what its users report.
 
-Nothing here imports torch, so that a command can check its arguments before that; a method imports what it learns with
-when it learns.
+Nothing here imports torch, so that a command can check its arguments before that: what a method names of `learn`, `denoise`
+and `linear` is loaded when it learns.
 """
 
 from __future__ import annotations

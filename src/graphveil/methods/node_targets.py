@@ -4,38 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
+import numpy as np
 
-from graphveil.denoise.aggregators import KProp
-from graphveil.denoise.drop import spread_labels
-from graphveil.learn.several import SeveralTargets
-from graphveil.learn.targets import DropTargets, Targets
-from graphveil.learn.topology import Topology
+from graphveil import denoise, learn
 
 if TYPE_CHECKING:
     from graphveil.methods.job import Job
 
 
-def node_targets(job: Job, topology: Topology) -> Targets | SeveralTargets:
+def node_targets(job: Job, topology: learn.Topology) -> learn.Targets | learn.SeveralTargets:
     """The classes of users and, where they are learned too, the norms of their features."""
     classes = graph_targets(job, topology)
     if job.norms is None:
         return classes
-    reported = torch.tensor(job.norms.standard, dtype=torch.float32, device=job.device)
-    return SeveralTargets(classes, reported, job.settings.norm_weight)
+    reported = learn.tensor(job.norms.standard.astype(np.float32), job.device)
+    return learn.SeveralTargets(classes, reported, job.settings.norm_weight)
 
 
-def graph_targets(job: Job, topology: Topology, *, drop: bool = True) -> Targets:
+def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> learn.Targets:
     """The labels that the server knows, as tensors; with the loss that the settings ask for where they are private."""
     graph, settings = job.graph, job.settings
     labels, train, validation = (
-        torch.tensor(array, device=job.device) for array in (graph.labels, graph.train, graph.validation)
+        learn.tensor(array, job.device) for array in (graph.labels, graph.train, graph.validation)
     )
     if job.label_mechanism is None or settings.label_loss == "plain":
-        return Targets(labels, train, validation)
-    transition = torch.tensor(job.label_mechanism.transition, dtype=torch.float32, device=job.device)
+        return learn.Targets(labels, train, validation)
+    transition = learn.tensor(job.label_mechanism.transition.astype(np.float32), job.device)
     if settings.label_loss == "forward" or not drop:
-        return Targets(labels, train, validation, transition)
-    hops = KProp(settings.drop_hops).operator(topology.unlooped)
-    cleaned = spread_labels(labels, train | validation, graph.class_count, hops)
-    return DropTargets(labels, train, validation, transition, hops, cleaned)
+        return learn.Targets(labels, train, validation, transition)
+    hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
+    cleaned = denoise.spread_labels(labels, train | validation, graph.class_count, hops)
+    return learn.DropTargets(labels, train, validation, transition, hops, cleaned)

@@ -6,11 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import TRAINING_GRID, Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 
 
 class NonPrivateSettings(Settings):
@@ -32,15 +34,12 @@ class NonPrivate(Method):
     reads_features = True
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.learn.inputs import raw_input
-        from graphveil.methods.training import train_backbone
-
         if job.raw is None:
             raise InputError(
                 "nonprivate learns from raw features, and these were not given: whoever runs it passes job.raw"
             )
         watch = Stopwatch()
-        inputs = raw_input(job.raw, job.device)
+        inputs = learn.raw_input(job.raw, job.device)
         return train_backbone(job, inputs, watch)
 
 

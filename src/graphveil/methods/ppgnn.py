@@ -7,11 +7,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
+from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 
 
 class PpgnnSettings(BaseSettings):
@@ -49,23 +52,15 @@ class Ppgnn(Method):
     )
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.denoise.aggregators import KProp
-        from graphveil.denoise.flexprop import FlexProp, user_weights
-        from graphveil.learn.inputs import report_input
-        from graphveil.learn.topology import Topology
-        from graphveil.linear.composition import Composition
-        from graphveil.mechanisms import PersonalMechanism
-        from graphveil.methods.training import train_backbone
-
         settings: PpgnnSettings = job.settings
-        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
-            inputs = report_input(reports, settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, settings.input_share, job.device, job.max_memory)
             if settings.aggregator == "kprop":
-                hops = KProp(settings.hops).operator(topology.unlooped)
+                hops = denoise.KProp(settings.hops).operator(topology.unlooped)
             else:
                 # Whoever is silent counts for nothing.
                 weights = np.zeros(job.graph.node_count)
@@ -73,9 +68,9 @@ class Ppgnn(Method):
                 if isinstance(reports.mechanism, PersonalMechanism):
                     variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
                     levels = reports.mechanism.levels(reports)
-                    weights[reports.places] = user_weights(levels, variances, settings.weights)
-                hops = FlexProp(settings.hops).operator(job.graph, weights, job.device)
-        return train_backbone(job, Composition(hops, inputs), watch, topology)
+                    weights[reports.places] = denoise.user_weights(levels, variances, settings.weights)
+                hops = denoise.FlexProp(settings.hops).operator(job.graph, weights, job.device)
+        return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
 
 
 register_method(Ppgnn())

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID
+from graphveil.methods.node_targets import node_targets
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import PULL, SHRINK, refuse_links, weighed_links
-
-if TYPE_CHECKING:
-    from graphveil.learn.topology import Topology
-    from graphveil.linear.composition import Input
+from graphveil.methods.training import train_backbone
 
 
 class SolitudeSettings(BaseSettings):
@@ -81,13 +80,11 @@ class Solitude(Method):
     }
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.learn.inputs import report_input
-
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
-            inputs = report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
         if not job.budgets.private_links:
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
@@ -96,55 +93,40 @@ class Solitude(Method):
         """Refuse links whose noise would not fit into memory."""
         refuse_links(job)
 
-    def _public(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
-        from graphveil.learn.topology import Topology
-        from graphveil.methods.training import train_backbone
-
-        topology = Topology(job.graph, job.device)
+    def _public(self, job: Job, inputs: linear.Input, watch: Stopwatch) -> Outcome:
+        topology = learn.Topology(job.graph, job.device)
         return train_backbone(job, _spread(job, inputs, topology), watch, topology)
 
-    def _private(self, job: Job, inputs: Input, watch: Stopwatch) -> Outcome:
-        import torch
-
-        from graphveil.learn.backbones import GCN
-        from graphveil.learn.training import Schedule
-        from graphveil.learn.weighted import Turns, WeightedTopology, fit_with_links
-        from graphveil.methods.node_targets import node_targets
-        from graphveil.methods.training import train_backbone
-
+    def _private(self, job: Job, inputs: linear.Input, watch: Stopwatch) -> Outcome:
         settings, graph = job.settings, job.graph
         with watch.stage("report"):
             links = weighed_links(job, settings.lambda1, settings.lambda2)
-        with watch.stage("train"), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(job.seed)
-            model = GCN(
+        with watch.stage("train"), learn.seeded(job.seed):
+            model = learn.GCN(
                 graph.feature_count, settings.hidden, job.output_count, settings.activation, settings.dropout
             ).to(job.device)
-            fitted, weights = fit_with_links(
+            fitted, weights = learn.fit_with_links(
                 model,
                 lambda topology: _spread(job, inputs, topology),
                 links.topology,
                 node_targets(job, links.topology),
                 links.objective,
-                Turns(settings.alternate, settings.graph_lr),
-                Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
+                learn.Turns(settings.alternate, settings.graph_lr),
+                learn.Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
                 lambda done, most, _: job.say("training", done / most),
             )
         detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
             return job.task.outcome(job, fitted, watch, detail)
-        learned = WeightedTopology(links.pattern, weights)
+        learned = learn.WeightedTopology(links.pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), watch, learned)
 
 
-def _spread(job: Job, inputs: Input, topology: Topology) -> Input:
+def _spread(job: Job, inputs: linear.Input, topology: learn.Topology) -> linear.Input:
     """The reports after K hops, or as they are where no link is left; nothing is multiplied out."""
-    from graphveil.denoise.aggregators import KProp
-    from graphveil.linear.composition import Composition
-
     if job.settings.hops == 0 or topology.unlooped.entry_count == 0:
         return inputs
-    return Composition(KProp(job.settings.hops).operator(topology.unlooped), inputs)
+    return linear.Composition(denoise.KProp(job.settings.hops).operator(topology.unlooped), inputs)
 
 
 register_method(Solitude())

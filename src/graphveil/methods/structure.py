@@ -6,12 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from graphveil import learn
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import measure
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.structure_candidates import candidates
+from graphveil.methods.structure_links import learn_links
 from graphveil.methods.tasks import LINK
 
 # Below this a probability counts as this, so that its logarithm is finite.
@@ -59,12 +62,7 @@ class Structure(Method):
 
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
-            from graphveil.methods.structure_links import learn_links
-
             return learn_links(job)
-        from graphveil.learn.blend import choose_blend, mix
-        from graphveil.methods.structure_candidates import candidates
-
         graph, watch = job.graph, Stopwatch()
         corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
         transition = job.label_mechanism.transition if job.label_mechanism and corrected else None
@@ -75,8 +73,8 @@ class Structure(Method):
         with watch.stage("train"):
             found = candidates(job, quality)
             held_out = {name: rows[graph.validation] for name, rows in found.items()}
-            weights = choose_blend(held_out, quality, job.settings.blend)
-            rows = mix(found, weights)
+            weights = learn.choose_blend(held_out, quality, job.settings.blend)
+            rows = learn.mix(found, weights)
         return Outcome(
             np.log(np.maximum(rows, SMALLEST)).astype(np.float32),
             -quality(rows[graph.validation])[1],

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from graphveil.learn.degree_table import degree_probabilities
-from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
-from graphveil.learn.link_model import LinkModel, adjacency_rows
-from graphveil.learn.masked_labels import LabelNetwork, fit_masked
-from graphveil.learn.targets import true_classes
-from graphveil.learn.topology import Topology
-from graphveil.learn.training import Progress, Schedule, fit
+from graphveil import learn
 from graphveil.methods.job import Job
 from graphveil.methods.node_targets import graph_targets
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # After how many hops label propagation may stop.
 HOPS = (1, 2, 3, 5, 10, 20, 50)
@@ -30,7 +25,7 @@ Quality = Callable[[Rows], Any]
 def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
     """All candidates by name. ``quality`` judges rows of validation users."""
     of = _Candidates(job, quality)
-    makers: dict[str, Callable[[Progress], Tensor]] = {
+    makers: dict[str, Callable[[learn.Progress], Tensor]] = {
         "degrees": of.degrees,
         "label propagation": lambda progress: of.label_propagation(job.settings.alpha, progress),
         "gnn on labels": lambda progress: of.label_network(False, progress),
@@ -49,8 +44,7 @@ def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
 
         progress(0, 1, 0.0)
         # Each candidate starts from the seed, whatever came before it.
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(job.seed)
+        with learn.seeded(job.seed):
             found[name] = make(progress).detach().cpu().numpy()
     return found
 
@@ -60,36 +54,36 @@ class _Candidates:
 
     def __init__(self, job: Job, quality: Quality) -> None:
         self.graph, self.settings, self.quality, self.device = job.graph, job.settings, quality, job.device
-        self.topology = Topology(job.graph, job.device)
+        self.topology = learn.Topology(job.graph, job.device)
         self.targets = graph_targets(job, self.topology, drop=False)
         self.response: Tensor | None = None
         if job.label_mechanism is not None and self.targets.transition is not None:
-            self.response = torch.tensor(job.label_mechanism.transition, device=job.device)
-        self.labels = training_labels(self.targets, job.graph.class_count)
-        self.schedule = Schedule(
+            self.response = learn.tensor(job.label_mechanism.transition, job.device)
+        self.labels = learn.training_labels(self.targets, job.graph.class_count)
+        self.schedule = learn.Schedule(
             job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
         )
 
-    def degrees(self, progress: Progress) -> Tensor:
-        rows = degree_probabilities(self.labels, torch.tensor(self.graph.degrees, device=self.device))
-        return true_classes(rows, self.response)
+    def degrees(self, progress: learn.Progress) -> Tensor:
+        rows = learn.degree_probabilities(self.labels, learn.tensor(self.graph.degrees, self.device))
+        return learn.true_classes(rows, self.response)
 
-    def label_propagation(self, alpha: float, progress: Progress) -> Tensor:
+    def label_propagation(self, alpha: float, progress: learn.Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
-        shares = class_shares(self.labels)
+        shares = learn.class_shares(self.labels)
         best, best_quality = self.labels, None
-        hops = enumerate(islice(spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
+        hops = enumerate(islice(learn.spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
-                rows = true_classes(as_probabilities(reached, shares), self.response)
+                rows = learn.true_classes(learn.as_probabilities(reached, shares), self.response)
                 reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
                 if best_quality is None or reached_quality > best_quality:
                     best, best_quality = rows, reached_quality
             progress(hop, max(HOPS), 0.0)
         return best
 
-    def label_network(self, ids: bool, progress: Progress) -> Tensor:
-        model = LabelNetwork(
+    def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:
+        model = learn.LabelNetwork(
             self.graph.node_count,
             self.graph.class_count,
             self.settings.label_hops,
@@ -99,11 +93,10 @@ class _Candidates:
             self.settings.dropout,
         ).to(self.device)
         masked = self.settings.masked
-        return fit_masked(model, self.topology, self.targets, self.schedule, masked, progress).scores.softmax(
-            1
-        )
+        fitted = learn.fit_masked(model, self.topology, self.targets, self.schedule, masked, progress)
+        return fitted.scores.softmax(1)
 
-    def link(self, by_degree: bool, progress: Progress) -> Tensor:
-        rows = adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
-        model = LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
-        return fit(model, rows, self.topology, self.targets, self.schedule, progress).scores.softmax(1)
+    def link(self, by_degree: bool, progress: learn.Progress) -> Tensor:
+        rows = learn.adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
+        model = learn.LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
+        return learn.fit(model, rows, self.topology, self.targets, self.schedule, progress).scores.softmax(1)

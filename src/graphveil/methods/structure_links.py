@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import learn
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import area_under_curve
-from graphveil.learn.blend import choose_blend, mix
-from graphveil.learn.link_features import (
-    Pairs,
-    Scores,
-    adamic_adar,
-    by_degrees,
-    degree_scores,
-    page_rank,
-    resource_allocation,
-    smaller_degree,
-    walk_scores,
-)
-from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
-from graphveil.learn.spectral import spectrum
 from graphveil.methods.job import Job
 from graphveil.methods.outcome import Outcome, Stopwatch
+
+if TYPE_CHECKING:
+    from graphveil.learn.link_features import Pairs, Scores
 
 # How many directions of the spectrum are read, and how many are handed out as an embedding.
 RANKS = (16, 32, 64, 128)
@@ -44,12 +35,12 @@ class LinkCandidates:
         self.graph = graph
         work = graph.node_count * len(graph.indices)
         self.hops = LONG_WALK if work <= LONG_WALK_WORK else SHORT_WALK
-        self.spectrum = spectrum(graph, max(RANKS))
+        self.spectrum = learn.spectrum(graph, max(RANKS))
         self.near: dict[str, Callable[[Pairs], Scores]] = {
-            "degrees": partial(degree_scores, graph),
-            "smaller degree": partial(smaller_degree, graph),
-            "Adamic-Adar": partial(adamic_adar, graph),
-            "resource allocation": partial(resource_allocation, graph),
+            "degrees": partial(learn.degree_scores, graph),
+            "smaller degree": partial(learn.smaller_degree, graph),
+            "Adamic-Adar": partial(learn.adamic_adar, graph),
+            "resource allocation": partial(learn.resource_allocation, graph),
         }
         # What is made of the walks between two users: a matrix with a column a length.
         self.walks: dict[str, Callable[[Pairs, Scores], Scores]] = {
@@ -68,16 +59,16 @@ class LinkCandidates:
         """The scores of these names."""
         found = {name: score(pairs) for name, score in self.near.items() if name in wanted}
         if any(name in wanted for name in self.walks):
-            walks = walk_scores(self.graph, pairs, self.hops)
+            walks = learn.walk_scores(self.graph, pairs, self.hops)
             found |= {name: score(pairs, walks) for name, score in self.walks.items() if name in wanted}
         return found | {name: score(pairs) for name, score in self.spectral.items() if name in wanted}
 
     def _walks_of(self, hop: int, pairs: Pairs, walks: Scores) -> Scores:
-        return by_degrees(self.graph, pairs, walks[:, hop - 1])
+        return learn.by_degrees(self.graph, pairs, walks[:, hop - 1])
 
     def _page_rank(self, alpha: float, by_degree: bool, pairs: Pairs, walks: Scores) -> Scores:
-        scores = page_rank(walks, alpha)
-        return by_degrees(self.graph, pairs, scores) if by_degree else scores
+        scores = learn.page_rank(walks, alpha)
+        return learn.by_degrees(self.graph, pairs, scores) if by_degree else scores
 
 
 class Ranks:
@@ -106,14 +97,14 @@ class LinkBlend:
         linked = np.arange(len(pairs)) < len(known.linked)
         self.candidates = LinkCandidates(graph)
         scores = self.candidates.scores(pairs, self.candidates.names)
-        self.trees = PairTrees(scores, linked) if len(pairs) >= FEWEST_PAIRS else None
+        self.trees = learn.PairTrees(scores, linked) if len(pairs) >= learn.FEWEST_PAIRS else None
         if self.trees is not None:
             scores[TREES] = self.trees.unseen
         ranks = {name: Ranks(values) for name, values in scores.items()}
         shares = {name: ranks[name](values) for name, values in scores.items()}
-        self.weights = choose_blend(shares, lambda mean: area_under_curve(mean, linked), rounds)
+        self.weights = learn.choose_blend(shares, lambda mean: area_under_curve(mean, linked), rounds)
         self.ranks = {name: ranks[name] for name in ranks if name in self.weights}
-        self.validation_score = area_under_curve(mix(shares, self.weights), linked)
+        self.validation_score = area_under_curve(learn.mix(shares, self.weights), linked)
 
     def __call__(self, pairs: Pairs) -> Scores:
         if len(pairs) == 0:
@@ -121,7 +112,7 @@ class LinkBlend:
         scores = self.candidates.scores(pairs, self.candidates.names if TREES in self.ranks else self.ranks)
         if self.trees is not None and TREES in self.ranks:
             scores[TREES] = self.trees(scores)
-        return mix({name: rank(scores[name]) for name, rank in self.ranks.items()}, self.weights)
+        return learn.mix({name: rank(scores[name]) for name, rank in self.ranks.items()}, self.weights)
 
     @property
     def embedding(self) -> NDArray[np.float32]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.divide import resplit
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import hold_out_links
 from graphveil.graphs.metrics import measure
 from graphveil.graphs.users import Users
+from graphveil.methods.node_targets import node_targets
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.terms import Budgets
 from graphveil.registry import Registry
 
 if TYPE_CHECKING:
-    from graphveil.learn.targets import Goal
-    from graphveil.learn.topology import Topology
-    from graphveil.learn.training import Fitted
     from graphveil.methods.job import Job
 
 
@@ -53,11 +52,11 @@ class Task(ABC):
         """How many columns a model ends in."""
 
     @abstractmethod
-    def goal(self, job: Job, topology: Topology) -> Goal:
+    def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
         """What a model of this job learns towards."""
 
     @abstractmethod
-    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         """A trained model's result."""
 
     @abstractmethod
@@ -94,12 +93,10 @@ class NodeTask(Task):
         """The classes, and the norm where it is learned too."""
         return job.graph.class_count + (job.norms is not None)
 
-    def goal(self, job: Job, topology: Topology) -> Goal:
-        from graphveil.methods.node_targets import node_targets
-
+    def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
         return node_targets(job, topology)
 
-    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
+    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         scores = fitted.scores.detach().cpu().numpy()
         told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
         hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
@@ -152,17 +149,13 @@ class LinkTask(Task):
         """The columns of an embedding."""
         return int(job.settings.hidden)
 
-    def goal(self, job: Job, topology: Topology) -> Goal:
-        from graphveil.learn.link_targets import LinkTargets
+    def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:
+        return learn.LinkTargets(job.graph, job.device)
 
-        return LinkTargets(job.graph, job.device)
-
-    def outcome(self, job: Job, fitted: Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
-        from graphveil.learn.link_targets import InnerProducts
-
+    def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         rows = fitted.scores.detach().cpu().numpy()
         told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-        return Outcome(None, *told, InnerProducts(rows), rows)
+        return Outcome(None, *told, learn.InnerProducts(rows), rows)
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         assert outcome.pair_scores is not None

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from pydantic import Field
 
+from graphveil import denoise, learn, linear
+from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.personal_builders import takes_levels
@@ -19,6 +21,7 @@ from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import refuse_links, weighed_links
 from graphveil.methods.tasks import LINK
+from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
@@ -137,11 +140,6 @@ class Togl(Method):
         return job.feature_plan(first, **more), job.feature_plan(job.budgets.epsilon - first, round=2, **more)
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.denoise.aggregators import KProp
-        from graphveil.learn.rounds import rounds_input
-        from graphveil.linear.composition import Composition
-        from graphveil.methods.training import train_backbone
-
         settings: ToglSettings = job.settings
         watch = Stopwatch()
         topology = self._topology(job, watch)
@@ -159,34 +157,32 @@ class Togl(Method):
             reports.append(job.users.report(Plan(**asked)))
         with watch.stage("denoise"):
             used = reports if settings.learn_from == "both" else reports[1:]
-            inputs = rounds_input(used, settings.input_share, settings.columns, job.device)
-            hops = KProp(settings.hops).operator(topology.unlooped)
-        return train_backbone(job, Composition(hops, inputs) if settings.hops else inputs, watch, topology)
+            inputs = learn.rounds_input(used, settings.input_share, settings.columns, job.device)
+            hops = denoise.KProp(settings.hops).operator(topology.unlooped)
+        return train_backbone(
+            job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology
+        )
 
     def _topology(self, job: Job, watch: Stopwatch) -> Topology:
-        from graphveil.learn.topology import Topology
-
         if not job.budgets.private_links:
-            return Topology(job.graph, job.device)
+            return learn.Topology(job.graph, job.device)
         with watch.stage("report"):
             return weighed_links(job).topology
 
     def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
         """What round 2 asks, from the reports of round 1."""
-        from graphveil.learn.targeting import expected_target, pooled_target, printed_target
-
         settings: ToglSettings = job.settings
         asked = _targetable(second).asking.count
         scores = attribute_scores(job, topology, first)
         if settings.pool == "top":
-            return printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
+            return learn.printed_target(scores, asked, 0.5 if settings.rho == AUTO else float(settings.rho))
         rho = None if settings.rho == AUTO else float(settings.rho)
         size = None if settings.pool == AUTO else int(settings.pool)
         if rho is not None and size is not None:
-            return pooled_target(scores, asked, rho, size)
+            return learn.pooled_target(scores, asked, rho, size)
         null = null_scores(job, topology, first)
         before = _known_before(first, second) if settings.learn_from == "both" else 0.0
-        return expected_target(scores, null, asked, before=before, rho=rho, size=size)
+        return learn.expected_target(scores, null, asked, before=before, rho=rho, size=size)
 
 
 def split_of(job: Job) -> float:
@@ -194,17 +190,16 @@ def split_of(job: Job) -> float:
     settings: ToglSettings = job.settings
     if settings.split != AUTO:
         return float(settings.split)
-    from graphveil.learn.rounds import answer_square
-    from graphveil.learn.targeting import SPLITS, Round, expected_error
-
     graph, epsilon = job.graph, job.budgets.epsilon
     assert epsilon is not None
 
-    def at(share: float) -> Round | None:
+    def at(share: float) -> learn.Round | None:
         mechanism = job.feature_plan(share * epsilon, **_asked(job)).build()
         if not _can_target(mechanism):
             return None
-        return Round(mechanism.asking.count, answer_square(mechanism) / mechanism.public.half_width**2)
+        return learn.Round(
+            mechanism.asking.count, learn.answer_square(mechanism) / mechanism.public.half_width**2
+        )
 
     # Private links are not known before they are asked for.
     spread = settings.analysis_hops > 0 and not job.budgets.private_links
@@ -212,14 +207,14 @@ def split_of(job: Job) -> float:
     heard = min(float(graph.node_count), max(1, int(graph.train.sum())) * reach)
     both = settings.learn_from == "both"
     # Shares are even steps from both ends, so that what one leaves is another one.
-    rounds = [at(share) for share in SPLITS]
+    rounds = [at(share) for share in learn.SPLITS]
     errors = [
-        expected_error(first, second, graph.feature_count, graph.class_count, heard, both=both)
+        learn.expected_error(first, second, graph.feature_count, graph.class_count, heard, both=both)
         if first and second
         else math.inf
         for first, second in zip(rounds, reversed(rounds), strict=True)
     ]
-    return SPLITS[int(np.argmin(errors))]
+    return learn.SPLITS[int(np.argmin(errors))]
 
 
 def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
@@ -229,41 +224,31 @@ def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
 
 def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
     """The score of every attribute from estimates of all users' values, for the job's task or tasks."""
-    from graphveil.denoise.aggregators import KProp
-    from graphveil.learn.attributes import (
-        ANALYSES,
-        Denoised,
-        Known,
-        combined_scores,
-        correlation_scores,
-        pair_fisher_scores,
-    )
-
     settings, graph = job.settings, job.graph
-    hops = KProp(settings.analysis_hops).operator(topology.mean)
-    values = Denoised(estimate, hops, job.device)
+    hops = denoise.KProp(settings.analysis_hops).operator(topology.mean)
+    values = learn.Denoised(estimate, hops, job.device)
     if job.task is LINK:
         assert graph.links is not None
         train = graph.links.train
-        return pair_fisher_scores(values, train.linked, train.unlinked)
+        return learn.pair_fisher_scores(values, train.linked, train.unlinked)
     # Without hops, whoever is silent has no values to be compared with others.
     told = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
-    known = Known(_labels(job, topology), graph.train & told, graph.validation & told, graph.class_count)
-    scores = ANALYSES[settings.analysis](values, known)
+    known = learn.Known(
+        _labels(job, topology), graph.train & told, graph.validation & told, graph.class_count
+    )
+    scores = learn.ANALYSES[settings.analysis](values, known)
     if job.norms is None:
         return scores
     trained = np.flatnonzero(known.train & job.norms.known)
     if not trained.size:
         return scores
-    by_norm = correlation_scores(values, job.norms.values, trained)
+    by_norm = learn.correlation_scores(values, job.norms.values, trained)
     weight = settings.norm_importance
-    return combined_scores([(scores, 1 - weight), (by_norm, weight)])
+    return learn.combined_scores([(scores, 1 - weight), (by_norm, weight)])
 
 
 def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
     """Scores of attributes that say nothing: the server draws rounds itself, by the blind mechanism, from its own seed."""
-    from graphveil.channels.words import SeededWords
-
     mechanism, users = reports.mechanism.blind(), reports.users
     assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
     # Any rows will do; these are one number, seen as often as needed.
@@ -287,28 +272,21 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
 
 def _known_before(first: Reports, second: Plan) -> float:
     """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
-    from graphveil.learn.rounds import answer_square
-
     told, next_one = first.mechanism, _targetable(second)
     assert _can_target(told)
-    return told.asking.count / told.size * answer_square(next_one) / answer_square(told)
+    return told.asking.count / told.size * learn.answer_square(next_one) / learn.answer_square(told)
 
 
 def _labels(job: Job, topology: Topology) -> Any:
     """The labels that attributes are scored by: where they are private, as Drop cleans them."""
-    import torch
-
-    from graphveil.denoise.aggregators import KProp
-    from graphveil.denoise.drop import spread_labels
-
     graph, settings = job.graph, job.settings
     if job.label_mechanism is None or settings.label_loss != "drop":
         return graph.labels
-    hops = KProp(settings.drop_hops).operator(topology.unlooped)
+    hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
     labels, known = (
-        torch.tensor(array, device=job.device) for array in (graph.labels, graph.train | graph.validation)
+        learn.tensor(array, job.device) for array in (graph.labels, graph.train | graph.validation)
     )
-    return spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
+    return denoise.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
 
 
 def _asked(job: Job) -> dict[str, Any]:

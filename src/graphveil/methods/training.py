@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
-from graphveil.learn.backbones import build_backbone
-from graphveil.learn.topology import Topology
-from graphveil.learn.training import Schedule, fit
-from graphveil.linear.composition import Input
+from graphveil import learn, linear
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
@@ -15,9 +10,9 @@ from graphveil.methods.outcome import Outcome, Stopwatch
 
 def train_backbone(
     job: Job,
-    inputs: Input,
+    inputs: linear.Input,
     watch: Stopwatch,
-    topology: Topology | None = None,
+    topology: learn.Topology | None = None,
     *,
     input_dropout: float = 0.0,
 ) -> Outcome:
@@ -26,10 +21,9 @@ def train_backbone(
     Messages pass along the graph's edges, or along another topology where one is given.
     """
     settings: Settings = job.settings
-    topology = Topology(job.graph, job.device) if topology is None else topology
-    with watch.stage("train"), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(job.seed)
-        model = build_backbone(
+    topology = learn.Topology(job.graph, job.device) if topology is None else topology
+    with watch.stage("train"), learn.seeded(job.seed):
+        model = learn.build_backbone(
             job.backbone,
             inputs.shape[1],
             settings.hidden,
@@ -37,12 +31,14 @@ def train_backbone(
             activation=settings.activation,
             dropout=settings.dropout,
         ).to(job.device)
-        fitted = fit(
+        fitted = learn.fit(
             model,
             inputs,
             topology,
             job.task.goal(job, topology),
-            Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout),
+            learn.Schedule(
+                settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout
+            ),
             lambda done, most, _: job.say("training", done / most),
         )
     return job.task.outcome(job, fitted, watch)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from graphveil import denoise, learn, linear
+from graphveil.mechanisms import Estimate, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
-
-if TYPE_CHECKING:
-    from graphveil.learn.topology import Topology
-    from graphveil.linear.composition import Input
-    from graphveil.mechanisms import Estimate, Reports
-
-# What the authors' program does to a mean over one hop: forget entries up to this size, shrink the others by that.
-CODE_FORGET, CODE_SHRINK = 2.0, 1.0
+from graphveil.methods.training import train_backbone
 
 
 class UpgnetSettings(BaseSettings):
@@ -87,98 +82,71 @@ class Upgnet(Method):
     def prepare(self, job: Job) -> None:
         """Refuse order H-N where its matrix would be too large."""
         if self.holds_dense(job.settings, job.task.name):
-            from graphveil.learn.inputs import refuse_above
-
             shape = (job.graph.node_count, job.graph.feature_count)
             what = "order H-N propagates every feature, so its input"
-            refuse_above(job.max_memory, shape, what, "take order N-H")
+            learn.refuse_above(job.max_memory, shape, what, "take order N-H")
 
     def learn(self, job: Job) -> Outcome:
-        from graphveil.learn.topology import Topology
-        from graphveil.methods.training import train_backbone
-
         settings: UpgnetSettings = job.settings
-        watch, topology = Stopwatch(), Topology(job.graph, job.device)
+        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
             job.say("denoising", 0.0)
-            denoise = (
+            denoiser = (
                 _code if settings.variant == "code" else _hoa_first if settings.order == "H-N" else _nfr_first
             )
-            inputs = denoise(job, reports, topology)
+            inputs = denoiser(job, reports, topology)
         dropout = settings.tau if settings.regularizer == "dropout" else 0.0
         return train_backbone(job, inputs, watch, topology, input_dropout=dropout)
 
 
-def _nfr_first(job: Job, reports: Reports, topology: Topology) -> Input:
+def _nfr_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """N-H: shrink the reports, which stay sparse, and let the hops follow the first weights."""
-    from graphveil.denoise.aggregators import AGGREGATORS
-    from graphveil.learn.inputs import estimate_input, report_scale
-    from graphveil.linear.composition import Composition
-
     settings, mechanism = job.settings, reports.mechanism
-    scale = report_scale(mechanism, settings.input_share)
-    inputs = estimate_input(_shrunk(job, reports), scale, job.device, job.max_memory, mechanism.name)
-    hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
-    return Composition(hops, inputs)
+    scale = learn.report_scale(mechanism, settings.input_share)
+    inputs = learn.estimate_input(_shrunk(job, reports), scale, job.device, job.max_memory, mechanism.name)
+    hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
+    return linear.Composition(hops, inputs)
 
 
 def _shrunk(job: Job, reports: Reports) -> Estimate:
     """The decoded reports after the regularizer; dropout acts later, in training."""
-    from graphveil.denoise.shrink import NFR, GroupLasso
-
     settings, estimate = job.settings, reports.estimate()
     if settings.regularizer == "nfr":
-        return NFR(settings.tau * reports.mechanism.largest).on_reports(estimate)
+        return denoise.NFR(settings.tau * reports.mechanism.largest).on_reports(estimate)
     if settings.regularizer == "group-lasso":
         # τ times the norm that a column has in expectation, with reports spread evenly over the columns.
         entries = len(estimate.values) / estimate.shape[1]
-        return GroupLasso(settings.tau * reports.mechanism.spread * math.sqrt(entries)).on_reports(estimate)
+        return denoise.GroupLasso(settings.tau * reports.mechanism.spread * math.sqrt(entries)).on_reports(
+            estimate
+        )
     return estimate
 
 
-def _hoa_first(job: Job, reports: Reports, topology: Topology) -> Input:
+def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """H-N: all hops at once in blocks of columns, each entry shrunk and scaled, and the result kept."""
-    from graphveil.denoise.aggregators import AGGREGATORS
-    from graphveil.denoise.blocks import propagated_once
-    from graphveil.denoise.shrink import NFR
-    from graphveil.learn.inputs import report_scale
-
     settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
-    shrink = NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
-    scale = report_scale(mechanism, settings.input_share)
-    hops = AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
-    return propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
+    shrink = denoise.NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
+    scale = learn.report_scale(mechanism, settings.input_share)
+    hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
+    return denoise.propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
 
 
-def _code(job: Job, reports: Reports, topology: Topology) -> Input:
+def _code(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """As the authors' program does it."""
-    import numpy as np
-    from scipy.sparse import csr_array
-
-    from graphveil.denoise.aggregators import AGGREGATORS
-    from graphveil.learn.inputs import raw_input, refuse_above, report_scale
-    from graphveil.linear.composition import Composition
-    from graphveil.linear.propagation import scaled_matrix
-
     settings, mechanism, graph, estimate = job.settings, reports.mechanism, job.graph, reports.estimate()
     if estimate.indices is None:
-        refuse_above(job.max_memory, estimate.shape, f"{mechanism.name} reports every value, so its mean")
-    weights = np.repeat(1 / np.maximum(graph.degrees, 1), graph.degrees)
-    mean = (
-        csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count,) * 2) @ estimate.to_scipy()
-    )
-    mean.data[np.abs(mean.data) <= CODE_FORGET] = 0
-    mean.data -= CODE_SHRINK * np.sign(mean.data)
-    mean.eliminate_zeros()
-    mean.data *= report_scale(mechanism, settings.input_share)
-    matrix = scaled_matrix(graph, 1.5, 0.5, device=job.device)
-    return Composition(
-        AGGREGATORS[settings.aggregator](settings.hops).operator(matrix), raw_input(mean, job.device)
-    )
+        learn.refuse_above(
+            job.max_memory, estimate.shape, f"{mechanism.name} reports every value, so its mean"
+        )
+    mean = denoise.forgetful_mean(estimate, graph)
+    mean.data *= learn.report_scale(mechanism, settings.input_share)
+    matrix = linear.scaled_matrix(graph, 1.5, 0.5, device=job.device)
+    hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(matrix)
+    return linear.Composition(hops, learn.raw_input(mean, job.device))
 
 
 register_method(Upgnet())

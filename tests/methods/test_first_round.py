@@ -1,0 +1,17 @@
+from graphveil.experiments.spec import Spec
+from graphveil.experiments.unit import make_ready
+from graphveil.methods.first_round import FirstRound
+
+TOWN = Spec("togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25})
+
+
+def plans(whole):
+    return FirstRound(whole).feature_plans(make_ready(TOWN, "method", 0, None, None).job)
+
+
+def test_it_asks_once_with_the_share_of_the_first_round():
+    assert [plan.epsilon for plan in plans(whole=False)] == [1.0]
+
+
+def test_the_whole_budget_is_for_that_one_question():
+    assert [plan.epsilon for plan in plans(whole=True)] == [4.0]

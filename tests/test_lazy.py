@@ -1,0 +1,37 @@
+"""Packages whose modules are loaded when they are first used."""
+
+import subprocess
+import sys
+
+import pytest
+
+from graphveil import linear
+from graphveil.lazy import load_later
+from graphveil.linear.sparse import SparseMatrix
+
+
+def test_a_name_is_what_its_module_holds():
+    assert linear.SparseMatrix is SparseMatrix
+
+
+def test_a_module_is_found_by_its_own_name():
+    assert linear.sparse.SparseMatrix is SparseMatrix
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_the_package():
+    with pytest.raises(AttributeError, match="module 'graphveil.linear' has no attribute 'nothing'"):
+        linear.nothing  # noqa: B018
+
+
+def test_a_package_lists_its_names_in_order():
+    _, names = load_later("graphveil.linear", {"sparse": ("SparseMatrix",), "push": ("Push",)})
+    assert names() == ["Push", "SparseMatrix"]
+
+
+def test_using_a_name_loads_its_module_and_no_other():
+    code = (
+        "import sys; from graphveil import linear; linear.SparseMatrix; "
+        "print('graphveil.linear.sparse' in sys.modules, 'graphveil.linear.push' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True False"
