@@ -85,3 +85,7 @@ RangePair = Annotated[
 MaxMemory = Annotated[float | None, typer.Option(help="Refuse a dense matrix above so many gigabytes.")]
 Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu or cuda.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+AnyVersion = Annotated[
+    bool,
+    typer.Option("--any-version", help="Reuse what another version of graphveil has computed, and say so."),
+]

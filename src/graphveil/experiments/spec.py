@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
@@ -20,8 +19,6 @@ from graphveil.registry import unknown_name
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")
-# Counted up whenever the same spec gives other numbers than before, so that kept results are not mixed with new ones.
-NUMBERS = 4
 # Squares of norms are computed with.
 NORM_BOUNDS = (1e-100, 1e100)
 Part = Literal["method", "control", "structure"]
@@ -200,15 +197,10 @@ class Spec:
                 )
 
     def key(self, part: Part, run: int) -> str:
-        """A digest of all that decides the numbers of one part of one run."""
+        """All of a spec that decides the numbers of one part of one run, always written in the same way."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.full_settings().model_dump()
-        if self.norm_epsilon is None:
-            # As it was before norms could be learned, so that what was kept then is found.
-            del shared["norm_epsilon"], shared["norm_bound"]
-            shared["full_settings"].pop("norm_weight", None)
         if part == "structure":
             shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
             shared |= {"options": self.loader_options}
-        whole = json.dumps([NUMBERS, part, shared], sort_keys=True, default=str)
-        return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()
+        return json.dumps([part, shared], sort_keys=True, default=str)
