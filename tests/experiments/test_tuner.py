@@ -308,7 +308,9 @@ def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monke
     may_not = TrialStore(file)
     assert tune_spec(SPEC, trials=3, store=may_not).trials == first.trials
     assert len(quick) == 3
-    assert may_not.sentences()[0].startswith("Not reused, trials of another version (--any-version does): 3 (")
+    assert may_not.sentences()[0].startswith(
+        "Not reused, trials of another version (--any-version does): 3 ("
+    )
     # From now on there is nothing to be said.
     again = TrialStore(file)
     assert len(again.find(SPEC, Space.of(SPEC))) == 3
