@@ -6,7 +6,8 @@
     │   └── UnknownNameError  nothing has that name
     ├── ClaimError          a channel does not keep the privacy that it claims
     ├── BudgetError         a plan would overdraw somebody's privacy budget
-    └── PrivacyError        private data was asked for other than by a report
+    ├── PrivacyError        private data was asked for other than by a report
+    └── StoreError          the file of results cannot be read or written
 
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
@@ -25,6 +26,7 @@ __all__ = [
     "InputError",
     "MessageError",
     "PrivacyError",
+    "StoreError",
     "UnknownNameError",
 ]
 
@@ -55,6 +57,10 @@ class BudgetError(GraphveilError):
 
 class PrivacyError(GraphveilError):
     """Private data was asked for other than by a report."""
+
+
+class StoreError(GraphveilError):
+    """The file of results cannot be read or written."""
 
 
 class GraphveilWarning(UserWarning):

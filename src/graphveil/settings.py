@@ -1,7 +1,7 @@
 """Settings: the one place that reads the environment, and what the machine has.
 
 GRAPHVEIL_DATA     a folder of graphs (NAME.npz); it is looked into first
-GRAPHVEIL_CACHE    where downloaded graphs are kept; without it, the user's own cache folder
+GRAPHVEIL_CACHE    where downloaded graphs and results are kept; without it, the user's own cache folder
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Settings", "available_gigabytes", "settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Where graphs are looked for."""
+    """Where graphs are looked for, and where graphs and results are kept."""
 
     data: Path | None
     cache: Path

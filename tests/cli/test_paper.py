@@ -3,9 +3,10 @@ import json
 import pytest
 
 from graphveil.cli import status
+from graphveil.experiments import ResultStore, reuse
 from graphveil.experiments import paper as paper_module
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.results import RESULTS, ResultStore
+from graphveil.experiments.database import RESULTS
 
 PAPER = """
 title = "A paper"
@@ -102,6 +103,27 @@ def test_a_table_says_what_stands_around_its_numbers(spread, head, words, capsys
     assert f"{words}; […] are 95% t-intervals of our means." in lines
 
 
+def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypatch):
+    quick = ["paper", "small", "--quick", "--data", "town"]
+    with monkeypatch.context() as context:
+        context.setattr(reuse, "source_digest", lambda: "e" * 64)
+        assert status(quick) == 0
+    first, compute = capsys.readouterr().out, runner_module.run_unit
+
+    def refused_only(spec, *rest):
+        """The cell whose mechanism refuses its options has left nothing to reuse."""
+        return compute(spec, *rest) if spec.mechanism_options else pytest.fail("ran again")
+
+    with monkeypatch.context() as context:
+        context.setattr(runner_module, "run_unit", refused_only)
+        assert status([*quick, "--any-version"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    assert "Reused runs of another version: 2 (graphveil" in printed.err
+    assert status(quick) == 0
+    assert "Not reused, runs of another version (--any-version does): 2 (graphveil" in capsys.readouterr().err
+
+
 def test_quick_is_marked_and_not_kept(capsys, tmp_path):
     assert status(["paper", "small", "--quick", "--all", "--data", "town", "--json"]) == 0
     out = capsys.readouterr().out
@@ -115,7 +137,7 @@ def test_quick_is_marked_and_not_kept(capsys, tmp_path):
     assert multibit["ours"]["control"]
     assert onebit["ours"]["mechanism"] == "onebit"
     assert odd["ours"] is None
-    assert not (tmp_path / "cache" / RESULTS).exists()
+    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
     assert status(["paper", "small", "--quick", "--data", "town"]) == 0
     assert "Quick: one run of at most 5 epochs" in capsys.readouterr().out
 

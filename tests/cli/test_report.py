@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from graphveil.cli import status
+from graphveil.experiments.database import RESULTS, insert, select
 from tests.cli.test_run import RUN
 
 
@@ -42,8 +43,8 @@ def test_what_json_printed_is_reported(tmp_path, capsys):
 
 def test_a_run_keeps_its_result_in_the_cache(tmp_path):
     assert status([*RUN, "--no-control"]) == 0
-    (line,) = (tmp_path / "cache" / "results.jsonl").read_text().splitlines()
-    fields = json.loads(line)
+    (((text,),),) = select(tmp_path / "cache" / RESULTS, "SELECT result FROM results", ())
+    fields = json.loads(text)
     assert fields["spec"]["settings"]["epochs"] == 3
     assert fields["interrupted"] is False
 
@@ -100,8 +101,12 @@ def infinite(**fields):
 
 def kept(tmp_path, *lines):
     """What earlier runs have left."""
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "results.jsonl").write_text("\n".join(lines) + "\n")
+    for line in lines:
+        insert(
+            tmp_path / "cache" / RESULTS,
+            "INSERT INTO results (source, time, result) VALUES ('', '', ?)",
+            (line,),
+        )
 
 
 def test_an_infinite_budget_is_written_out(tmp_path, capsys):
@@ -110,7 +115,7 @@ def test_an_infinite_budget_is_written_out(tmp_path, capsys):
     assert "level ε = infinite" in (tmp_path / "x.html").read_text()
 
 
-def test_a_bad_record_is_named_on_stderr_and_hides_no_other(tmp_path, capsys):
+def test_bad_records_are_counted_on_stderr_and_hide_no_other(tmp_path, capsys):
     bad = [
         '{"method": "base"',
         infinite(runs="many"),
@@ -120,9 +125,26 @@ def test_a_bad_record_is_named_on_stderr_and_hides_no_other(tmp_path, capsys):
     kept(tmp_path, infinite(), *bad, infinite(seed=1))
     assert status(["report", "--out", str(tmp_path / "x.html"), "--no-energy"]) == 0
     printed = capsys.readouterr()
-    assert printed.err.count("Warning: ") == 4
-    assert "line 3: skipped, no result (runs: " in printed.err
+    assert printed.err.count("Warning: ") == 1
+    assert f"{RESULTS}: 4 of 6 records are damaged and skipped" in printed.err
     assert "2 results" in printed.out
+
+
+def test_a_bad_line_of_a_file_is_named_on_stderr(tmp_path, capsys):
+    (tmp_path / "x.jsonl").write_text(f'{infinite()}\n{{"method"\n{infinite(runs="many")}\n')
+    arguments = [str(tmp_path / "x.jsonl"), "--out", str(tmp_path / "x.html"), "--no-energy"]
+    assert status(["report", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("Warning: ") == 2
+    assert "line 3: skipped, no result (runs: " in printed.err
+
+
+def test_a_file_that_is_no_database_is_one_line(tmp_path, capsys):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / RESULTS).write_text("something else " * 100)
+    assert status(["report", "--out", str(tmp_path / "x.html")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{RESULTS} is no database: move it away" in line
 
 
 def test_a_method_that_is_not_known_here_costs_only_its_energy(tmp_path):

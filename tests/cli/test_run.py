@@ -2,14 +2,18 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from graphveil.cli import status
+from graphveil.experiments import ResultStore, reuse
+from graphveil.experiments.database import RESULTS, select
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=400", "--set", "data.features=16"),
@@ -65,10 +69,69 @@ def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
     once = [*RUN, "--runs", "1", "--json"]
     assert status(once) == 0
     first = json.loads(capsys.readouterr().out)
-    assert (tmp_path / "runs.jsonl").read_text().count("\n") == 3
+    assert select(tmp_path / RESULTS, "SELECT count(*) FROM units", ()) == [[(3,)]]
     monkeypatch.setattr("graphveil.experiments.runner.run_unit", lambda *_: pytest.fail("ran again"))
     assert status([*once, "--resume"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
+
+
+ONCE = [*RUN, "--runs", "1", "--no-control", "--json"]
+
+
+@pytest.fixture
+def older(capsys, monkeypatch):
+    """The numbers of a run that another version has kept."""
+    with monkeypatch.context() as context:
+        context.setattr(reuse, "source_digest", lambda: "e" * 64)
+        assert status(ONCE) == 0
+    return json.loads(capsys.readouterr().out)["runs"]
+
+
+def test_runs_of_another_version_are_run_again_and_it_is_said(older, capsys, tmp_path):
+    assert status([*ONCE, "--resume"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"] == older
+    assert "Not reused, runs of another version (--any-version does): 1 (graphveil" in printed.err
+    assert select(tmp_path / RESULTS, "SELECT count(*) FROM units", ()) == [[(2,)]]
+
+
+def test_runs_of_any_version_are_reused_and_it_is_said_which(older, capsys, monkeypatch):
+    monkeypatch.setattr("graphveil.experiments.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    assert status([*ONCE, "--resume", "--any-version"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"] == older
+    (line,) = [line for line in printed.err.splitlines() if line.strip()]
+    assert line.startswith("Reused runs of another version: 1 (graphveil ")
+    assert line.endswith("source eeeeeeeeeeee).")
+
+
+def test_a_damaged_record_is_told_on_stderr_and_run_again(capsys, tmp_path):
+    assert status(ONCE) == 0
+    first = json.loads(capsys.readouterr().out)["runs"]
+    with closing(sqlite3.connect(tmp_path / RESULTS)) as connection, connection:
+        connection.execute("UPDATE units SET unit = '{'")
+    assert status([*ONCE, "--resume"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"] == first
+    assert "1 kept record cannot be read and was skipped." in printed.err
+
+
+def test_a_file_that_is_no_database_is_one_line_and_stays(capsys, tmp_path):
+    (tmp_path / RESULTS).write_text("something else " * 100)
+    assert status(ONCE) == 2
+    err = capsys.readouterr().err
+    assert f"{RESULTS} is no database: move it away" in err
+    assert "Traceback" not in err
+    assert (tmp_path / RESULTS).read_text() == "something else " * 100
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(capsys, tmp_path, monkeypatch):
+    (tmp_path / "taken").touch()
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "taken"))
+    assert status(ONCE) == 2
+    err = capsys.readouterr().err
+    assert "name another folder with GRAPHVEIL_CACHE" in err
+    assert "Traceback" not in err
 
 
 def test_a_file_of_one_s_own_runs(capsys, tmp_path):
@@ -158,6 +221,7 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
             "town has no option 'size'",
         ),
         (["run", "base", "--data", "nowhere/x.npz", "--epsilon", "1"], "x.npz"),
+        (["run", "base", "--data", "town", "--epsilon", "1", "--any-version"], "give --resume too"),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
@@ -193,9 +257,8 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
     command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN[:6], *endless]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        kept = tmp_path / "runs.jsonl"
         for _ in range(600):
-            if kept.exists() and '"part": "method"' in kept.read_text():
+            if select(tmp_path / RESULTS, "SELECT id FROM units WHERE part = 'method'", ()) != [[]]:
                 break
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
@@ -203,7 +266,7 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
     assert process.returncode == 130
     assert "base, multibit, ε = 2" in out
     assert "--resume goes on from there" in err
-    assert '"interrupted": true' in (tmp_path / "results.jsonl").read_text()
+    assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).records()] == [True]
     assert "Traceback" not in err
 
 

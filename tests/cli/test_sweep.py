@@ -8,8 +8,9 @@ import time
 import pytest
 
 from graphveil.cli import status
+from graphveil.experiments import ResultStore, reuse
 from graphveil.experiments import runner as runner_module
-from graphveil.experiments.results import RESULTS, ResultStore
+from graphveil.experiments.database import RESULTS, select
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
 BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'
@@ -50,6 +51,25 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
     assert status(["sweep", "small.toml", "--out", "other.png"]) == 0
     assert capsys.readouterr().out == printed.replace("small.svg", "other.png")
     assert (tmp_path / "other.png").is_file()
+
+
+def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypatch):
+    one = ["sweep", "small.toml", "--runs", "1"]
+    with monkeypatch.context() as context:
+        context.setattr(reuse, "source_digest", lambda: "e" * 64)
+        assert status(one) == 0
+    first = capsys.readouterr().out
+    with monkeypatch.context() as context:
+        context.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+        assert status([*one, "--any-version"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    # Two cells of a method and a control, and structure, which they share.
+    assert "Reused runs of another version: 5 (graphveil" in printed.err
+    assert status(one) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    assert "Not reused, runs of another version (--any-version does): 5 (graphveil" in printed.err
 
 
 def test_json_is_one_object(capsys, tmp_path):
@@ -134,8 +154,7 @@ def test_an_interrupt_stops_all_processes(tmp_path):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
         for _ in range(600):
-            file = tmp_path / "cache" / "runs.jsonl"
-            if file.exists() and file.read_text().count("\n") >= 2:
+            if len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM units", ())[0]) >= 2:
                 break
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)

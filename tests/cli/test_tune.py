@@ -11,7 +11,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.cli.tune import command, default_file
-from graphveil.experiments import Spec
+from graphveil.experiments import Spec, reuse
+from graphveil.experiments.database import RESULTS, select
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
@@ -66,7 +67,7 @@ def test_json_is_one_object_and_the_same_twice(capsys, tmp_path):
     assert fields["file"] == "best.toml"
     assert fields["trials"] == {"done": 3, "total": 3, "failed": []}
     assert tomllib.loads((tmp_path / "best.toml").read_text())["settings"] == fields["settings"]
-    assert len(list((tmp_path / "cache" / "tune").glob("*.journal"))) == 1
+    assert select(tmp_path / "cache" / RESULTS, "SELECT count(*) FROM trials", ()) == [[(3,)]]
 
 
 def test_a_finished_search_is_not_run_again(monkeypatch, capsys):
@@ -75,6 +76,23 @@ def test_a_finished_search_is_not_run_again(monkeypatch, capsys):
     monkeypatch.setattr("graphveil.experiments.tuner.validate_unit", lambda *_: pytest.fail("ran again"))
     assert status(QUICK) == 0
     assert capsys.readouterr().out == first
+
+
+def test_trials_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypatch):
+    with monkeypatch.context() as context:
+        context.setattr(reuse, "source_digest", lambda: "e" * 64)
+        assert status(QUICK) == 0
+    first = capsys.readouterr().out
+    with monkeypatch.context() as context:
+        context.setattr("graphveil.experiments.tuner.validate_unit", lambda *_: pytest.fail("ran again"))
+        assert status([*QUICK, "--any-version"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    assert "Reused trials of another version: 3 (graphveil" in printed.err
+    assert status(QUICK) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    assert "Not reused, trials of another version (--any-version does): 3 (graphveil" in printed.err
 
 
 def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_path):
@@ -146,8 +164,7 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, caps
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
         for _ in range(600):
-            kept = [file.read_text() for file in (tmp_path / "cache" / "tune").glob("*.journal")]
-            if kept and kept[0].count('"losses"') >= 2:
+            if len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM trials", ())[0]) >= 2:
                 break
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)

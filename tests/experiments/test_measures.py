@@ -158,7 +158,7 @@ def test_percent_are_printed_as_before():
 
 
 def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):
-    store = UnitStore(tmp_path / "runs.jsonl")
+    store = UnitStore(tmp_path / "results.sqlite")
     together = run_spec(RAW, store=store)
     ballast = np.ones(100 << 20, dtype=np.float32)
     # What the store holds did not run alone, so it is run again; from then on it is found, by whoever asks.

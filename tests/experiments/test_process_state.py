@@ -12,7 +12,7 @@ from graphveil.experiments.spec import Spec
 from graphveil.experiments.unit import validate_unit
 
 SMALL = {"data_options": {"users": 400}, "settings": {"epochs": 2}}
-TOGL = Spec("togl", "town", epsilon=4.0, runs=1, **SMALL)
+TOGL = Spec.of("togl", "town", epsilon=4.0, runs=1, **SMALL)
 CALLS = {
     "run": lambda: gv.run("base", "town", epsilon=1.0, runs=1, **SMALL),
     "embed": lambda: gv.embed("base", "town", epsilon=1.0, **SMALL),

@@ -1,8 +1,10 @@
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
-from graphveil.errors import InputError
+from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Result, Spec
 from graphveil.experiments.results import Record, ResultStore, latest, read_results
 from graphveil.experiments.unit import UnitResult
@@ -22,7 +24,7 @@ def result(epsilon=1.0, interrupted=False, score=0.5, **options):
 
 @pytest.fixture
 def store(tmp_path):
-    return ResultStore(tmp_path / "deep" / "results.jsonl")
+    return ResultStore(tmp_path / "deep" / "results.sqlite")
 
 
 def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
@@ -48,12 +50,29 @@ def test_results_keep_their_order(store):
     assert [record.epsilon for record in store.records()] == [3.0, 1.0, 2.0]
 
 
-def test_damaged_lines_are_skipped_and_take_no_other_line_with_them(store):
+def damage(store, *texts):
+    """Add records that are none."""
+    with closing(sqlite3.connect(store.file)) as connection, connection:
+        for text in texts:
+            connection.execute("INSERT INTO results (source, time, result) VALUES ('', '', ?)", (text,))
+
+
+DAMAGED = ["[1]", '{"method": "base"}', "", '{"method": "base", "da', b"\xff\x00", 7, "[" * 10**5]
+
+
+def test_damaged_records_are_skipped_and_take_no_other_with_them(store):
     store.add(result(1.0))
-    with store.file.open("a") as stream:
-        stream.write('[1]\n{"method": "base"}\n\n{"method": "base", "da')
+    damage(store, *DAMAGED)
     store.add(result(2.0))
     assert [record.epsilon for record in store.records()] == [1.0, 2.0]
+
+
+def test_whoever_asks_is_told_once_how_many_are_damaged(store):
+    store.add(result(1.0))
+    damage(store, *DAMAGED)
+    told = []
+    store.records(told.append)
+    assert told == [f"{store.file}: 7 of 8 records are damaged and skipped"]
 
 
 def test_a_store_that_is_not_there_is_empty(store):
@@ -122,14 +141,12 @@ def test_without_a_spec_only_equal_results_are_one():
     assert len(latest(records)) == 2
 
 
-def test_whoever_asks_is_told_of_each_damaged_line(store):
-    store.add(result(1.0))
-    with store.file.open("a") as stream:
-        stream.write(
-            '[1]\n{"method": "base"}\n\n{"method": 3, "data": "town", "runs": [0.5], "mean": 0.5}\n{"met\n'
-        )
+def test_whoever_asks_is_told_of_each_damaged_line_of_a_file(tmp_path):
+    file = tmp_path / "a.jsonl"
+    other = '{"method": 3, "data": "town", "runs": [0.5], "mean": 0.5}'
+    file.write_text(f'{result(1.0).to_json()}\n[1]\n{{"method": "base"}}\n\n{other}\n{{"met\n')
     told = []
-    assert len(store.records(told.append)) == 1
+    assert len(read_results([file], told.append)) == 1
     assert [line.split(": skipped")[0].split(", ")[1] for line in told] == [
         "line 2",
         "line 3",
@@ -137,6 +154,21 @@ def test_whoever_asks_is_told_of_each_damaged_line(store):
         "line 6",
     ]
     assert "method: Input should be a valid string" in told[2]
+
+
+def test_a_file_of_results_can_be_named(store):
+    store.add(result(1.0))
+    assert [record.epsilon for record in read_results([store.file])] == [1.0]
+
+
+def test_a_database_of_something_else_is_refused_by_name_and_passed_over_in_a_folder(store, tmp_path):
+    store.add(result(1.0))
+    other = store.file.parent / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE animals (name TEXT)")
+    assert len(read_results([store.file.parent])) == 1
+    with pytest.raises(StoreError, match="is a database of something else"):
+        read_results([other])
 
 
 def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, store):

@@ -20,7 +20,7 @@ SPEC = Spec.of("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_opti
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """Holds the units of `result`."""
-    return UnitStore(tmp_path_factory.mktemp("runs") / "runs.jsonl")
+    return UnitStore(tmp_path_factory.mktemp("runs") / "results.sqlite")
 
 
 @pytest.fixture(scope="module")
@@ -145,14 +145,6 @@ def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
     assert numbers(run_spec(SPEC, store=store, reuse=True)) == numbers(result)
 
 
-def test_a_line_that_was_cut_off_is_passed_over(tmp_path, result, store):
-    lines = store.file.read_text().splitlines(keepends=True)
-    assert len(lines) == 6
-    broken = UnitStore(tmp_path / "runs.jsonl")
-    broken.file.write_text("".join(lines[:3]) + lines[3][: len(lines[3]) // 2])
-    assert len(broken.find(SPEC, parts_of(SPEC))) == 3
-
-
 def test_another_setting_is_another_experiment(result, store):
     other = SPEC.having(settings={"epochs": 6})
     assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"] * 2
@@ -228,7 +220,7 @@ NORMS = SPEC.having(norm_epsilon=3.0, norm_bound=4.0)
 
 
 def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
-    store = UnitStore(tmp_path / "runs.jsonl")
+    store = UnitStore(tmp_path / "results.sqlite")
     fields = json.loads(run_spec(NORMS, store=store).to_json())
     assert list(fields)[-1] == "also"
     for also in (fields["also"], fields["control"]["also"]):
@@ -242,18 +234,40 @@ def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
     assert "also" not in numbers(result) and "also" not in numbers(result)["control"]
 
 
-def test_a_unit_that_was_kept_before_there_was_anything_besides_is_read(tmp_path):
-    store = UnitStore(tmp_path / "runs.jsonl")
-    one = SPEC.having(runs=1)
-    unit = run_unit(one, "structure", 0)
-    store.add(one, unit)
-    line = json.loads(store.file.read_text())
-    del line["unit"]["also"]
-    store.file.write_text(json.dumps(line) + "\n")
-    assert store.find(one, ["structure"]) == [unit]
+def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path):
+    store, file = UnitStore(tmp_path / "results.sqlite"), tmp_path / "my.npz"
+
+    def write(seed):
+        random = np.random.default_rng(seed)
+        labels, edges = random.integers(0, 2, 60), random.integers(0, 60, (120, 2))
+        np.savez(file, edges=edges, x=random.random((60, 5)), y=labels, range=(0, 1))
+
+    def changing(*given):
+        unit = run_unit(*given)
+        write(unit.run + 1)
+        return unit
+
+    write(0)
+    monkeypatch.setattr(runner_module, "run_unit", changing)
+    spec = Spec.of("base", str(file), epsilon=1.0, settings=SETTINGS)
+    with pytest.raises(InputError, match="was changed while it was computed with"):
+        run_spec(spec, store=store)
+    assert store.find(spec, parts_of(spec)) == []
 
 
-def test_norms_decide_the_key_only_where_they_are_learned():
+def test_a_file_that_was_changed_is_loaded_again(tmp_path):
+    file = tmp_path / "my.npz"
+    counts = []
+    for users in (60, 80):
+        random = np.random.default_rng(users)
+        labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
+        np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
+        unit = run_unit(Spec.of("base", str(file), epsilon=1.0, settings=SETTINGS), "method", 0)
+        counts.append(unit.privacy["rounds"][0]["users"])
+    assert counts == [60, 80]
+
+
+def test_norms_decide_the_key_but_not_that_of_structure():
     weighted = {**SETTINGS, "norm_weight": 2.0}
     specs = [SPEC, NORMS, NORMS.having(norm_bound=5.0), NORMS.having(settings=weighted)]
     assert len({spec.key("method", 0) for spec in specs}) == 4

@@ -134,7 +134,7 @@ def test_an_axis_of_choices_sets_several_fields(tmp_path):
     with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
         sweep.over({"settings": {"hops": 1}})
     specs = [cell.spec for cell in cells]
-    found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "runs.jsonl")))
+    found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "results.sqlite")))
     assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
     write_figure(found, tmp_path / "chosen.svg")
@@ -176,7 +176,7 @@ def test_the_first_axis_is_x_and_the_second_gives_lines(small):
 
 
 def test_structure_is_computed_once_and_finished_units_are_reused(small, counted, tmp_path):
-    cells, store, kept = small.cells(), UnitStore(tmp_path / "runs.jsonl"), []
+    cells, store, kept = small.cells(), UnitStore(tmp_path / "results.sqlite"), []
     specs = [cell.spec for cell in cells]
     counted["stop"] = 8
     done = run_cells(specs, store=store, keep=kept.append)

@@ -1,18 +1,19 @@
 """The search for settings: what it tries, what it looks at, and how it goes on."""
 
 import json
-from dataclasses import replace
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.errors import InputError
-from graphveil.experiments import Spec, tune_spec, tuner
-from graphveil.experiments import trials as trials_module
+from graphveil.errors import InputError, StoreError
+from graphveil.experiments import Spec, reuse, tune_spec, tuner
 from graphveil.experiments.space import Space
 from graphveil.experiments.suggest import suggest
-from graphveil.experiments.trials import Journal, Trial, journal_file
+from graphveil.experiments.trials import Trial, TrialStore, read_trial
 from graphveil.experiments.unit import Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import find_method, method_names
@@ -97,7 +98,7 @@ def test_the_default_of_gamma_is_the_mechanisms(mechanism):
 def test_a_searched_gamma_reaches_the_mechanism():
     spec = Spec.of("ppgnn", "town", epsilon=2.0, settings={"epochs": 1, "hops": 1}, data_options=SMALL)
     told = [
-        run_unit(replace(spec, settings={**spec.settings, **more}), "method", 0).privacy["level"]["epsilon"]
+        run_unit(spec.having(settings={**spec.settings, **more}), "method", 0).privacy["level"]["epsilon"]
         for more in ({}, {"mechanism.gamma": 0.1}, {"mechanism.gamma": 0.9})
     ]
     assert told[0] == told[1] != told[2]
@@ -111,7 +112,7 @@ def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts(name):
         assert len(values) == len(set(values)) > 1
         for value in values:
             assert getattr(method.settings.of({key: value}), key) == value
-            # What a journal and a file of settings can hold.
+            # What a record and a file of settings can hold.
             assert value is None or isinstance(value, (bool, int, float, str))
 
 
@@ -263,15 +264,15 @@ def test_processes_change_nothing_in_a_whole_grid():
 
 
 def test_a_finished_search_is_read_and_not_run(quick, tmp_path):
-    first = tune_spec(SPEC, trials=5, journal=tmp_path / "a.journal")
+    first = tune_spec(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite"))
     quick.clear()
-    assert tune_spec(SPEC, trials=5, journal=tmp_path / "a.journal") == first
+    assert tune_spec(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")) == first
     assert quick == []
 
 
 def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, tmp_path, monkeypatch):
-    expected = tune_spec(SPEC, trials=15, journal=tmp_path / "whole.journal")
-    whole, validate = tmp_path / "broken.journal", tuner.validate_unit
+    expected = tune_spec(SPEC, trials=15, store=TrialStore(tmp_path / "whole.sqlite"))
+    store, validate = TrialStore(tmp_path / "broken.sqlite"), tuner.validate_unit
 
     def break_off(spec, run, *rest):
         if len(quick) == 12:
@@ -280,33 +281,33 @@ def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, t
 
     quick.clear()
     monkeypatch.setattr(tuner, "validate_unit", break_off)
-    broken = tune_spec(SPEC, trials=15, journal=whole)
+    broken = tune_spec(SPEC, trials=15, store=store)
     assert broken.interrupted
     assert (len(broken.trials), broken.total) == (12, 15)
     monkeypatch.setattr(tuner, "validate_unit", validate)
-    assert tune_spec(SPEC, trials=15, journal=whole) == expected
+    assert tune_spec(SPEC, trials=15, store=store) == expected
     assert len(quick) == 15
 
 
 def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
-    file = tmp_path / "a.journal"
-    few = tune_spec(SPEC, trials=3, journal=file)
-    more = tune_spec(SPEC, trials=6, journal=file)
+    store = TrialStore(tmp_path / "a.sqlite")
+    few = tune_spec(SPEC, trials=3, store=store)
+    more = tune_spec(SPEC, trials=6, store=store)
     assert len(quick) == 6
     assert more.trials[:3] == few.trials
-    assert tune_spec(SPEC, trials=3, journal=file) == few
+    assert tune_spec(SPEC, trials=3, store=store) == few
 
 
 def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, monkeypatch):
-    add = Journal.add
+    add = TrialStore.add
 
-    def add_and_break_off(journal, finished):
-        add(journal, finished)
+    def add_and_break_off(*given):
+        add(*given)
         if len(quick) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Journal, "add", add_and_break_off)
-    assert len(tune_spec(SPEC, trials=5, journal=tmp_path / "a.journal").trials) == 3
+    monkeypatch.setattr(TrialStore, "add", add_and_break_off)
+    assert len(tune_spec(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")).trials) == 3
 
 
 def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
@@ -318,34 +319,73 @@ def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
         tune_spec(SPEC, trials=2)
 
 
-def test_a_line_that_was_cut_off_is_done_again(quick, tmp_path):
-    file = tmp_path / "a.journal"
-    tune_spec(SPEC, trials=4, journal=file)
-    file.write_bytes(file.read_bytes()[:-20])
+@pytest.mark.parametrize("text", ["", "{", "null", '{"metric": 3}', b"\xff", 7])
+def test_a_damaged_trial_is_told_and_done_again(quick, tmp_path, text):
+    store = TrialStore(tmp_path / "a.sqlite")
+    tune_spec(SPEC, trials=4, store=store)
+    with closing(sqlite3.connect(store.file)) as connection, connection:
+        connection.execute("UPDATE trials SET trial = ? WHERE id = 4", (text,))
     quick.clear()
-    assert len(tune_spec(SPEC, trials=4, journal=file).trials) == 4
+    assert len(tune_spec(SPEC, trials=4, store=store).trials) == 4
     assert len(quick) == 1
+    assert store.sentences() == ["1 kept record cannot be read and was skipped."]
 
 
-def test_a_file_that_is_no_journal_is_refused(tmp_path):
-    file = tmp_path / "a.journal"
-    file.write_text("something else\nand more\n")
-    with pytest.raises(InputError, match="is no journal of a search: delete it"):
-        tune_spec(SPEC, trials=1, journal=file)
+@pytest.mark.parametrize(
+    "change",
+    [{"scores": [0.5, 0.5]}, {"losses": []}, {"point": {}}, {"point": {"lr": 9.0, "kind": "a"}}],
+)
+def test_a_trial_of_another_search_is_no_trial_of_this_one(change):
+    fields = {**asdict(trial(0.5)), **change}
+    assert read_trial(json.dumps(asdict(trial(0.5))), 1, SPACE) == trial(0.5)
+    assert read_trial(json.dumps(fields), 1, SPACE) is None
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    file = tmp_path / "a.sqlite"
+    file.write_text("something else\nand more\n" * 100)
+    with pytest.raises(StoreError, match="is no database: move it away"):
+        tune_spec(SPEC, trials=1, store=TrialStore(file))
 
 
 def test_trials_come_back_from_the_file_as_they_were(tmp_path):
     kept = [trial(0.25, {"lr": 0.1, "kind": None}, float("inf")), trial(1 / 3)]
     for one in kept:
-        Journal(tmp_path / "a.journal", SPACE).add(one)
-    assert Journal(tmp_path / "a.journal", SPACE).read() == kept[::-1]
+        TrialStore(tmp_path / "a.sqlite").add(SPEC, SPACE, one)
+    assert TrialStore(tmp_path / "a.sqlite").find(SPEC, SPACE) == kept[::-1]
 
 
 def test_a_point_that_two_calls_tried_counts_once(tmp_path):
-    journal = Journal(tmp_path / "a.journal", SPACE)
-    journal.add(trial(0.5))
-    journal.add(trial(0.5))
-    assert len(journal.read()) == 1
+    store = TrialStore(tmp_path / "a.sqlite")
+    store.add(SPEC, SPACE, trial(0.5))
+    store.add(SPEC, SPACE, trial(0.5))
+    assert len(store.find(SPEC, SPACE)) == 1
+
+
+def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monkeypatch):
+    file = tmp_path / "a.sqlite"
+    first = tune_spec(SPEC, trials=3, store=TrialStore(file))
+    monkeypatch.setattr(reuse, "source_digest", lambda: "another")
+    may = TrialStore(file, any_version=True)
+    assert may.find(SPEC, Space.of(SPEC)) == list(first.trials)
+    assert [line.split(":")[0] for line in may.sentences()] == ["Reused trials of another version"]
+    quick.clear()
+    may_not = TrialStore(file)
+    assert tune_spec(SPEC, trials=3, store=may_not).trials == first.trials
+    assert len(quick) == 3
+    assert may_not.sentences()[0].startswith(
+        "Not reused, trials of another version (--any-version does): 3 ("
+    )
+    # From now on there is nothing to be said.
+    again = TrialStore(file)
+    assert len(again.find(SPEC, Space.of(SPEC))) == 3
+    assert again.sentences() == []
+
+
+def test_trials_of_a_graph_that_is_given_are_not_kept(tmp_path):
+    graph, users = gv.load("town", **SMALL)
+    with pytest.raises(InputError, match="leave out the store"):
+        gv.experiments.tune("base", graph, users, epsilon=2.0, store=TrialStore(tmp_path / "a.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -358,15 +398,16 @@ def test_a_point_that_two_calls_tried_counts_once(tmp_path):
         {"data_options": {"users": 100}},
     ],
 )
-def test_what_decides_the_numbers_decides_the_file(change, tmp_path):
-    other = SPEC.having(**change)
-    assert journal_file(SPEC, Space.of(SPEC), tmp_path) != journal_file(other, Space.of(other), tmp_path)
+def test_what_decides_the_numbers_decides_which_trials_are_found(change, tmp_path):
+    store, other = TrialStore(tmp_path / "a.sqlite"), SPEC.having(**change)
+    store.add(SPEC, SPACE, trial(0.5))
+    assert (len(store.find(SPEC, SPACE)), store.find(other, SPACE)) == (1, [])
 
 
-def test_the_grid_decides_the_file(tmp_path):
-    space = Space.of(SPEC)
-    smaller = replace(space, values={**space.values, "lr": (0.1, 0.01)})
-    assert journal_file(SPEC, space, tmp_path) != journal_file(SPEC, smaller, tmp_path)
+def test_the_grid_decides_which_trials_are_found(tmp_path):
+    store = TrialStore(tmp_path / "a.sqlite")
+    store.add(SPEC, SPACE, trial(0.5))
+    assert store.find(SPEC, replace(SPACE, values={**SPACE.values, "lr": (0.01,)})) == []
 
 
 def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp_path, monkeypatch):
@@ -378,10 +419,10 @@ def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp
         return validate(spec, run, *rest)
 
     monkeypatch.setattr(tuner, "validate_unit", refuse)
-    tuned = tune_spec(GRID, trials=10, journal=tmp_path / "a.journal")
+    tuned = tune_spec(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite"))
     assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 7, 8)
     monkeypatch.setattr(tuner, "validate_unit", validate)
-    assert len(tune_spec(GRID, trials=10, journal=tmp_path / "a.journal").trials) == 8
+    assert len(tune_spec(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite")).trials) == 8
 
 
 def test_defaults_that_are_refused_end_the_search(monkeypatch):
@@ -397,21 +438,9 @@ def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
     import optuna
 
     before = optuna.logging.get_verbosity()
-    tune_spec(SPEC, trials=12, journal=tmp_path / "a.journal")
+    tune_spec(SPEC, trials=12, store=TrialStore(tmp_path / "a.sqlite"))
     assert capsys.readouterr() == ("", "")
     assert optuna.logging.get_verbosity() == before
-
-
-def test_optuna_s_own_tools_can_read_the_journal(quick, tmp_path):
-    import optuna
-
-    tuned = tune_spec(GRID, trials=8, journal=tmp_path / "a.journal")
-    backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "a.journal"))
-    with trials_module.quiet():
-        study = optuna.load_study(
-            study_name=trials_module.STUDY, storage=optuna.storages.JournalStorage(backend)
-        )
-    assert study.best_value == tuned.best.score
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from graphveil.experiments.spec import Spec
 from graphveil.experiments.unit import make_ready
 from graphveil.methods.first_round import FirstRound
 
-TOWN = Spec("togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25})
+TOWN = Spec.of("togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25})
 
 
 def plans(whole):

@@ -10,6 +10,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.kept import results_file, told
 from graphveil.cli.run import keep
 from graphveil.experiments.spec import Part, Spec
 
@@ -26,19 +27,20 @@ def watched_cells(
     tolerant: bool = False,
     kept: bool = True,
     alone: Sequence[bool] = (),
+    any_version: bool = False,
 ) -> Cells:
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     from graphveil.experiments.cells import run_cells, unit_count
     from graphveil.experiments.store import UnitStore
-    from graphveil.settings import settings
 
+    store = UnitStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task("starting", total=unit_count(specs, skip))
         current = bars.add_task("starting", total=100, visible=jobs == 1)
         return run_cells(
             specs,
-            store=UnitStore(settings().cache / "runs.jsonl"),
+            store=store,
             jobs=jobs,
             fresh=fresh,
             skip=skip,

@@ -48,3 +48,7 @@ RangePair = Annotated[
     str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+AnyVersion = Annotated[
+    bool,
+    typer.Option("--any-version", help="Reuse what another version of graphveil has computed, and say so."),
+]

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from graphveil.cli.options import AsJson
+from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
@@ -45,6 +45,7 @@ def paper(
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -56,7 +57,7 @@ def paper(
     other, each in a process of its own.
 
     Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
-    where it was interrupted.
+    where it was interrupted; those of another version of graphveil are computed again unless --any-version is given.
 
     Example: graphveil paper ppgnn/table3 --data cora --quick
     """
@@ -77,7 +78,7 @@ def paper(
         )
     if quick:
         tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
-    results, interrupted = computed(tables, jobs, everything, quick)
+    results, interrupted = computed(tables, jobs, everything, quick, any_version)
     if as_json:
         typer.echo(json.dumps(told(found, results, quick, interrupted), ensure_ascii=False))
     else:
@@ -88,7 +89,7 @@ def paper(
 
 
 def computed(
-    tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool
+    tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool, any_version: bool
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     from graphveil.cli.cells import watched_cells
@@ -105,6 +106,7 @@ def computed(
         kept=not quick,
         skip=("structure",) if quick else (),
         alone=[cell.measure.alone for cell in learning],
+        any_version=any_version,
     )
     measured, interrupted = apart([cell for cell in todo if cell.measure.read is None], done.interrupted)
     each = iter(answers(cells, skipped, done, measured))

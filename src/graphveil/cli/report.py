@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.audit import progress
+from graphveil.cli.kept import results_file
 from graphveil.errors import InputError
 from graphveil.experiments.report import HOPS, TITLE, write_report
-from graphveil.experiments.results import RESULTS, Record, ResultStore, latest, read_results
-from graphveil.settings import settings
+from graphveil.experiments.results import Record, ResultStore, latest, read_results
 
 
 def report(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Files that `graphveil run … --json` has written, or folders of them; "
+            help="Files that `graphveil run … --json` has written, files of results, or folders of them; "
             "without any, the results of all earlier runs."
         ),
     ] = None,
@@ -57,7 +57,7 @@ def _warn(sentence: str) -> None:
 
 def earlier() -> list[Record]:
     """What earlier runs have kept."""
-    file = settings().cache / RESULTS
+    file = results_file()
     records = ResultStore(file).records(_warn)
     if not records:
         raise InputError(

@@ -11,10 +11,11 @@ from rich.table import Table
 
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson
+from graphveil.cli.kept import results_file, told
+from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.privacy_record import Privacy
-from graphveil.experiments.results import RESULTS, ResultStore
+from graphveil.experiments.results import ResultStore
 from graphveil.experiments.spec import Spec
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
     ] = False,
+    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
@@ -50,8 +52,10 @@ def run(
     )
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
+    if any_version and not resume:
+        raise InputError("--any-version has no meaning where nothing is reused: give --resume too")
     spec.check()
-    result = watched(spec, jobs, resume)
+    result = watched(spec, jobs, resume, any_version)
     keep(result)
     if as_json:
         typer.echo(result.to_json())
@@ -62,15 +66,14 @@ def run(
         raise typer.Exit(INTERRUPTED)
 
 
-def watched(spec: Spec, jobs: int, resume: bool) -> Result:
+def watched(spec: Spec, jobs: int, resume: bool, any_version: bool) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk."""
     from graphveil.experiments.runner import parts_of, run_spec
     from graphveil.experiments.store import UnitStore
-    from graphveil.settings import settings
 
-    store = UnitStore(settings().cache / "runs.jsonl")
+    store = UnitStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=spec.runs * len(parts_of(spec)))
         current = bars.add_task("starting", total=100)
         return run_spec(
@@ -85,9 +88,7 @@ def watched(spec: Spec, jobs: int, resume: bool) -> Result:
 
 def keep(result: Result) -> None:
     """Add the result to those that `graphveil report` shows."""
-    from graphveil.settings import settings
-
-    ResultStore(settings().cache / RESULTS).add(result)
+    ResultStore(results_file()).add(result)
 
 
 def show(result: Result, console: Console) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from graphveil.cli.options import AsJson, SettingPairs
+from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
@@ -39,6 +39,7 @@ def sweep(
         bool,
         typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
     ] = True,
+    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over the values of one or two of its fields: a table, and a figure with controls and structure.
@@ -47,7 +48,8 @@ def sweep(
     settings.KEY) and its values: the first is x, the second gives lines. An axis may have a label and choices instead: names
     for several fields at once, like a method with its settings.
 
-    Finished runs are kept, so the same command goes on where it was interrupted.
+    Finished runs are kept, so the same command goes on where it was interrupted; those of another version of graphveil are
+    computed again unless --any-version is given.
 
     Example: graphveil sweep ppgnn-hops --runs 3 --jobs 2 --out hops.svg
 
@@ -63,13 +65,15 @@ def sweep(
     cells = chosen.cells()
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
+    if any_version and not resume:
+        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
     from graphveil.experiments.sweep_figure import check_figure, write_figure
     from graphveil.experiments.sweep_result import SweepResult
 
     file = check_figure(out or Path(f"{chosen.name}.svg"))
     from graphveil.cli.cells import watched_cells
 
-    done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume)
+    done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume, any_version=any_version)
     found = SweepResult.of(chosen, cells, done)
     drawn = None if found.interrupted else file
     if drawn is not None:

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson
+from graphveil.cli.kept import results_file, told
+from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 from graphveil.methods.terms import record_fields
@@ -61,6 +62,7 @@ def tune(
             help="Where to write the best settings; METHOD-DATA-epsE.toml in this folder by default."
         ),
     ] = None,
+    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a method's settings for those that do best on validation users, and write them to a file.
@@ -70,6 +72,7 @@ def tune(
     Test labels are never read.
 
     Finished trials are kept: the same command goes on where it was interrupted, and with more --trials where it ended.
+    Those of another version of graphveil are computed again unless --any-version is given.
 
     A search is for simulations: each of its runs draws reports of its own. In a collection every one would cost the whole
     budget again.
@@ -85,7 +88,7 @@ def tune(
 
     space = check_search(spec, trials, jobs)
     file = check_out(out or default_file(spec))
-    tuned = watched(spec, space, trials, jobs)
+    tuned = watched(spec, space, trials, jobs, any_version)
     write_settings(tuned, file)
     if as_json:
         extra = {"file": str(file), "command": command(spec, file)}
@@ -98,15 +101,14 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def watched(spec: Spec, space: Space, trials: int, jobs: int) -> Tuned:
+def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool) -> Tuned:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
-    from graphveil.experiments.trials import journal_file
+    from graphveil.experiments.trials import TrialStore
     from graphveil.experiments.tuner import tune_spec
-    from graphveil.settings import settings
 
-    journal = journal_file(spec, space, settings().cache / "tune")
+    store = TrialStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
         current = bars.add_task("starting", total=100, visible=jobs == 1)
 
@@ -118,7 +120,7 @@ def watched(spec: Spec, space: Space, trials: int, jobs: int) -> Tuned:
             spec,
             trials=trials,
             jobs=jobs,
-            journal=journal,
+            store=store,
             watch=watch,
             inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
         )

@@ -9,6 +9,7 @@ from graphveil.experiments.settings_file import read_settings, write_settings
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.store import UnitStore
+from graphveil.experiments.trials import TrialStore
 from graphveil.experiments.tuner import Tuned, tune, tune_spec
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ResultStore",
     "Spec",
     "Summary",
+    "TrialStore",
     "Tuned",
     "UnitStore",
     "bootstrap",

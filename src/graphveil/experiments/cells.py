@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphveil.errors import GraphveilError
+from graphveil.errors import GraphveilError, StoreError
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import Inside, parts_of, run_spec
 from graphveil.experiments.spec import Part, Spec
@@ -24,8 +24,10 @@ class FreshStore(UnitStore):
         super().add(spec, unit)
         self.added.add(spec.key(unit.part, unit.run))
 
-    def find(self, spec: Spec, parts: list[Part]) -> list[UnitResult]:
-        return [unit for unit in super().find(spec, parts) if spec.key(unit.part, unit.run) in self.added]
+    def find(self, spec: Spec, parts: list[Part], alone: bool = False) -> list[UnitResult]:
+        """The units of this experiment that were added since."""
+        wanted = [(part, run) for part in parts for run in range(spec.runs)]
+        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ def run_cells(
             keep(result)
         except KeyboardInterrupt:
             return Cells(tuple(results), interrupted=True)
+        except StoreError:
+            # No other experiment could be kept either.
+            raise
         except GraphveilError as error:
             if not tolerant:
                 raise

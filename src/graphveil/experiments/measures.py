@@ -192,7 +192,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     from graphveil.attacks import AttackResult, OverheardUsers, attribute_inference
     from graphveil.experiments.runner import parts_of
 
-    spec = replace(spec, settings={**spec.settings, "epochs": ASKING_EPOCHS})
+    spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
     parts = [part for part in parts_of(spec) if part != "structure"]
     found: dict[str, list[AttackResult]] = {part: [] for part in (*parts, "raw")}

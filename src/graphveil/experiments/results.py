@@ -1,27 +1,26 @@
-"""Results on disk: one line of JSON each, kept by every run and read by whatever shows or compares them."""
+"""Results on disk: kept by every run, and read by whatever shows or compares them."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphveil.errors import InputError
+from graphveil.errors import InputError, StoreError
+from graphveil.experiments.database import RESULTS, insert, select
 from graphveil.experiments.privacy_record import Privacy
+from graphveil.experiments.reuse import now, this_version
 from graphveil.methods.terms import Budgets, Levels, Turnout
 
 if TYPE_CHECKING:
     from graphveil.experiments.result import Result
 
-# The file in the cache to which runs add their results.
-RESULTS = "results.jsonl"
-SUFFIXES = (".json", ".jsonl")
+DATABASE = Path(RESULTS).suffix
+SUFFIXES = (".json", ".jsonl", DATABASE)
 # Told in a sentence of what was left out.
 Skipped = Callable[[str], None]
 
@@ -100,33 +99,37 @@ class Record(_Part):
 
 
 class ResultStore:
-    """One line of JSON a result, appended when a run ends."""
+    """Results in the file of results, added when a run ends."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def add(self, result: Result) -> None:
         """Keep a result, an interrupted one too."""
-        line = {
+        time = now()
+        record = {
             **result.to_dict(),
             "spec": asdict(result.spec),
             "interrupted": result.interrupted,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "time": time,
         }
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a+b") as stream:
-            # A line that was cut off must not take the next one with it.
-            stream.seek(0, os.SEEK_END)
-            if stream.tell():
-                stream.seek(-1, os.SEEK_END)
-                stream.write(b"" if stream.read() == b"\n" else b"\n")
-            stream.write(json.dumps(line, default=str).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        row = (this_version().source, time, json.dumps(record, default=str))
+        insert(self.file, "INSERT INTO results (source, time, result) VALUES (?, ?, ?)", row)
 
     def records(self, skipped: Skipped = lambda _: None) -> list[Record]:
-        """All results, in the order in which they were kept. Damaged lines are left out, and ``skipped`` is told of each."""
-        return _records(self.file, skipped) if self.file.exists() else []
+        """All results, in the order in which they were kept. Damaged ones are left out; ``skipped`` is told how many."""
+        (rows,) = select(self.file, "SELECT result FROM results ORDER BY id", ())
+        records, damaged = [], 0
+        for (text,) in rows:
+            try:
+                records.append(Record.model_validate(_parsed(text)))
+            except ValidationError:
+                damaged += 1
+        if damaged:
+            skipped(
+                f"{self.file}: {damaged} of {len(rows)} records {'is' if damaged == 1 else 'are'} damaged and skipped"
+            )
+        return records
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
@@ -139,10 +142,10 @@ def latest(records: Sequence[Record]) -> list[Record]:
 
 
 def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> list[Record]:
-    """The results in some files, or in the .json and .jsonl files of some folders. Damaged ones are left out, and
-    ``skipped`` is told of each.
+    """The results in some files, or in the .json, .jsonl and .sqlite files of some folders. Damaged ones are left out, and
+    ``skipped`` is told of them.
 
-    A file holds one object, a list of them, or one a line. A file without any result is refused; in a folder it is not
+    A file holds one object, a list of them, or one a line, or is a file of results as the cache has it. A file without any result is refused; in a folder it is not
     looked at further, as long as another one has results.
     """
     found = []
@@ -168,6 +171,13 @@ def _files(path: Path) -> list[Path]:
 
 def _records(file: Path, skipped: Skipped, among_others: bool = False) -> list[Record]:
     """The results of a file. One ``among_others`` in a folder may be about something else: nobody is told of that."""
+    if file.suffix == DATABASE:
+        try:
+            return ResultStore(file).records(skipped)
+        except StoreError:
+            if not among_others:
+                raise
+            return []
     records, damaged = [], []
     for place, fields in _objects(file.read_text(encoding="utf-8", errors="replace")):
         try:
@@ -197,9 +207,9 @@ def _objects(text: str) -> Iterator[tuple[str, Any]]:
                 yield f"line {number}", _parsed(line)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: Any) -> Any:
     """A JSON value; None where there is none, or where it is nested too deep to be read."""
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.inputs import check_unchanged, input_digest
 from graphveil.experiments.pool import workers
 from graphveil.experiments.result import Result
 from graphveil.experiments.spec import Part, Spec
@@ -77,8 +78,12 @@ def run_spec(
         spec.check_given(given[0])
     start = time.perf_counter()
     parts = [part for part in parts_of(spec) if part not in skip]
-    done = store.find(spec, parts) if reuse and store is not None and given is None else []
-    done = [unit for unit in done if unit.alone or not alone]
+    # A graph that is given has no name by which its units could be found again.
+    kept = store if given is None else None
+    if kept is not None:
+        kept.check()
+    inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
+    done = kept.find(spec, parts, alone) if reuse and kept is not None else []
     have = {(unit.part, unit.run) for unit in done}
     todo: list[Unit] = [
         (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
@@ -93,8 +98,9 @@ def run_spec(
     try:
         for unit in units:
             done.append(unit)
-            if store is not None and given is None:
-                store.add(spec, unit)
+            if kept is not None:
+                check_unchanged(spec, inputs[unit.part], unit.part)
+                kept.add(spec, unit)
             if watch is not None:
                 watch(unit, len(done), total)
         interrupted = False

@@ -1,8 +1,7 @@
-"""Trials: what was tried, kept in a journal that optuna's own tools can read too."""
+"""Trials: what was tried, and how it is kept."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -12,14 +11,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from graphveil.errors import InputError
+from pydantic import TypeAdapter, ValidationError
+
+from graphveil.experiments.database import check_writable, insert, select
+from graphveil.experiments.inputs import input_digest
+from graphveil.experiments.reuse import Origin, Reuse, now, this_version
 from graphveil.experiments.space import Point, Space
-from graphveil.experiments.spec import NUMBERS, Spec
+from graphveil.experiments.spec import Spec
 
 if TYPE_CHECKING:
     import optuna
 
-STUDY = "graphveil"
+ADD = "INSERT INTO trials (search, data, source, version, time, trial) VALUES (?, ?, ?, ?, ?, ?)"
+# This version's first, then in the order in which they were finished.
+FIND = """SELECT id, version, source, trial FROM trials WHERE search = ? AND data = ?
+    ORDER BY source = ? DESC, id"""
 
 
 @dataclass(frozen=True)
@@ -43,40 +49,71 @@ class Trial:
         return self.score, -math.inf if math.isnan(loss) else -loss
 
 
-class Journal:
-    """The finished trials of one search, in a file or in memory only. What is unfinished is not in it."""
+class TrialStore:
+    """The finished trials of searches in the file of results; what is unfinished is not in it.
 
-    def __init__(self, file: Path | None, space: Space) -> None:
-        self.space = space
-        with quiet():
-            self.study = _study(file)
+    Trials that another version has computed are found only with ``any_version``; what was found is in ``reuse``.
+    """
 
-    def add(self, trial: Trial) -> None:
-        """Keep a finished trial."""
-        with quiet():
-            self.study.add_trial(as_optuna(trial, self.space))
+    def __init__(self, file: Path, any_version: bool = False) -> None:
+        self.file = file
+        self.reuse = Reuse(any_version)
 
-    def read(self) -> list[Trial]:
+    def check(self) -> None:
+        """Refuse, before anything is computed, a file that could not be written."""
+        # What runs from now on is what was there now, whatever is written into the source meanwhile.
+        this_version()
+        check_writable(self.file)
+
+    def add(self, spec: Spec, space: Space, trial: Trial) -> None:
+        """Keep a finished trial; it is on the disk when this returns."""
+        origin = this_version()
+        record = (origin.source, origin.version, now(), json.dumps(asdict(trial)))
+        insert(self.file, ADD, (*_key(spec, space), *record))
+
+    def find(self, spec: Spec, space: Space) -> list[Trial]:
         """The finished trials, each point once, the defaults first and the others as they were finished."""
+        source = this_version().source
+        (rows,) = select(self.file, FIND, (*_key(spec, space), source))
         found: list[Trial] = []
-        with quiet():
-            kept = self.study.get_trials(deepcopy=False)
-        for one in kept:
-            # The order of a point's settings is the space's, whatever the file has.
-            point = {key: one.params[key] for key in self.space.values}
-            if all(point != trial.point for trial in found):
-                attrs = one.user_attrs
-                found.append(Trial(point, attrs["metric"], tuple(attrs["scores"]), tuple(attrs["losses"])))
-        return sorted(found, key=lambda trial: trial.point != self.space.defaults)
+        for number, *computed_by, text in rows:
+            origin = Origin(*map(str, computed_by))
+            usable = origin.source == source or self.reuse.any_version
+            trial = read_trial(text, spec.runs, space)
+            if trial is None:
+                self.reuse.broken |= {number} if usable else set()
+            elif all(trial.point != other.point for other in found):
+                found += [trial] if usable else []
+                if origin.source != source:
+                    (self.reuse.taken if usable else self.reuse.left)[number] = origin
+        return sorted(found, key=lambda trial: trial.point != space.defaults)
+
+    def sentences(self) -> list[str]:
+        """What has to be said about what was found."""
+        return self.reuse.sentences("trials")
 
 
-def journal_file(spec: Spec, space: Space, folder: Path) -> Path:
-    """Where the trials of a search are kept: one file for all that decides their numbers, however many they are."""
-    from graphveil import __version__
+def read_trial(text: Any, runs: int, space: Space) -> Trial | None:
+    """A trial as it was kept; None where the record is damaged."""
+    try:
+        trial = _TRIAL.validate_json(text, strict=True)
+    except (ValidationError, TypeError):
+        return None
+    if {len(trial.scores), len(trial.losses)} != {runs} or trial.point.keys() != space.values.keys():
+        return None
+    if any(trial.point[key] not in values for key, values in space.values.items()):
+        return None
+    # The order of a point's settings is the space's, whatever the record has.
+    return replace(trial, point={key: trial.point[key] for key in space.values})
 
-    shared = asdict(replace(spec, control=True))
-    whole = json.dumps([__version__, NUMBERS, shared, asdict(space)], sort_keys=True, default=str)
-    return folder / f"{hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()}.journal"
+
+_TRIAL = TypeAdapter(Trial)
+
+
+def _key(spec: Spec, space: Space) -> tuple[str, str]:
+    """All that decides the numbers of a search's trials, however many they are: what is searched, and the data."""
+    whole = [asdict(spec.having(control=True)), asdict(space)]
+    return json.dumps(whole, sort_keys=True, default=str), input_digest(spec)
 
 
 def as_optuna(trial: Trial, space: Space) -> optuna.trial.FrozenTrial:
@@ -107,27 +144,3 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         optuna.logging.set_verbosity(before)
-
-
-def _study(file: Path | None) -> optuna.Study:
-    import optuna
-    from optuna.storages.journal import JournalFileBackend
-
-    if file is None:
-        return optuna.create_study(direction="maximize")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    _mend(file)
-    try:
-        storage = optuna.storages.JournalStorage(JournalFileBackend(str(file)))
-    except (ValueError, KeyError):
-        raise InputError(
-            f"{file} is no journal of a search: delete it, and the search starts again"
-        ) from None
-    return optuna.create_study(storage=storage, study_name=STUDY, direction="maximize", load_if_exists=True)
-
-
-def _mend(file: Path) -> None:
-    """Cut off a last line that was not written to its end, which optuna would not read past."""
-    if file.exists() and not (text := file.read_bytes()).endswith(b"\n"):
-        with file.open("r+b") as stream:
-            stream.truncate(text.rfind(b"\n") + 1)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.inputs import check_unchanged, input_digest
 from graphveil.experiments.pool import workers
 from graphveil.experiments.space import Point, Space
 from graphveil.experiments.spec import Spec
 from graphveil.experiments.suggest import suggest
-from graphveil.experiments.trials import Journal, Trial
+from graphveil.experiments.trials import Trial, TrialStore
 from graphveil.experiments.unit import validate_unit
 from graphveil.graphs import Graph, Users
 
@@ -90,14 +90,14 @@ def tune(
     *,
     trials: int = TRIALS,
     jobs: int = 1,
-    journal: Path | None = None,
+    store: TrialStore | None = None,
     watch: Callable[[Tuned], None] | None = None,
     inside: Inside | None = None,
     **options: Any,
 ) -> Tuned:
     """Search the settings of a method on a dataset (a name or a path, or a graph with its users).
 
-    Options are the fields of `Spec`; ``settings`` are fixed and not searched. With a ``journal`` the search goes on where
+    Options are the fields of `Spec`; ``settings`` are fixed and not searched. With a ``store`` the search goes on where
     it stopped. Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as
     is standard practice: report with other seeds than those of the search.
     """
@@ -105,7 +105,7 @@ def tune(
         raise InputError("give a graph together with its users, or the name of a dataset alone")
     given = (data, users) if isinstance(data, Graph) and users is not None else None
     spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
-    return tune_spec(spec, trials=trials, jobs=jobs, journal=journal, watch=watch, inside=inside, given=given)
+    return tune_spec(spec, trials=trials, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
 
 def tune_spec(
@@ -113,7 +113,7 @@ def tune_spec(
     *,
     trials: int = TRIALS,
     jobs: int = 1,
-    journal: Path | None = None,
+    store: TrialStore | None = None,
     watch: Callable[[Tuned], None] | None = None,
     inside: Inside | None = None,
     given: Given = None,
@@ -127,9 +127,9 @@ def tune_spec(
     returns what there is, marked as interrupted, if there is anything.
     """
     space = check_search(spec, trials, jobs)
-    kept = Journal(journal, space)
     total = min(trials, space.size)
-    so_far = Tuned(spec, space, tuple(kept.read()[:total]), total)
+    kept = None if store is None else _Kept(spec, space, store, given)
+    so_far = Tuned(spec, space, () if kept is None else kept.find(total), total)
     if watch is not None and so_far.trials:
         watch(so_far)
     todo = total - len(so_far.trials)
@@ -145,7 +145,7 @@ def tune_spec(
                 watch(search.found)
     except KeyboardInterrupt:
         # A trial may have been written to the file just before: the file knows.
-        there = search.found.trials if journal is None else tuple(Journal(journal, space).read()[:total])
+        there = search.found.trials if kept is None else kept.find(total)
         if not there:
             raise
         return replace(search.found, trials=there, interrupted=True)
@@ -159,6 +159,29 @@ def check_search(spec: Spec, trials: int, jobs: int) -> Space:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InputError(f"{name} must be an integer of at least 1, got {number!r}")
     return Space.of(spec)
+
+
+class _Kept:
+    """The part of a store that is this search's."""
+
+    def __init__(self, spec: Spec, space: Space, store: TrialStore, given: Given) -> None:
+        if given is not None:
+            raise InputError(
+                "a graph that is given has no name by which its trials could be found again: leave out the store, or write "
+                "the graph to an .npz file and name that"
+            )
+        self.spec, self.space, self.store = spec, space, store
+        store.check()
+        self.inputs = input_digest(spec)
+
+    def find(self, most: int) -> tuple[Trial, ...]:
+        """The first trials that are there, as many as are wanted."""
+        return tuple(self.store.find(self.spec, self.space)[:most])
+
+    def add(self, trial: Trial) -> None:
+        """Keep a finished trial, as long as the data is what it was."""
+        check_unchanged(self.spec, self.inputs)
+        self.store.add(self.spec, self.space, trial)
 
 
 class _Search:
@@ -177,7 +200,7 @@ class _Search:
         self.others.append(point)
         return point
 
-    def note(self, point: Point, result: Trial | GraphveilError, kept: Journal) -> bool:
+    def note(self, point: Point, result: Trial | GraphveilError, kept: _Kept | None) -> bool:
         """Keep what came of a point. The defaults must work; other settings may be refused. Whether it is finished."""
         if isinstance(result, GraphveilError):
             if point == self.found.space.defaults:
@@ -185,7 +208,8 @@ class _Search:
             chosen = ", ".join(f"{key}={value}" for key, value in point.items())
             self.found = replace(self.found, failed=(*self.found.failed, f"{chosen}: {result}"))
             return False
-        kept.add(result)
+        if kept is not None:
+            kept.add(result)
         self.others.remove(point)
         trials = sorted(
             (*self.found.trials, result), key=lambda trial: trial.point != self.found.space.defaults
@@ -214,7 +238,7 @@ def _parallel(search: _Search, todo: int, jobs: int, given: Given) -> Iterator[T
 
 def _try(spec: Spec, point: Point, inside: Inside | None, given: Given) -> Tried:
     """All runs of one point; what graphveil refuses is returned, so that the search can go on."""
-    chosen = replace(spec, settings={**spec.settings, **point})
+    chosen = spec.having(settings={**spec.settings, **point})
     runs = []
     try:
         for number in range(spec.runs):

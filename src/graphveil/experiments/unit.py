@@ -19,6 +19,7 @@ from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, load
+from graphveil.graphs.identity import data_digest
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
@@ -297,12 +298,14 @@ def _device(asked: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _cached(name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Graph, Users]:
+def _cached(name: str, options: tuple[tuple[str, Any], ...], _digest: str) -> tuple[Graph, Users]:
     return load(name, seed=0, **dict(options))
 
 
 def _data(spec: Spec) -> tuple[Graph, Users]:
+    options = spec.loader_options
     try:
-        return _cached(spec.data, tuple(sorted(spec.loader_options.items())))
+        # With the digest, a file that was changed is loaded again, and what is kept is kept for what was computed with.
+        return _cached(spec.data, tuple(sorted(options.items())), data_digest(spec.data, options))
     except TypeError as error:
-        raise InputError(f"{spec.data} cannot be loaded with {spec.loader_options}: {error}") from None
+        raise InputError(f"{spec.data} cannot be loaded with {options}: {error}") from None

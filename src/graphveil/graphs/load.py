@@ -54,7 +54,8 @@ def load(
         return _town(seed, split, options)
     if options:
         raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
-    path = _file(source)
+    path = graph_file(source)
+    verify(path)
     known = None if _is_path(source) else DATASETS.get(str(source))
     raw = with_label(
         path.stem, read_npz(path, max_gigabytes), label, known.labels if known is not None else None
@@ -89,19 +90,18 @@ def _is_path(source: str | Path) -> bool:
     return isinstance(source, Path) or source.endswith(".npz") or "/" in source or "\\" in source
 
 
-def _file(source: str | Path) -> Path:
-    """The file of a graph, its checksum verified."""
-    if not _is_path(source) and source in DATASETS:
+def graph_file(source: str | Path) -> Path:
+    """The file of a graph, by name or path; a registered one that is not on this machine is downloaded."""
+    if _is_path(source):
+        return Path(source).expanduser()
+    if (found := find(str(source))) is not None:
+        return found.path
+    if source in DATASETS:
         return get(str(source))
-    found = None if _is_path(source) else find(str(source))
-    if found is None and not _is_path(source):
-        names = sorted({*DATASETS, *own_names()})
-        raise InputError(
-            f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"
-        )
-    path = Path(source).expanduser() if found is None else found.path
-    verify(path)
-    return path
+    names = sorted({*DATASETS, *own_names()})
+    raise InputError(
+        f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"
+    )
 
 
 def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> Raw:

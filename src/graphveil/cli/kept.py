@@ -1,0 +1,35 @@
+"""Kept results: where they are, and what is said on stderr about those that were reused or could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import typer
+
+from graphveil.experiments.database import RESULTS
+from graphveil.settings import settings
+
+
+class Store(Protocol):
+    """Whatever finds kept records."""
+
+    def sentences(self) -> list[str]:
+        """What has to be said about what was found."""
+
+
+def results_file() -> Path:
+    """The file that all commands keep their results in."""
+    return settings().cache / RESULTS
+
+
+@contextmanager
+def told(store: Store) -> Iterator[None]:
+    """Say at the end, an interrupted one too, what was found."""
+    try:
+        yield
+    finally:
+        for sentence in store.sentences():
+            typer.echo(sentence, err=True)

@@ -1,0 +1,173 @@
+"""The file of results: one SQLite database, to which several processes may write at once.
+
+Every statement is a transaction of its own, and every call opens the file and closes it again: nothing is open while a
+method learns, and no process inherits a connection.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from graphveil.errors import StoreError
+
+# The file's name in the cache.
+RESULTS = "results.sqlite"
+# How long to wait for other processes that write, in seconds; each needs a few milliseconds.
+PATIENCE = 60.0
+# Marks the file as ours, among all that SQLite writes ("gvl" and a byte), and says how it is laid out.
+OURS, LAYOUT = 0x67766C00, 1
+TABLES = (
+    """CREATE TABLE units (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        setting TEXT NOT NULL, seed TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, source TEXT NOT NULL,
+        version TEXT NOT NULL, time TEXT NOT NULL, unit TEXT NOT NULL,
+        UNIQUE (setting, seed, part, data, source)
+    )""",
+    """CREATE TABLE trials (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        search TEXT NOT NULL, data TEXT NOT NULL, source TEXT NOT NULL,
+        version TEXT NOT NULL, time TEXT NOT NULL, trial TEXT NOT NULL
+    )""",
+    "CREATE INDEX trials_by_search ON trials (search, data)",
+    """CREATE TABLE results (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        source TEXT NOT NULL, time TEXT NOT NULL, result TEXT NOT NULL
+    )""",
+)
+
+
+def select(file: Path, query: str, *parameters: tuple[Any, ...]) -> list[list[tuple[Any, ...]]]:
+    """The rows that a query gives with each of these parameters; none where there is no file yet."""
+    with _sentences(file):
+        if not file.exists():
+            return [[] for _ in parameters]
+        with closing(_connect(file, "rw")) as connection:
+            if not _layout(file, connection):
+                return [[] for _ in parameters]
+            return [connection.execute(query, each).fetchall() for each in parameters]
+
+
+def insert(file: Path, statement: str, parameters: tuple[Any, ...]) -> None:
+    """Add a row; it is on the disk when this returns."""
+    with _writing(file) as connection:
+        connection.execute(statement, parameters)
+
+
+def check_writable(file: Path) -> None:
+    """Refuse a file that could not be written, before anything is computed for it."""
+    with _writing(file) as connection:
+        # SQLite opens a file that may only be read, and begins with it, without a word: only a change is refused.
+        connection.execute("DELETE FROM units WHERE id < 0")
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[sqlite3.Connection]:
+    """The file, opened to be written; it is made where there is none yet."""
+    with _sentences(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with closing(_connect(file, "rwc")) as connection:
+            if not _layout(file, connection):
+                _lay_out(file, connection)
+            _log_ahead(connection)
+            # In WAL mode NORMAL writes the log to the disk at checkpoints only: after a power cut, the last units would be
+            # gone. FULL does it with every commit, so what was told to be kept is kept.
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+
+
+def _connect(file: Path, mode: str) -> sqlite3.Connection:
+    address = f"file:{quote(str(file.absolute()))}?mode={mode}"
+    connection = sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, uri=True)
+    # A damaged text must not hide all others.
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return connection
+
+
+def _layout(file: Path, connection: sqlite3.Connection) -> int:
+    """The number of the file's layout, 0 where it is still empty; what is not ours or newer is refused."""
+    layout, mark, tables = (
+        connection.execute(query).fetchone()[0]
+        for query in ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
+    )
+    if not (layout or mark or tables):
+        return 0
+    if mark != OURS:
+        raise StoreError(
+            f"{file} is a database of something else: move it away, and a new one is made in its place"
+        )
+    if layout > LAYOUT:
+        raise StoreError(
+            f"{file} was written by a newer graphveil (layout {layout}, this one knows {LAYOUT}): update graphveil, or name "
+            "another folder with GRAPHVEIL_CACHE"
+        )
+    return int(layout)
+
+
+def _lay_out(file: Path, connection: sqlite3.Connection) -> None:
+    """Make the tables, unless another process has made them meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    if not _layout(file, connection):
+        for table in TABLES:
+            connection.execute(table)
+        connection.execute(f"PRAGMA application_id = {OURS}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    connection.execute("COMMIT")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log, which lets others read while one writes; the file stays so."""
+    give_up = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait by itself here while another process switches.
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
+@contextmanager
+def _sentences(file: Path) -> Iterator[None]:
+    """Turn what SQLite and the system complain about into what is wrong and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(_sentence(file, error)) from None
+    except OSError as error:
+        raise StoreError(_unwritable(file, error.strerror or str(error))) from None
+
+
+def _sentence(file: Path, error: sqlite3.Error) -> str:
+    code = _code(error)
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"{file} is no database: move it away, and a new one is made in its place; nothing of it was changed"
+    if code == sqlite3.SQLITE_FULL:
+        return f"{file} cannot be written, the disk is full: make room, or name another folder with GRAPHVEIL_CACHE"
+    if code == sqlite3.SQLITE_BUSY:
+        return f"{file} has been locked by another process for {PATIENCE:g} seconds: end that one, or try again later"
+    if code in (
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_AUTH,
+    ):
+        return _unwritable(file, str(error))
+    return f"{file} is damaged ({error}): move it away, and a new one is made in its place; nothing of it was changed"
+
+
+def _unwritable(file: Path, reason: str) -> str:
+    return f"{file} cannot be read or written ({reason}): allow it, make room, or name another folder with GRAPHVEIL_CACHE"
+
+
+def _code(error: sqlite3.Error) -> int:
+    """What SQLite calls the error, without its finer distinctions."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF

@@ -1,0 +1,40 @@
+"""The identity of data: a digest that changes with whatever a graph's numbers come from, without loading the graph."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.graphs.load import TOWN, graph_file
+from graphveil.graphs.store import digest
+
+
+def data_digest(source: str, options: Mapping[str, Any]) -> str:
+    """The SHA-256 of a graph's file; of its options where it is generated from them.
+
+    What is not on this machine yet is downloaded, as `load` does.
+    """
+    if source == TOWN:
+        return hashlib.sha256(json.dumps([TOWN, options], sort_keys=True, default=str).encode()).hexdigest()
+    return file_digest(graph_file(source))
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, read again only when its size, its time or the file itself is another one."""
+    try:
+        now = path.stat()
+        return _digest(path.resolve(), now.st_ino, now.st_size, now.st_mtime_ns)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): name a file that is there"
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, _inode: int, _size: int, _time: int) -> str:
+    return digest(path)
