@@ -60,6 +60,7 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
         "gain",
         "gain_over_structure",
         "verdict",
+        "answered",
         "privacy",
         "seconds",
         "peak_mb",
