@@ -34,10 +34,14 @@ class Holder(Protocol):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where something was loaded from, in words, and a digest of what was there: for a package its version."""
+    """Where something was loaded from, in words, and a digest of what was there: for a package its version.
+
+    ``path`` is that of a file, as it was given.
+    """
 
     words: str
     digest: str
+    path: str = ""
 
 
 @dataclass(kw_only=True)
@@ -149,7 +153,7 @@ def load_file(path: Path) -> File:
         if known.origin.digest == now and known.complete:
             return known
         known.forget()
-    file = File(origin=Origin(f"the file {path.name}", now), path=full, module=_module(full))
+    file = File(origin=Origin(f"the file {path.name}", now, str(path)), path=full, module=_module(full))
     _run(file, source, path)
     _files[full] = file
     return file

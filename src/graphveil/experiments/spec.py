@@ -8,13 +8,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 from graphveil.errors import InputError
+from graphveil.experiments.outside_names import check_data, load_names, outside_digests
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import check_budget
-from graphveil.methods import BACKBONE_NAMES, Settings, find_method
+from graphveil.methods import Settings, find_method, load_method
+from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.method import TASKS, Task, check_norms
 from graphveil.registry import unknown_name
 
@@ -65,10 +67,11 @@ class Spec:
     control: bool = True
 
     def __post_init__(self) -> None:
-        method = find_method(self.method)
+        method = load_method(self.method)
         for name in ("mechanism", "backbone"):
             if not getattr(self, name):
                 object.__setattr__(self, name, getattr(method, name))
+        load_names(self)
 
     @property
     def method_settings(self) -> dict[str, Any]:
@@ -113,8 +116,7 @@ class Spec:
         if self.task not in TASKS:
             raise unknown_name("task", self.task, TASKS)
         self.full_settings()
-        if self.backbone not in BACKBONE_NAMES:
-            raise unknown_name("backbone", self.backbone, BACKBONE_NAMES)
+        check_backbone(self.backbone)
         if method.reports_features:
             if self.epsilon is None:
                 raise InputError(
@@ -157,6 +159,7 @@ class Spec:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None and not self.max_memory > 0:
             raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+        check_data(self.data)
 
     def check_given(self, graph: Graph) -> None:
         """Refuse what cannot be run on a graph that is given with its users."""
@@ -207,8 +210,12 @@ class Spec:
             # As it was before norms could be learned, so that what was kept then is found.
             del shared["norm_epsilon"], shared["norm_bound"]
             shared["full_settings"].pop("norm_weight", None)
+        outside = outside_digests(self)
         if part == "structure":
+            outside = {field: digest for field, digest in outside.items() if field == "data"}
             shared = {key: shared[key] for key in ("data", "seed", "task", "label_epsilon", "device")}
             shared |= {"options": self.loader_options}
+        if outside:
+            shared["outside"] = outside
         whole = json.dumps([NUMBERS, part, shared], sort_keys=True, default=str)
         return hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.outside_names import outside_digests
 from graphveil.experiments.space import Point, Space
 from graphveil.experiments.spec import NUMBERS, Spec
 
@@ -75,6 +76,8 @@ def journal_file(spec: Spec, space: Space, folder: Path) -> Path:
     from graphveil import __version__
 
     shared = asdict(replace(spec, control=True))
+    if outside := outside_digests(spec):
+        shared["outside"] = outside
     whole = json.dumps([__version__, NUMBERS, shared, asdict(space)], sort_keys=True, default=str)
     return folder / f"{hashlib.blake2b(whole.encode(), digest_size=12).hexdigest()}.journal"
 

@@ -13,13 +13,16 @@ from typing import Any, cast
 import numpy as np
 
 from graphveil.errors import InputError, PrivacyError
+from graphveil.experiments.outside_names import load_names
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, hold_out_links, load, resplit
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
+from graphveil.graphs.load import data_digest
 from graphveil.graphs.metrics import measure
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
+from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.method import Method, Outcome, Progress, Task, public_part
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Ledger, Nobody
@@ -132,6 +135,9 @@ def make_ready(
     import torch
 
     torch.set_num_threads(1)
+    # A fresh process has not loaded them; and users answer only mechanisms that were there before they declared.
+    load_names(spec)
+    check_backbone(spec.backbone)
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
@@ -271,12 +277,12 @@ def _device(asked: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _cached(name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Graph, Users]:
+def _cached(name: str, options: tuple[tuple[str, Any], ...], digest: str | None) -> tuple[Graph, Users]:
     return load(name, seed=0, **dict(options))
 
 
 def _data(spec: Spec) -> tuple[Graph, Users]:
     try:
-        return _cached(spec.data, tuple(sorted(spec.loader_options.items())))
+        return _cached(spec.data, tuple(sorted(spec.loader_options.items())), data_digest(spec.data))
     except TypeError as error:
         raise InputError(f"{spec.data} cannot be loaded with {spec.loader_options}: {error}") from None

@@ -67,6 +67,8 @@ class OutsideBackbone(Backbone):
     """A module from outside. All of it is the second layer: the library does not know where its first one ends."""
 
     has_first_layer = False
+    # Gigabytes of a dense input; by default what the machine has left.
+    max_memory: float | None = None
 
     def __init__(self, name: str, module: nn.Module, outputs: int) -> None:
         super().__init__("selu", 0.0)
@@ -95,7 +97,7 @@ class OutsideBackbone(Backbone):
             return inputs
         if self._dense is None or self._dense[0] is not inputs:
             refuse_above(
-                None,
+                self.max_memory,
                 inputs.shape,
                 f"the input of {self.name}",
                 f"let its forward take (inputs, {TOPOLOGY}), where inputs stay sparse",

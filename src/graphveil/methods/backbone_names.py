@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphveil.methods.method import BACKBONE_NAMES
-from graphveil.outside import Origin, is_reference, plugins
+from graphveil.outside import digest, is_reference, package, plugins
 from graphveil.registry import unknown_name
 
 # Where installed packages offer theirs.
@@ -22,10 +22,11 @@ def check_backbone(name: str) -> None:
     raise unknown_name("backbone", name, [*BACKBONE_NAMES, *plugins(GROUP)])
 
 
-def backbone_origin(name: str) -> Origin | None:
-    """Where a backbone comes from; None for the library's own."""
+def backbone_digest(name: str) -> str | None:
+    """What the numbers of a backbone from outside depend on; None for the library's own."""
     if name in BACKBONE_NAMES:
         return None
-    from graphveil.learn.backbones import BACKBONES
-
-    return BACKBONES.origin(name)
+    if is_reference(name):
+        return digest(name)
+    point = plugins(GROUP).get(name)
+    return None if point is None else package(point).digest

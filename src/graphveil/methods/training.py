@@ -8,6 +8,7 @@ from graphveil.denoise.aggregators import KProp
 from graphveil.denoise.drop import spread_labels
 from graphveil.learn.backbones import build_backbone
 from graphveil.learn.link_targets import InnerProducts, LinkTargets
+from graphveil.learn.outside_backbone import OutsideBackbone
 from graphveil.learn.several import SeveralTargets
 from graphveil.learn.targets import DropTargets, Goal, Targets
 from graphveil.learn.topology import Topology
@@ -40,6 +41,8 @@ def train_backbone(
             activation=settings.activation,
             dropout=settings.dropout,
         ).to(job.device)
+        if isinstance(model, OutsideBackbone):
+            model.max_memory = job.max_memory
         fitted = fit(
             model,
             inputs,
