@@ -104,10 +104,10 @@ def divided(reference: str, what: str = "thing") -> tuple[Path, str]:
     return Path(path).expanduser(), name
 
 
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name that can be part of a file's name.
 
-    >>> plain("folder/mine.py:Mine"), plain("gcn")
+    >>> plain_name("folder/mine.py:Mine"), plain_name("gcn")
     ('Mine', 'gcn')
     """
     return name.rpartition(":")[2] if is_reference(name) else name

@@ -7,9 +7,19 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
 
-from graphveil import outside
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.outside import Origin
+from graphveil.outside import (
+    Origin,
+    divided,
+    find_in,
+    is_reference,
+    load_file,
+    load_plugin,
+    note,
+    package,
+    plugins,
+    running,
+)
 
 T = TypeVar("T")
 
@@ -44,7 +54,7 @@ class Registry(Mapping[str, T]):
         if name in self._items:
             raise InputError(f"a {self.what} named {name!r} is registered already: take another name")
         self._items[name] = item
-        origin = outside.note(self, name, item)
+        origin = note(self, name, item)
         if origin is not None:
             self._origins[name] = origin
 
@@ -70,7 +80,7 @@ class Registry(Mapping[str, T]):
 
     def load(self, name: str) -> T:
         """What has that name, from FILE.py:NAME or from an installed package too; found by `find` from then on."""
-        if outside.is_reference(name):
+        if is_reference(name):
             return self._from_file(name)
         if name not in self._items:
             offered = self._plugins()
@@ -90,40 +100,40 @@ class Registry(Mapping[str, T]):
 
     def own(self) -> list[str]:
         """All names but those of files."""
-        return [name for name in self._items if not outside.is_reference(name)]
+        return [name for name in self._items if not is_reference(name)]
 
     def origin(self, name: str) -> Origin | None:
         """Where something was loaded from; None for what is the library's own or was registered by hand."""
         return self._origins.get(name)
 
     def _plugins(self) -> dict[str, EntryPoint]:
-        return {} if self.group is None else outside.plugins(self.group)
+        return {} if self.group is None else plugins(self.group)
 
     def _from_package(self, point: EntryPoint) -> None:
         """Add what a package offers, unless that was done."""
-        origin = outside.package(point)
+        origin = package(point)
         if self._origins.get(point.name) == origin:
             return
         if point.name in self._items:
             raise InputError(
                 f"{origin.words} offers a {self.what} named {point.name!r}, which there is already: it is left out"
             )
-        found = self._adapted(point.name, outside.load_plugin(point, self.what))
+        found = self._adapted(point.name, load_plugin(point, self.what))
         self.forget(point.name)
         self._items[point.name], self._origins[point.name] = found, origin
 
     def _from_file(self, reference: str) -> T:
         """What a file has under a name: one that it registers, or one that it defines."""
-        path, name = outside.divided(reference, self.what)
-        file = outside.load_file(path)
+        path, name = divided(reference, self.what)
+        file = load_file(path)
         # The same words may have named another file, in another folder.
         if reference not in file.registered(self):
             self.forget(reference)
             if name in file.registered(self):
                 found: Any = self._items[name]
             else:
-                found = outside.find_in(file, name, file.registered(self), path, self.what)
-            with outside.running(file):
+                found = find_in(file, name, file.registered(self), path, self.what)
+            with running(file):
                 self.add(reference, self._adapted(reference, found))
         return self._items[reference]
 

@@ -9,20 +9,30 @@ import typer
 
 from graphveil.methods import BACKBONE_NAMES
 
-MethodName = Annotated[str, typer.Argument(help="A name from `graphveil methods`.")]
+MethodName = Annotated[
+    str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME for one of your own.")
+]
 DataName = Annotated[
-    str, typer.Option("--data", help="A name from `graphveil data list`, or the path of an .npz file.")
+    str,
+    typer.Option(
+        "--data",
+        help="A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME.",
+    ),
 ]
 Epsilon = Annotated[float | None, typer.Option(help="The budget for features.")]
 Delta = Annotated[float | None, typer.Option(help="The δ of Gaussian mechanisms; 1e-5 by default.")]
 MechanismName = Annotated[
     str,
-    typer.Option(help="A name from `graphveil mechanisms`; the method's own by default.", show_default=False),
+    typer.Option(
+        help="A name from `graphveil mechanisms`, or FILE.py:NAME; the method's own by default.",
+        show_default=False,
+    ),
 ]
 BackboneName = Annotated[
     str,
     typer.Option(
-        help=f"One of {', '.join(BACKBONE_NAMES)}; the method's own by default.", show_default=False
+        help=f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default.",
+        show_default=False,
     ),
 ]
 TaskName = Annotated[

@@ -19,6 +19,7 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
+from graphveil.outside import plain_name
 
 if TYPE_CHECKING:
     from graphveil.experiments.space import Space
@@ -175,12 +176,14 @@ def default_file(spec: Spec) -> Path:
     >>> str(default_file(Spec("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     """
-    data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
+    data = Path(spec.data).stem if spec.data.endswith(".npz") else plain_name(spec.data)
     plain = Spec(spec.method, spec.data)
     budget = "" if spec.epsilon is None else f"-eps{text(spec.epsilon)}"
     others = {
-        "": spec.mechanism if spec.mechanism != plain.mechanism and spec.epsilon is not None else None,
-        " ": spec.backbone if spec.backbone != plain.backbone else None,
+        "": plain_name(spec.mechanism)
+        if spec.mechanism != plain.mechanism and spec.epsilon is not None
+        else None,
+        " ": plain_name(spec.backbone) if spec.backbone != plain.backbone else None,
         "  ": spec.task if spec.task != plain.task else None,
         "labels": None if spec.label_epsilon is None else text(spec.label_epsilon),
         "links": None if spec.link_epsilon is None else text(spec.link_epsilon),
@@ -194,7 +197,7 @@ def default_file(spec: Spec) -> Path:
         else None,
     }
     more = "".join(f"-{key.strip()}{value}" for key, value in others.items() if value is not None)
-    return Path(f"{spec.method}-{data}{budget}{more}.toml")
+    return Path(f"{plain_name(spec.method)}-{data}{budget}{more}.toml")
 
 
 def check_out(file: Path) -> Path:
