@@ -362,8 +362,9 @@ class Method(ABC):
         """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
         embedding = self.run(job).embedding
         if embedding is None:
+            other = "" if job.backbone in BACKBONE_NAMES else f", or {BACKBONE_NAMES[0]} for {job.backbone}"
             raise InputError(
-                f"{self.name} has no embedding for the task {job.task}: take another task or another method, like base"
+                f"{self.name} has no embedding for the task {job.task}: take another task or another method, like base{other}"
             )
         return embedding
 
