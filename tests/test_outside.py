@@ -6,7 +6,7 @@ import pytest
 
 from graphveil import outside
 from graphveil.errors import InputError
-from graphveil.outside import digest, divided, expect, expected, load_file, plugins
+from graphveil.outside import digest, divided, expect, expected, held, load_file, plugins
 from graphveil.registry import Registry
 
 
@@ -55,6 +55,17 @@ def test_the_digest_is_of_what_was_run_and_not_of_what_is_there_now(file):
     assert digest(f"{file}:value") == before
     load_file(file)
     assert digest(f"{file}:value") != before
+
+
+def test_a_file_that_is_held_stays_what_it_was(file):
+    before = load_file(file).module.value
+    with held():
+        file.write_text("value = 2\n")
+        assert load_file(file).module.value is before
+        file.unlink()
+        assert load_file(file).module.value is before
+    file.write_text("value = 3\n")
+    assert load_file(file).module.value == 3
 
 
 def test_a_file_that_is_not_as_another_process_has_run_it_is_refused(file):

@@ -83,6 +83,8 @@ class File(Source):
 _files: dict[Path, File] = {}
 # What is being run, the innermost last: what is registered meanwhile is its own.
 _running: list[Source] = []
+# How many experiments hold on to what was run, so that a change of a file does not reach them halfway.
+_holding: list[None] = []
 # What another process has run, by full path: this one must run the same.
 _expected: dict[Path, str] = {}
 
@@ -139,9 +141,11 @@ def running(source: Source) -> Iterator[None]:
 
 
 def load_file(path: Path) -> File:
-    """Run a Python file as a module of its own: once, and again if its content has changed since."""
-    source, now = _content(path)
+    """Run a Python file as a module of its own: once, and again if its content has changed since (unless that is `held`)."""
     full = path.resolve()
+    if _holding and full in _files and _files[full].complete:
+        return _files[full]
+    source, now = _content(path)
     if any(isinstance(each, File) and each.path == full for each in _running):
         raise InputError(
             f"{path} asks for itself while it is run: put what is to happen once below `if __name__ == '__main__':`"
@@ -157,6 +161,16 @@ def load_file(path: Path) -> File:
     _run(file, source, path)
     _files[full] = file
     return file
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Meanwhile files stay what they were when they were run, whatever becomes of them."""
+    _holding.append(None)
+    try:
+        yield
+    finally:
+        _holding.pop()
 
 
 def expected() -> dict[Path, str]:

@@ -7,6 +7,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Spec, UnitStore, run_spec
 from graphveil.experiments import runner as runner_module
 from graphveil.experiments.outside_names import outside_digests
+from graphveil.experiments.report import _reads_features
 from graphveil.experiments.space import Space
 from graphveil.experiments.sweep import read_sweep
 from graphveil.experiments.trials import journal_file
@@ -86,6 +87,23 @@ def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, mon
     run_spec(whole(file), store=store, reuse=True)
     file.write_text(CODE + "# another\n")
     assert store.find(whole(file), ["method", "control", "structure"]) == []
+
+
+def test_a_file_that_changes_meanwhile_changes_nothing_and_is_not_what_runs_are_kept_under(file, tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    spec = whole(file, runs=2, control=False)
+    wrong = CODE.replace(
+        "class Mine(Base):", "class Mine(Base):\n    def learn(self, job):\n        return None\n"
+    )
+    result = run_spec(spec, store=store, watch=lambda *_: file.write_text(wrong))
+    assert len(result.scores()) == 2
+    file.write_text(CODE)
+    assert len(store.find(whole(file, runs=2, control=False), ["method"])) == 2
+
+
+def test_a_stored_result_runs_no_file(file):
+    file.write_text("raise AssertionError('it was run')")
+    assert _reads_features(f"{file}:Mine") is False
 
 
 def test_what_the_structure_gives_depends_on_the_data_alone(file):

@@ -17,6 +17,7 @@ from graphveil.experiments.unit import UnitResult, run_unit
 from graphveil.graphs import Graph, Users
 from graphveil.methods import Method, find_method
 from graphveil.methods.method import take_method
+from graphveil.outside import held
 
 Unit = tuple[Part, int]
 # Told of each finished unit, and of how many there are in all.
@@ -63,6 +64,7 @@ def parts_of(spec: Spec) -> list[Part]:
     return ["method", "control", "structure"] if spec.link_epsilon is None else ["method", "control"]
 
 
+@held()
 def run_spec(
     spec: Spec,
     *,
