@@ -23,3 +23,24 @@ def one_thread_each():
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
+
+
+@pytest.fixture
+def forget_outside():
+    """What a test loads from files and packages is not there for the next one."""
+    yield
+    from graphveil import outside
+    from graphveil.graphs.outside_data import LOADERS
+    from graphveil.learn.backbones import BACKBONES
+    from graphveil.mechanisms.registry import _entries
+    from graphveil.methods.method import _given, _methods
+
+    for file in outside._files.values():
+        file.forget()
+    outside._files.clear()
+    for registry in (LOADERS, BACKBONES, _entries, _methods):
+        for name in list(registry._origins):
+            registry.forget(name)
+    for name in _given:
+        _methods.forget(name)
+    _given.clear()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from graphveil.cli import status
 from graphveil.experiments.sweep import read_sweep
 from graphveil.mechanisms.registry import _entries
+from graphveil.methods import check_method
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
@@ -37,12 +39,35 @@ def test_the_sweep_in_the_readme_can_be_run(tmp_path):
     assert len(read_sweep(file).cells()) == 8
 
 
+@pytest.fixture
+def own(tmp_path, monkeypatch, forget_outside):
+    """A folder with the two files that docs/methods.md shows."""
+    text = (ROOT / "docs/methods.md").read_text()
+    for name, code in zip(
+        ("mine.py", "layers.py"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True
+    ):
+        (tmp_path / name).write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_method_and_the_backbone_of_one_s_own_run_as_written(own, capsys):
+    words = "run mine.py:Mine --backbone layers.py:Sums --data town --epsilon 2 --runs 1 --set epochs=2 --set data.users=400"
+    assert status(words.split()) == 0
+    assert "mine.py:Mine, multibit, ε = 2" in capsys.readouterr().out
+
+
+def test_the_method_of_one_s_own_passes_the_suite(own):
+    check_method("mine.py:Mine", epochs=3)
+
+
 def test_there_are_examples():
     assert len(EXAMPLES) >= 5
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/mechanisms.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/mechanisms.md", "docs/methods.md"],
 )
 def test_a_link_to_a_file_leads_somewhere(name):
     folder = (ROOT / name).parent

@@ -19,7 +19,7 @@ from graphveil.audit.findings import rounded_up
 from graphveil.audit.load import load_mechanism
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
-from graphveil.mechanisms.registry import check_budget, check_dims, entry, names
+from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json:
     elif ":" in name or name.endswith(".py"):
         subject = load_mechanism(name)
     else:
-        entry(name)
+        load_entry(name)
     with progress() as tell:
         found = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
     if as_json:

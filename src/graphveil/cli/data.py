@@ -49,7 +49,10 @@ def list_graphs(as_json: AsJson = False) -> None:
 @data_app.command("info")
 def show_info(
     name: Annotated[
-        str, typer.Argument(help="A name from `graphveil data list`, or the path of an .npz file.")
+        str,
+        typer.Argument(
+            help="A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:

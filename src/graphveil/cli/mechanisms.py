@@ -9,17 +9,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from graphveil.mechanisms.registry import entry, names
+from graphveil.cli.warn import warn
+from graphveil.mechanisms.registry import all_names, load_entry
 
 
 def mechanisms(
+    name: Annotated[
+        str | None, typer.Argument(help="One mechanism, by its name or as FILE.py:NAME; without it, all.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """List the mechanisms: their names, what they report, and how.
 
     Example: graphveil mechanisms
     """
-    found = [entry(name) for name in names()]
+    found = [load_entry(each) for each in (all_names(warn) if name is None else [name])]
     if as_json:
         fields = [{"name": one.name, "subject": one.subject, "summary": one.summary} for one in found]
         typer.echo(json.dumps({"mechanisms": fields}, ensure_ascii=False))

@@ -9,22 +9,29 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from graphveil.methods import find_method, method_names
+from graphveil.cli.warn import warn
+from graphveil.methods import all_method_names, load_method
 
 
 def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="One method, by its name or as FILE.py:NAME; without it, all.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     settings: Annotated[bool, typer.Option("--settings", help="Also list what each can be set to.")] = False,
 ) -> None:
     """List the methods, and with --settings what each can be set to.
 
     Example: graphveil methods --settings
+
+    Example: graphveil methods mine.py:Mine --settings
     """
-    found = [find_method(name) for name in method_names()]
+    chosen = all_method_names(warn) if name is None else [name]
+    found = {each: load_method(each) for each in chosen}
     if as_json:
         fields = [
             {
-                "name": method.name,
+                "name": each,
                 "summary": method.summary,
                 "needs_epsilon": method.reports_features,
                 "settings": {
@@ -33,7 +40,7 @@ def methods(
                 },
                 "tuned": method.tuned,
             }
-            for method in found
+            for each, method in found.items()
         ]
         typer.echo(json.dumps({"methods": fields}))
         return
@@ -41,17 +48,17 @@ def methods(
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for heading in ("method", "needs --epsilon", "what it is"):
         table.add_column(heading)
-    for method in found:
-        table.add_row(method.name, "yes" if method.reports_features else "no", method.summary)
+    for each, method in found.items():
+        table.add_row(each, "yes" if method.reports_features else "no", method.summary)
     console.print(table)
-    for method in found if settings else []:
-        table = Table(title=f"--set for {method.name}", title_justify="left", box=None, padding=(0, 2))
+    for each, method in found.items() if settings else ():
+        table = Table(title=f"--set for {each}", title_justify="left", box=None, padding=(0, 2))
         for heading in ("key", "default", "meaning"):
             table.add_column(heading)
         for key, info in method.settings.model_fields.items():
             table.add_row(key, str(info.default), info.description or "")
         console.print(table)
         for task, known in method.tuned.items():
-            for data, chosen in known.items():
-                words = ", ".join(f"{key}={value}" for key, value in chosen.items())
+            for data, values in known.items():
+                words = ", ".join(f"{key}={value}" for key, value in values.items())
                 console.print(f"defaults on {data}, task {task}: {words}")

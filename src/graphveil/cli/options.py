@@ -10,14 +10,21 @@ import typer
 from graphveil.methods import BACKBONE_NAMES
 from graphveil.methods.tasks import find_task, task_names
 
-MethodName = Annotated[str, typer.Argument(help="A name from `graphveil methods`.")]
+MethodName = Annotated[
+    str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME for one of your own.")
+]
 DataName = Annotated[
-    str, typer.Option("--data", help="A name from `graphveil data list`, or the path of an .npz file.")
+    str,
+    typer.Option(
+        "--data",
+        help="A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME.",
+    ),
 ]
 BackboneName = Annotated[
     str,
     typer.Option(
-        help=f"One of {', '.join(BACKBONE_NAMES)}; the method's own by default.", show_default=False
+        help=f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default.",
+        show_default=False,
     ),
 ]
 TaskName = Annotated[

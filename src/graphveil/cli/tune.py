@@ -20,6 +20,7 @@ from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.spec import Spec
 from graphveil.methods.terms import record_fields
+from graphveil.outside import plain_name
 
 if TYPE_CHECKING:
     from graphveil.experiments.space import Space
@@ -189,7 +190,7 @@ def default_file(spec: Spec) -> Path:
     >>> str(default_file(Spec.of("base", "folder/my.npz", epsilon=0.5)))
     'base-my-eps0.5.toml'
     """
-    data = Path(spec.data).stem if spec.data.endswith(".npz") else spec.data
+    data = Path(spec.data).stem if spec.data.endswith(".npz") else plain_name(spec.data)
     plain, chosen = Spec(spec.method, spec.data), spec.chosen
     # What decides nothing here, and a file of levels by its name alone.
     unused = [*record_fields("machine"), *(("mechanism", "delta") if spec.budgets.epsilon is None else ())]
@@ -199,10 +200,12 @@ def default_file(spec: Spec) -> Path:
         chosen["level_distribution"] = by
     told = {name: value for name, value in chosen.items() if name not in unused}
     first: dict[str, Any] = {name: told.pop(name) for name in ("epsilon", "mechanism") if name in told}
+    for name in ("mechanism",):
+        first |= {name: plain_name(first[name])} if name in first else {}
     own: dict[str, Any] = {name: getattr(spec, name) for name in ("backbone", "task")}
-    first |= {name: value for name, value in own.items() if value != getattr(plain, name)}
+    first |= {name: plain_name(value) for name, value in own.items() if value != getattr(plain, name)}
     words = [f"-{SHORT.get(name, name)}{listed(value, '_')}" for name, value in {**first, **told}.items()]
-    return Path(f"{spec.method}-{data}{''.join(words)}.toml")
+    return Path(f"{plain_name(spec.method)}-{data}{''.join(words)}.toml")
 
 
 def check_out(file: Path) -> Path:

@@ -11,6 +11,7 @@ from graphveil.experiments.runner import Inside, parts_of, run_spec
 from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.store import UnitStore
 from graphveil.experiments.unit import UnitResult
+from graphveil.outside import held
 
 
 class FreshStore(UnitStore):
@@ -43,6 +44,7 @@ def unit_count(specs: Sequence[Spec], skip: tuple[Part, ...] = ()) -> int:
     return sum(spec.runs * len([part for part in parts_of(spec) if part not in skip]) for spec in specs)
 
 
+@held()
 def run_cells(
     specs: Sequence[Spec],
     *,

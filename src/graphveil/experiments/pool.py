@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import wait
+from pathlib import Path
+
+from graphveil.outside import expect, expected
 
 
 @contextmanager
 def workers(count: int) -> Iterator[ProcessPoolExecutor]:
     """So many processes, which end with this one, however it ends. An interrupt reaches this process alone, which stops them; so does any other error."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(expected(),)) as pool:
         try:
             _start(pool, count)
             yield pool
@@ -26,6 +29,12 @@ def workers(count: int) -> Iterator[ProcessPoolExecutor]:
                 process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _begin(digests: dict[Path, str]) -> None:
+    """What a process does first. Files that it runs must be as they were when this experiment began."""
+    expect(digests)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from graphveil.audit.findings import rounded_up
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.ppm import level_loss
+from graphveil.mechanisms.registry import origin
+from graphveil.outside import is_reference
 from graphveil.privacy import Charge, Ledger
 from graphveil.privacy.ledger import add_up
 
@@ -75,9 +78,10 @@ class Privacy(_Part):
     """What a method's server got to know, by subject and by round, and what it has to be trusted with.
 
     ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. ``sound`` is False where a mechanism
-    does not keep its claim. A budget for links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal
-    of the level itself, over pairs of levels with equal features; it is part of the features' budget. ``silent`` says that some who
-    were asked did not answer: they count as if they had.
+    does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them. A budget for
+    links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
+    levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
+    count as if they had.
     """
 
     features: Cost | None = None
@@ -88,13 +92,14 @@ class Privacy(_Part):
     rounds: list[Round] = Field(default_factory=list)
     raw: list[str] = Field(default_factory=list)
     sound: bool = True
+    outside: list[str] = Field(default_factory=list)
     trust: Literal["local", "curator", "none"] = "local"
     silent: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         costs = {"per_level", "norm"}
-        whole = self.model_dump()
+        whole = self.model_dump(exclude=None if self.outside else {"outside"})
         for subject in (*SUBJECTS.values(), "total"):
             if whole[subject] is not None:
                 # Where there are neither levels nor norms, nothing is said of them.
@@ -114,7 +119,7 @@ class Privacy(_Part):
             return f"Everybody's raw {' and '.join(self.raw)} were read: this claims no privacy.{besides}"
         if not reported:
             return "Nobody reported anything private to this method's server."
-        return f"{reported}; {self._trusted()}."
+        return f"{reported}; {self._trusted()}.{self._claimed()}"
 
     @property
     def cell(self) -> str:
@@ -127,7 +132,8 @@ class Privacy(_Part):
             told.append(f"in all {self.total.most}")
         if self.links is not None:
             told.append(f"a link {self.links.most}")
-        return f"{', '.join(told)}; {self.trust}" if told else "nothing reported"
+        whose = ", as an author from outside claims" if self.outside else ""
+        return f"{', '.join(told)}; {self.trust}{whose}" if told else "nothing reported"
 
     def _reported(self) -> str:
         costs = {"features": self.features, "labels": self.labels}
@@ -157,6 +163,13 @@ class Privacy(_Part):
         if len(rounds) < 2 or (self.features is not None and self.features.per_level):
             return ""
         return f" in {len(rounds)} rounds ({', '.join(number(one.epsilon) for one in rounds)})"
+
+    def _claimed(self) -> str:
+        """Whose the claims are that the library does not vouch for, and how to check them."""
+        return "".join(
+            f" What {name} claims is its author's word, not the library's: `graphveil audit {shlex.quote(name)}` checks it."
+            for name in self.outside
+        )
 
     def _trusted(self) -> str:
         if not self.sound:
@@ -191,9 +204,18 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
         rounds=[_round(charge) for charge in charges],
         raw=list(raw),
         sound=all(entry(charge.mechanism).sound for charge in charges),
+        outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
         trust="none" if raw else "local",
         silent=silent,
     )
+
+
+def _outside(mechanism: str) -> str:
+    """What `graphveil audit` calls a mechanism that is not the library's own; nothing for one that is."""
+    found = origin(mechanism)
+    if found is None:
+        return ""
+    return f"{found.path}:{mechanism}" if found.path and not is_reference(mechanism) else mechanism
 
 
 def _cost(charges: Sequence[Charge], subject: str) -> Cost | None:

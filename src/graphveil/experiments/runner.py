@@ -16,7 +16,9 @@ from graphveil.experiments.spec import Part, Spec
 from graphveil.experiments.store import UnitStore
 from graphveil.experiments.unit import UnitResult, run_unit
 from graphveil.graphs import Graph, Users
-from graphveil.methods import find_method
+from graphveil.methods import Method, find_method
+from graphveil.methods.method import take_method
+from graphveil.outside import held
 
 Unit = tuple[Part, int]
 # Told of each finished unit, and of how many there are in all.
@@ -26,7 +28,7 @@ Inside = Callable[[str, float], None]
 
 
 def run(
-    method: str,
+    method: str | Method | type[Method],
     data: str | Graph,
     users: Users | None = None,
     *,
@@ -38,11 +40,19 @@ def run(
 ) -> Result:
     """Run a method on a dataset (a name or a path, or a graph with its users) and compare it with its control.
 
+    A method is named (FILE.py:NAME too), or given as an object, which runs in this process alone and whose runs are not kept.
     Options are the fields of `Spec`: epsilon, mechanism, backbone, runs, seed, settings, control and so on.
     """
     if isinstance(data, Graph) != (users is not None):
         raise InputError("give a graph together with its users, or the name of a dataset alone")
     given = (data, users) if isinstance(data, Graph) and users is not None else None
+    if not isinstance(method, str):
+        if jobs > 1 or store is not None:
+            raise InputError(
+                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs and "
+                "store, or put it into a file and name it FILE.py:NAME"
+            )
+        method = take_method(method)
     spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
     return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
@@ -55,6 +65,7 @@ def parts_of(spec: Spec) -> list[Part]:
     return ["method", "control", "structure"] if not spec.budgets.private_links else ["method", "control"]
 
 
+@held()
 def run_spec(
     spec: Spec,
     *,

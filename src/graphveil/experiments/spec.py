@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from graphveil.errors import InputError
+from graphveil.experiments.outside_names import check_data, load_names, outside_digests
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
-from graphveil.methods import BACKBONE_NAMES, Settings, find_method
+from graphveil.methods import Settings, find_method, load_method
+from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.method import Method, check_norms
 from graphveil.methods.tasks import Task, find_task
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
-from graphveil.registry import unknown_name
 
 Part = Literal["method", "control", "structure"]
 MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
@@ -44,11 +45,12 @@ class Spec:
     machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
-        method = find_method(self.method)
+        method = load_method(self.method)
         if not self.backbone:
             object.__setattr__(self, "backbone", method.backbone)
         if not self.budgets.mechanism:
             object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
+        load_names(self)
 
     @classmethod
     def of(cls, method: str, data: str, **options: Any) -> Spec:
@@ -122,8 +124,7 @@ class Spec:
         method, budgets = self.found_method, self.budgets
         task = self.found_task
         self.full_settings()
-        if self.backbone not in BACKBONE_NAMES:
-            raise unknown_name("backbone", self.backbone, BACKBONE_NAMES)
+        check_backbone(self.backbone)
         if method.reports_features and budgets.epsilon is None:
             raise InputError(
                 f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
@@ -151,6 +152,7 @@ class Spec:
             raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
         check_seed(self.seed, self.runs)
         self.machine.check()
+        check_data(self.data)
 
     def check_given(self, graph: Graph) -> None:
         """Refuse what cannot be run on a graph that is given with its users."""
@@ -187,7 +189,9 @@ class Spec:
         """All of a spec that decides the numbers of one part of one run, always written in the same way."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
         shared["full_settings"] = self.full_settings().model_dump()
+        outside = outside_digests(self)
         if part == "structure":
+            outside = {}
             shared = {
                 "data": self.data,
                 "options": self.loader_options,
@@ -197,4 +201,6 @@ class Spec:
                 "turnout": shared["turnout"],
                 "device": self.machine.device,
             }
+        if outside:
+            shared["outside"] = outside
         return json.dumps([part, shared], sort_keys=True, default=str)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphveil.experiments.database import check_writable, insert, select
 from graphveil.experiments.inputs import input_digest
+from graphveil.experiments.outside_names import outside_digests
 from graphveil.experiments.reuse import Origin, Reuse, now, this_version
 from graphveil.experiments.space import Point, Space
 from graphveil.experiments.spec import Spec
@@ -112,7 +113,7 @@ _TRIAL = TypeAdapter(Trial)
 
 def _key(spec: Spec, space: Space) -> tuple[str, str]:
     """All that decides the numbers of a search's trials, however many they are: what is searched, and the data."""
-    whole = [asdict(spec.having(control=True)), asdict(space)]
+    whole = [asdict(spec.having(control=True)), outside_digests(spec), asdict(space)]
     return json.dumps(whole, sort_keys=True, default=str), input_digest(spec)
 
 

@@ -16,6 +16,7 @@ from graphveil.experiments.suggest import suggest
 from graphveil.experiments.trials import Trial, TrialStore
 from graphveil.experiments.unit import validate_unit
 from graphveil.graphs import Graph, Users
+from graphveil.outside import held
 
 TRIALS = 50
 # Told what is being done inside a trial and which share of it is done (only without parallel processes).
@@ -108,6 +109,7 @@ def tune(
     return tune_spec(spec, trials=trials, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
 
+@held()
 def tune_spec(
     spec: Spec,
     *,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import InputError, PrivacyError
+from graphveil.experiments.outside_names import load_names
 from graphveil.experiments.privacy_record import Privacy, privacy_record
 from graphveil.experiments.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, load
@@ -23,6 +24,7 @@ from graphveil.graphs.identity import data_digest
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
+from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.job import Progress
 from graphveil.methods.method import Method, public_part
 from graphveil.methods.outcome import Outcome
@@ -148,6 +150,9 @@ def make_ready(
 
     Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
     """
+    # A fresh process has not loaded them; and users answer only mechanisms that were there before they declared.
+    load_names(spec)
+    check_backbone(spec.backbone)
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or _data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)

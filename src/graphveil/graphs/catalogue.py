@@ -11,7 +11,9 @@ from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr
 from graphveil.graphs.npz import read_npz
+from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
 from graphveil.graphs.store import find, own_names, verify
+from graphveil.outside import is_reference, package, plugins
 
 RULES = {
     "binary": "0 or 1",
@@ -41,9 +43,14 @@ class Listing:
 
 
 def catalogue() -> list[Listing]:
-    """All registered datasets, then one's own files in the data folder and the cache."""
+    """All registered datasets, then one's own files in the data folder and the cache, then what installed packages offer."""
     own = [name for name in own_names() if name not in DATASETS]
-    return [_registered(known) for known in DATASETS.values()] + [_own_or_unreadable(name) for name in own]
+    offered = {name: point for name, point in plugins(GROUP).items() if name not in (*DATASETS, *own)}
+    return [
+        *(_registered(known) for known in DATASETS.values()),
+        *(_own_or_unreadable(name) for name in own),
+        *(_offered(name, package(point).words) for name, point in offered.items()),
+    ]
 
 
 def describe(source: str) -> Listing:
@@ -54,6 +61,8 @@ def describe(source: str) -> Listing:
             verify(Path(listing.file))
         return listing
     found = find(source)
+    if is_reference(source) or (found is None and not Path(source).is_file() and is_outside(source)):
+        return _made(source)
     path = Path(source).expanduser() if found is None else found.path
     if not path.is_file():
         raise InputError(
@@ -99,6 +108,28 @@ def _own(path: Path, where: str) -> Listing:
         str(path),
         metric=raw.metric,
         labels=("y", *raw.other_labels),
+    )
+
+
+def _offered(name: str, where: str) -> Listing:
+    """What a package offers, without running it."""
+    return Listing(name, None, None, None, None, None, where, about="a graph of an installed package")
+
+
+def _made(source: str) -> Listing:
+    """What a function from outside gives."""
+    graph, _ = load_outside(source, 0, {})
+    public = graph.public_range
+    origin = data_origin(source)
+    return Listing(
+        source,
+        graph.node_count,
+        graph.edge_count,
+        graph.feature_count,
+        graph.class_count,
+        None if public is None else (public.low, public.high),
+        "outside" if origin is None else origin.words,
+        metric=graph.metric,
     )
 
 

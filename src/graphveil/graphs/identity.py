@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.graphs.load import TOWN, graph_file
+from graphveil.graphs.load import TOWN, graph_file, outside_digest
 from graphveil.graphs.store import digest
 
 
 def data_digest(source: str, options: Mapping[str, Any]) -> str:
-    """The SHA-256 of a graph's file; of its options where it is generated from them.
+    """The SHA-256 of a graph's file; of its options, and of what it comes from, where a function gives it.
 
     What is not on this machine yet is downloaded, as `load` does.
     """
-    if source == TOWN:
-        return hashlib.sha256(json.dumps([TOWN, options], sort_keys=True, default=str).encode()).hexdigest()
+    outside = None if source == TOWN else outside_digest(source)
+    if source == TOWN or outside is not None:
+        told = json.dumps([outside or TOWN, options], sort_keys=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()
     return file_digest(graph_file(source))
 
 

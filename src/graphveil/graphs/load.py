@@ -14,12 +14,14 @@ from graphveil.graphs.divide import divide
 from graphveil.graphs.download import get
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw, read_npz
+from graphveil.graphs.outside_data import GROUP, is_outside, load_outside
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.graphs.town import Town, generate_town
 from graphveil.graphs.users import Users
 from graphveil.graphs.variants import with_label, with_largest_classes
 from graphveil.mechanisms.rows import PublicRange
+from graphveil.outside import digest, is_reference, package, plugins
 
 TOWN = "town"
 
@@ -35,13 +37,14 @@ def load(
     max_gigabytes: float | None = None,
     **options: Any,
 ) -> tuple[Graph, Users]:
-    """A graph and its users, by name (see `graphveil data list`) or from an ``.npz`` file.
+    """A graph and its users, by name (see `graphveil data list`), from an ``.npz`` file, or from a function: FILE.py:NAME.
 
     ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
     have none. ``label`` chooses among several labels, ``largest_classes`` keeps only the users of so many classes. A file
     that asks for more memory than ``max_gigabytes`` (4 unless told otherwise) is refused before anything is allocated.
-    Other options are those of `Town`; its own seed is called ``town_seed`` here.
+    Other options are those of `Town`; its own seed is called ``town_seed`` here. A function gets the options that are given, by
+    name, and its file is run.
 
     >>> graph, users = load("town", users=400)
     >>> graph
@@ -52,6 +55,16 @@ def load(
             range=range, label=label, largest_classes=largest_classes, max_gigabytes=max_gigabytes
         )
         return _town(seed, split, options)
+    if isinstance(source, str) and _is_outside(source):
+        told = {
+            "split": split,
+            "range": range,
+            "label": label,
+            "largest_classes": largest_classes,
+            "max_gigabytes": max_gigabytes,
+        }
+        given = {key: value for key, value in told.items() if value is not None}
+        return load_outside(source, seed, {**given, **options})
     if options:
         raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
     path = graph_file(source)
@@ -65,6 +78,23 @@ def load(
     raw = _with_range(raw, None if range is None else PublicRange.of(range), known)
     default = "random" if known is not None or raw.given is None else "given"
     return divide(path.stem, raw, recipe_of(default if split is None else split, raw.given), seed)
+
+
+def outside_digest(source: str) -> str | None:
+    """What a graph from outside depends on; None for those that graphveil knows and for files of data."""
+    if not _is_outside(source):
+        return None
+    if is_reference(source):
+        return digest(source)
+    point = plugins(GROUP).get(source)
+    return None if point is None else package(point).digest
+
+
+def _is_outside(source: str) -> bool:
+    """Whether a function gives this graph: not where the name is that of a graph that is here."""
+    if is_reference(source):
+        return True
+    return not _is_path(source) and source not in DATASETS and find(source) is None and is_outside(source)
 
 
 def _town(seed: int, split: Any, options: dict[str, Any]) -> tuple[Graph, Users]:
@@ -98,7 +128,7 @@ def graph_file(source: str | Path) -> Path:
         return found.path
     if source in DATASETS:
         return get(str(source))
-    names = sorted({*DATASETS, *own_names()})
+    names = sorted({*DATASETS, *own_names(), *plugins(GROUP)})
     raise InputError(
         f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"
     )

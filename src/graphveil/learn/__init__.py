@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from graphveil.learn.link_targets import InnerProducts, LinkTargets
     from graphveil.learn.masked_labels import LabelNetwork, fit_masked
     from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+    from graphveil.learn.outside_backbone import OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
     from graphveil.learn.process import one_thread, seeded
     from graphveil.learn.rounds import answer_square, rounds_input
@@ -99,6 +100,7 @@ else:
             "link_targets": ("InnerProducts", "LinkTargets"),
             "masked_labels": ("LabelNetwork", "fit_masked"),
             "moments": ("correlation_scores", "pair_fisher_scores"),
+            "outside_backbone": ("OutsideBackbone",),
             "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
             "process": ("one_thread", "seeded"),
             "rounds": ("answer_square", "rounds_input"),
@@ -146,6 +148,7 @@ __all__ = [
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "OutsideBackbone",
     "PairTrees",
     "Progress",
     "Round",

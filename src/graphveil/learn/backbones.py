@@ -36,6 +36,8 @@ class Backbone(nn.Module, ABC):
 
     conv1: nn.Module
     conv2: nn.Module
+    # Whether `first` is a layer of the model, whose result says something of each user.
+    has_first_layer: bool = True
 
     def __init__(self, activation: str, dropout: float) -> None:
         super().__init__()
@@ -240,6 +242,12 @@ class Activation(nn.Module):
         return ACTIVATIONS[self.name](values)
 
 
+def _adapted(name: str, found: Any) -> Callable[..., Backbone]:
+    from graphveil.learn.outside_backbone import outside_backbone
+
+    return outside_backbone(name, found)
+
+
 BACKBONES = Registry[Callable[..., Backbone]](
     "backbone",
     {
@@ -252,6 +260,8 @@ BACKBONES = Registry[Callable[..., Backbone]](
         "ssgc": SSGC,
         "mlp": MLP,
     },
+    group="graphveil.backbones",
+    adapt=_adapted,
 )
 
 

@@ -44,3 +44,9 @@ class Topology:
         edges = torch.from_numpy(self.graph.edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)
         return torch.cat([edges, loops], dim=1).to(self.device)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """All edges in both directions without loops (2 x entries), as PyG's layers take them."""
+        edges = self.looped_edges
+        return edges[:, edges[0] != edges[1]]

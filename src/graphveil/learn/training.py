@@ -112,7 +112,7 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-        best.keep(epoch, scores, hidden)
+        best.keep(epoch, scores, hidden if model.has_first_layer else None)
         if best.enough(epoch):
             break
         step(loss)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ from graphveil.mechanisms.limits import (
     MAX_DIMS,
     MAX_LINK_USERS,
     MAX_NUMBER,
+    MAX_WORD,
     check_settings,
     check_whole,
     is_whole,
     short,
 )
 from graphveil.mechanisms.rows import PublicRange
+from graphveil.outside import File, Origin
 from graphveil.registry import Registry
 
 DEFAULT_DELTA = 1e-5
@@ -52,7 +55,56 @@ class Entry:
     sound: bool = True
 
 
-_entries = Registry[Entry]("mechanism")
+def _outside_entry(name: str, found: Any) -> Entry:
+    """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
+    if len(name) > MAX_WORD:
+        raise InputError(
+            f"the name of a mechanism has at most {MAX_WORD} characters, got {len(name)}: give a shorter path"
+        )
+    if isinstance(found, Entry):
+        return replace(found, name=name)
+    if isinstance(found, Mechanism):
+        raise InputError(
+            f"{name} is a mechanism that is built already, for one budget: name the function that builds it"
+        )
+    accepted = _parameters(found) if callable(found) else []
+    if "epsilon" not in accepted:
+        raise InputError(
+            f"{name} must be a name that is registered there or a function that builds a mechanism from epsilon, dims, range "
+            f"and so on, got {type(found).__name__ if not accepted else 'one that takes ' + ', '.join(accepted)}"
+        )
+    subject = _subject(accepted)
+
+    @wraps(found)
+    def build(**settings: Any) -> Mechanism:
+        built = found(**settings)
+        if not isinstance(built, Mechanism) or built.subject != subject:
+            raise InputError(
+                f"{name} must build a mechanism for {subject}, it returns {type(built).__name__}: subclass "
+                "graphveil.mechanisms.Mechanism, or register a family of channels with graphveil.feature_family"
+            )
+        return built
+
+    return Entry(name, subject, (inspect.getdoc(found) or "").split("\n")[0], build)
+
+
+def _parameters(build: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(build).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _subject(accepted: Collection[str]) -> Subject:
+    """What a function that builds a mechanism is for, as `register` says of the settings of each."""
+    if "range" in accepted:
+        return "features"
+    if "classes" in accepted:
+        return "label"
+    return "level" if "levels" in accepted else "links" if "dims" in accepted else "features"
+
+
+_entries = Registry[Entry]("mechanism", group="graphveil.mechanisms", adapt=_outside_entry)
 
 
 def register(
@@ -80,6 +132,27 @@ def unregister(name: str) -> None:
 def entry(name: str) -> Entry:
     """The registered mechanism of that name."""
     return _entries.find(name)
+
+
+def load_entry(name: str) -> Entry:
+    """The mechanism of that name, from FILE.py:NAME or an installed package too, whose code is run: never for a name that
+    came over a network."""
+    return _entries.load(name)
+
+
+def origin(name: str) -> Origin | None:
+    """Where a mechanism comes from, whose claim is then its author's; None for the library's own."""
+    return _entries.origin(name)
+
+
+def registered_by(file: File) -> list[str]:
+    """The names of the mechanisms that a file has registered."""
+    return file.registered(_entries)
+
+
+def all_names(warn: Callable[[str], None]) -> list[str]:
+    """The names of all mechanisms, with those of installed packages; ``warn`` is told of what cannot be loaded."""
+    return _entries.load_all(warn)
 
 
 def names(subject: Subject | None = None) -> list[str]:

@@ -3,9 +3,17 @@
 from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
 from graphveil.methods.check import check_method
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, find_method, method_names, register_method
+from graphveil.methods.method import (
+    Method,
+    all_method_names,
+    find_method,
+    load_method,
+    method_names,
+    register_method,
+)
 from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.training import train_backbone
 
 __all__ = [
     "BACKBONE_NAMES",
@@ -13,10 +21,13 @@ __all__ = [
     "Method",
     "Outcome",
     "Settings",
+    "Stopwatch",
+    "all_method_names",
     "base",
     "check_method",
     "find_method",
     "ldpge",
+    "load_method",
     "lpgnn",
     "method_names",
     "nonprivate",
@@ -25,5 +36,6 @@ __all__ = [
     "solitude",
     "structure",
     "togl",
+    "train_backbone",
     "upgnet",
 ]

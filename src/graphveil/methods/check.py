@@ -16,7 +16,7 @@ from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, find_method, public_part
+from graphveil.methods.method import Method, load_method, public_part
 from graphveil.methods.outcome import Outcome
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
@@ -68,10 +68,10 @@ class Trial:
 def check_method(name: str, **settings: Any) -> None:
     """Raise AssertionError with a sentence if a method does not behave as all methods must.
 
-    It is checked on both tasks. A method that can ask for links is checked with public links and with private ones, and one
+    One of your own is named FILE.py:NAME. It is checked on both tasks. A method that can ask for links is checked with public links and with private ones, and one
     that can learn norms of features too is checked with them and without.
     """
-    method = find_method(name)
+    method = load_method(name)
     check_trial(method, Trial(settings))
     check_trial(method, Trial(settings, task="link"))
     if method.reports_links:

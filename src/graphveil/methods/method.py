@@ -7,6 +7,7 @@ and `linear` is loaded when it learns.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.methods.job import Job
-from graphveil.methods.method_settings import Settings
+from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.questions import Questions
 from graphveil.methods.tasks import find_task
+from graphveil.outside import Origin
 from graphveil.privacy import Plan
 from graphveil.registry import Registry
 
@@ -28,7 +30,7 @@ class Method(ABC):
     """One file a method: subclass this, name it, and register an instance."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     # What is taken where nothing else is asked for.
     mechanism: ClassVar[str] = "multibit"
     backbone: ClassVar[str] = "gcn"
@@ -93,8 +95,9 @@ class Method(ABC):
         """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""
         embedding = self.run(job).embedding
         if embedding is None:
+            other = "" if job.backbone in BACKBONE_NAMES else f", or {BACKBONE_NAMES[0]} for {job.backbone}"
             raise InputError(
-                f"{self.name} has no embedding for the task {job.task.name}: take another task or another method, like base"
+                f"{self.name} has no embedding for the task {job.task.name}: take another task or another method, like base{other}"
             )
         return embedding
 
@@ -131,7 +134,32 @@ def check_norms(method: Method) -> None:
         )
 
 
-_methods = Registry["Method"]("method")
+def _outside_method(name: str, found: Any) -> Method:
+    """What was found in a file or a package, as a method: an instance, or a class that is made without arguments."""
+    if isinstance(found, type) and issubclass(found, Method):
+        try:
+            found = found()
+        except TypeError as error:
+            raise InputError(f"{name} cannot be made without arguments: {error}") from None
+    if not isinstance(found, Method):
+        kind = found.__name__ if isinstance(found, type) else type(found).__name__
+        raise InputError(
+            f"{name} is no method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
+        )
+    check_named(found, name)
+    return found
+
+
+def check_named(method: Method, where: str) -> None:
+    """Refuse a method that does not say what it is called."""
+    told = getattr(method, "name", None)
+    if not isinstance(told, str) or not told:
+        raise InputError(f'{where} has no name: give its class one, like name = "mine"')
+
+
+_methods = Registry["Method"]("method", group="graphveil.methods", adapt=_outside_method)
+# Methods that were given as objects.
+_given: dict[str, Method] = {}
 
 
 def register_method(method: Method) -> Method:
@@ -141,10 +169,35 @@ def register_method(method: Method) -> Method:
 
 
 def method_names() -> list[str]:
-    """The names of all registered methods."""
-    return list(_methods)
+    """The names of all registered methods, but for those of files."""
+    return _methods.own()
+
+
+def all_method_names(warn: Callable[[str], None]) -> list[str]:
+    """The names of all methods, with those of installed packages; ``warn`` is told of what cannot be loaded."""
+    return _methods.load_all(warn)
 
 
 def find_method(name: str) -> Method:
-    """The method of that name."""
+    """The registered method of that name."""
     return _methods.find(name)
+
+
+def load_method(name: str) -> Method:
+    """The method of that name, from FILE.py:NAME or an installed package too, whose code is run."""
+    return _methods.load(name)
+
+
+def method_origin(name: str) -> Origin | None:
+    """Where a method comes from; None for the library's own and for those registered by hand."""
+    return _methods.origin(name)
+
+
+def take_method(method: Any) -> str:
+    """Register a method that is given as an object or a class, in the place of one that was so before; its name."""
+    found = _outside_method(getattr(method, "__name__", type(method).__name__), method)
+    if found.name in _given and _methods.holds(found.name, _given[found.name]):
+        _methods.forget(found.name)
+    _methods.add(found.name, found)
+    _given[found.name] = found
+    return found.name

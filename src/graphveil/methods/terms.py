@@ -34,7 +34,9 @@ class Budgets:
 
     epsilon: float | None = option(None, "The budget for features.")
     delta: float | None = option(None, "The δ of Gaussian mechanisms; 1e-5 by default.")
-    mechanism: str = option("", "A name from `graphveil mechanisms`; the method's own by default.")
+    mechanism: str = option(
+        "", "A name from `graphveil mechanisms`, or FILE.py:NAME; the method's own by default."
+    )
     label_epsilon: float | None = option(
         None, "Make labels private too: the budget of training and validation labels."
     )

@@ -31,6 +31,8 @@ def train_backbone(
             activation=settings.activation,
             dropout=settings.dropout,
         ).to(job.device)
+        if isinstance(model, learn.OutsideBackbone):
+            model.max_memory = job.max_memory
         fitted = learn.fit(
             model,
             inputs,

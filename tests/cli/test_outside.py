@@ -1,0 +1,200 @@
+"""FILE.py:NAME and installed packages on the command line."""
+
+import json
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.cli.tune import default_file
+from graphveil.experiments import Spec
+from tests.packages import install
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
+CODE = """
+import graphveil as gv
+from graphveil.learn import MLP as Own
+from graphveil.methods import Method
+from graphveil.methods.base import Base
+
+class Mine(Base):
+    "Mine alone."
+    name = "mine"
+    summary = "of one's own"
+    grid = {"hidden": (8, 16)}
+
+class Nameless(Method):
+    def learn(self, job):
+        return None
+
+def build(epsilon, dims, range):
+    "One bit of every value."
+    return gv.mechanism("onebit", epsilon=epsilon, dims=dims, range=range)
+
+def few(users=300):
+    return gv.load("town", users=users, features=16, telling=4, labelled=0.2, validated=0.2)
+
+number = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(CODE)
+    return tmp_path
+
+
+RUN = ["run", "mine.py:Mine", "--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--no-control"]
+
+
+def test_all_four_can_be_named_and_the_author_s_claim_is_told(capsys):
+    assert status([*RUN, "--runs", "1", "--mechanism", "mine.py:build", "--backbone", "mine.py:Own"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "mine.py:Mine, mine.py:build, ε = 2" in printed
+    assert (
+        "What mine.py:build claims is its author's word, not the library's: `graphveil audit mine.py:build` checks it."
+        in printed
+    )
+
+
+def test_nothing_is_told_of_the_library_s_own_mechanisms(capsys):
+    assert status([*RUN, "--runs", "1"]) == 0
+    assert "author" not in capsys.readouterr().out
+
+
+def test_the_audit_that_a_result_names_can_be_run(capsys):
+    assert status(["audit", "mine.py:build", "--quick", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["holds"] is True
+
+
+def test_several_processes_change_no_number(capsys):
+    scores = []
+    for jobs in ("1", "2"):
+        assert status([*RUN, "--runs", "2", "--jobs", jobs, "--json"]) == 0
+        scores.append(json.loads(capsys.readouterr().out)["runs"])
+    assert scores[0] == scores[1]
+
+
+def test_a_search_writes_a_file_that_the_run_takes(capsys, folder):
+    searched = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2"]
+    assert status(["tune", "mine.py:Mine", *searched, "--runs", "1"]) == 0
+    assert (folder / "Mine-few-eps2.toml").exists()
+    assert (
+        status(
+            [
+                "run",
+                "mine.py:Mine",
+                *searched,
+                "--runs",
+                "1",
+                "--no-control",
+                "--settings",
+                "Mine-few-eps2.toml",
+            ]
+        )
+        == 0
+    )
+
+
+def test_the_file_of_a_search_has_no_path_in_its_name():
+    spec = Spec.of("mine.py:Mine", "town", epsilon=2.0, mechanism="mine.py:build", backbone="mine.py:Own")
+    assert str(default_file(spec)) == "Mine-town-eps2-build-Own.toml"
+
+
+def test_an_embedding_is_written(capsys):
+    words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--out", "mine.npz", "--json"]
+    assert status(["embed", "mine.py:Mine", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["shape"] == [300, 16]
+
+
+def test_a_method_is_shown_with_its_settings(capsys):
+    assert status(["methods", "mine.py:Mine", "--settings"]) == 0
+    printed = capsys.readouterr().out
+    assert "of one's own" in printed and "--set for mine.py:Mine" in printed and "ldpge" not in printed
+
+
+def test_a_mechanism_is_shown(capsys):
+    assert status(["mechanisms", "mine.py:build", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["mechanisms"]
+    assert told == {"name": "mine.py:build", "subject": "features", "summary": "One bit of every value."}
+
+
+def test_a_graph_is_described(capsys):
+    assert status(["data", "info", "mine.py:few", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["users"] == 300
+
+
+PLACES = {
+    "method": ["run", "{}", "--data", "town", "--epsilon", "1"],
+    "mechanism": ["run", "base", "--data", "town", "--epsilon", "1", "--mechanism", "{}"],
+    "backbone": ["run", "base", "--data", "town", "--epsilon", "1", "--backbone", "{}"],
+    "data": ["run", "base", "--epsilon", "1", "--data", "{}"],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.py:Mine", "there is no file 'nowhere.py'"),
+        ("mine.py:Nobody", "mine.py has no 'Nobody': it has "),
+        ("mine.py:number", "mine.py:number "),
+        ("mine.py", "in a file is named PATH.py:NAME"),
+        ("broken.py:Mine", "broken.py cannot be imported: ZeroDivisionError: division by zero"),
+        ("exits.py:Mine", "exits.py cannot be imported: SystemExit: 7"),
+        ("wrong.py:Mine", "wrong.py cannot be imported: SyntaxError"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(place, name, words, folder, capsys):
+    (folder / "broken.py").write_text("1 / 0\n")
+    (folder / "exits.py").write_text("raise SystemExit(7)\n")
+    (folder / "wrong.py").write_text("def Mine(:\n")
+    assert status([word.format(name) for word in PLACES[place]]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("Error: ") and len(told.splitlines()) == 1 and words in told
+
+
+def test_a_method_without_a_name_is_a_mistake(capsys):
+    assert status(["run", "mine.py:Nameless", "--data", "town", "--epsilon", "1"]) == 2
+    assert "mine.py:Nameless has no name" in capsys.readouterr().err
+
+
+def test_a_backbone_s_wrong_output_is_a_mistake(folder, capsys):
+    (folder / "layers.py").write_text(
+        "import torch\n\nclass Wide(torch.nn.Linear):\n"
+        "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs + 1)\n"
+        "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
+    )
+    assert status([*RUN, "--runs", "1", "--backbone", "layers.py:Wide"]) == 2
+    assert "layers.py:Wide must return a tensor of floats" in capsys.readouterr().err
+
+
+POINTS = {"graphveil.methods": {"theirs": "Mine"}, "graphveil.mechanisms": {"bits": "build"}}
+
+
+def test_what_packages_offer_is_listed_and_run(folder, monkeypatch, capsys):
+    install(folder, monkeypatch, POINTS, CODE)
+    assert status(["methods", "--json"]) == 0
+    assert "theirs" in [each["name"] for each in json.loads(capsys.readouterr().out)["methods"]]
+    assert status(["mechanisms", "--json"]) == 0
+    assert "bits" in [each["name"] for each in json.loads(capsys.readouterr().out)["mechanisms"]]
+    words = ["--data", "mine.py:few", "--epsilon", "2", "--set", "epochs=2", "--runs", "1", "--no-control"]
+    assert status(["run", "theirs", "--mechanism", "bits", *words]) == 0
+    assert "`graphveil audit bits`" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["methods", "mechanisms"])
+def test_a_broken_package_is_warned_of_beside_the_list(command, folder, monkeypatch, capsys):
+    install(folder, monkeypatch, POINTS, "1 / 0\n")
+    assert status([command, "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)[command]
+    assert told.err.startswith("Warning: the ") and "the package of-a-test 1.5 cannot be loaded" in told.err
+
+
+def test_a_broken_package_that_is_asked_for_is_a_mistake(folder, monkeypatch, capsys):
+    install(folder, monkeypatch, POINTS, "1 / 0\n")
+    assert status(["run", "theirs", "--data", "town", "--epsilon", "1"]) == 2
+    assert "the package of-a-test 1.5 cannot be loaded: ZeroDivisionError" in capsys.readouterr().err

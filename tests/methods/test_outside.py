@@ -1,0 +1,107 @@
+"""Methods from files, from packages, and as objects."""
+
+import pytest
+
+from graphveil.errors import InputError, UnknownNameError
+from graphveil.methods import Method, all_method_names, find_method, load_method, method_names
+from graphveil.methods.method import method_origin, take_method
+from tests.packages import install
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
+CODE = """
+from graphveil.methods import Method, register_method
+from graphveil.methods.base import Base
+
+class Mine(Base):
+    name = "mine"
+
+class Nameless(Method):
+    def learn(self, job):
+        return None
+
+class Abstract(Method):
+    name = "abstract"
+
+class Needy(Mine):
+    def __init__(self, what):
+        self.what = what
+
+ready = Needy(3)
+number = 3
+register_method(Mine())
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(CODE)
+    return path
+
+
+@pytest.mark.parametrize("name", ["Mine", "ready", "mine"])
+def test_a_class_an_instance_or_a_registered_name_is_a_method(file, name):
+    assert load_method(f"{file}:{name}").name == "mine"
+    assert find_method(f"{file}:{name}") is load_method(f"{file}:{name}")
+
+
+def test_it_is_not_among_the_names_that_are_listed(file):
+    load_method(f"{file}:Mine")
+    assert f"{file}:Mine" not in method_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Nameless", "Nameless has no name: give its class one"),
+        ("Abstract", "Abstract cannot be made without arguments: .*abstract"),
+        ("Needy", "Needy cannot be made without arguments: .*what"),
+        ("number", "number is no method but a int: name a subclass of graphveil.methods.Method"),
+        ("nope", "has no 'nope': it has mine, Mine, Nameless, Abstract, Needy"),
+    ],
+)
+def test_what_is_no_method_is_refused(file, name, words):
+    with pytest.raises(InputError, match=words):
+        load_method(f"{file}:{name}")
+
+
+def test_one_of_a_package_is_listed_and_loaded(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, {"graphveil.methods": {"theirs": "Mine"}}, CODE)
+    assert "theirs" not in method_names() and "theirs" in all_method_names(pytest.fail)
+    assert method_origin("theirs").digest == "of-a-test 1.5"
+
+
+def test_a_broken_package_breaks_no_list(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, {"graphveil.methods": {"theirs": "Mine"}}, "import no_such_module\n")
+    told = []
+    assert all_method_names(told.append) == method_names()
+    assert "'theirs' of the package of-a-test 1.5 cannot be loaded: ModuleNotFoundError" in told[0]
+
+
+class Given(Method):
+    name = "given-by-a-test"
+
+    def learn(self, job):
+        raise NotImplementedError
+
+
+def test_an_object_takes_the_place_of_one_that_was_given_before():
+    first, second = Given(), Given()
+    assert take_method(first) == take_method(second) == "given-by-a-test"
+    assert find_method("given-by-a-test") is second
+
+
+def test_an_object_does_not_take_the_place_of_the_library_s_own():
+    class Base(Given):
+        name = "base"
+
+    with pytest.raises(InputError, match="a method named 'base' is registered already"):
+        take_method(Base())
+
+
+def test_what_is_no_method_is_not_taken():
+    with pytest.raises(InputError, match="is no method but a int"):
+        take_method(3)
+    with pytest.raises(UnknownNameError):
+        find_method("int")
