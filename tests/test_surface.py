@@ -16,6 +16,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "errors",
+    "checks",
     "registry",
     "settings",
     "channels",

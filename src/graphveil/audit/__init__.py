@@ -14,12 +14,12 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
-    from graphveil.audit.check import check_mechanism
+    from graphveil.audit.check import check_mechanism, mechanism_checks
     from graphveil.audit.examine import Audit
 
-_LATER = {"Audit": "examine", "check_mechanism": "check"}
+_LATER = {"Audit": "examine", "check_mechanism": "check", "mechanism_checks": "check"}
 
-__all__ = ["Audit", "audit", "check_mechanism"]
+__all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 
 
 def audit(

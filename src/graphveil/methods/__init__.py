@@ -1,7 +1,7 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
 from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
-from graphveil.methods.check import check_method
+from graphveil.methods.check import check_method, method_checks
 from graphveil.methods.method import (
     BACKBONE_NAMES,
     Job,
@@ -24,6 +24,7 @@ __all__ = [
     "find_method",
     "ldpge",
     "lpgnn",
+    "method_checks",
     "method_names",
     "nonprivate",
     "ppgnn",
