@@ -1,6 +1,10 @@
 """Settings of all tests: hypothesis draws the same examples in every run, so a failure can be repeated."""
 
 import gc
+import os
+
+# Before anything imports torch: tests run in several processes, and threads of theirs would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
