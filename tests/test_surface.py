@@ -133,12 +133,6 @@ def test_no_room_imports_from_a_higher_one():
     assert wrong == []
 
 
-def test_the_import_check_sees_a_wrong_import(tmp_path):
-    file = tmp_path / "bad.py"
-    file.write_text("from graphveil.cli import main\nimport graphveil.learn\nfrom graphveil import methods\n")
-    assert imported_rooms(file) == {"cli", "learn", "methods"}
-
-
 CLIENT = """
 import sys
 import numpy as np

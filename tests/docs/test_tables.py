@@ -12,11 +12,9 @@ import pytest
 
 from graphveil.audit.findings import rounded_up
 from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import mechanism
-from tests.mechanisms.support import EVERYTHING as UNIFORM
-from tests.mechanisms.support import PERSONAL
+from graphveil.mechanisms import mechanism, names
 
-EVERYTHING = [*UNIFORM, *PERSONAL]
+EVERYTHING = names()
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
