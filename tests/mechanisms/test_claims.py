@@ -130,7 +130,7 @@ OTHERS = {"gaussian", "analytic-gaussian", "ppm", "ppm-printed", "privunit"}
 
 
 def test_every_registered_mechanism_has_a_reference():
-    assert set(names()) == set(PURE) | OTHERS
+    assert set(names()) == set(PURE) | OTHERS, "PURE must say how each mechanism's reports come about"
 
 
 def ratio(one: Reports, other: Reports) -> Fraction | None:

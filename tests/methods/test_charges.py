@@ -57,7 +57,7 @@ TRIALS = {
 
 
 def test_every_registered_method_has_a_reference():
-    assert set(METHODS) == set(method_names())
+    assert set(METHODS) == set(method_names()), "METHODS must say what each registered method asks for"
 
 
 def applies(asked: Asked, trial: Trial) -> bool:
