@@ -1,7 +1,11 @@
 """Settings of all tests: hypothesis draws the same examples in every run, so a failure can be repeated."""
 
 import gc
+import os
 import sys
+
+# Before anything imports torch: tests run in several processes, and threads of theirs would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
@@ -31,7 +35,7 @@ def forget_outside():
     yield
     from graphveil import outside
     from graphveil.graphs.outside_data import LOADERS
-    from graphveil.learn.backbones import BACKBONES
+    from graphveil.learn import BACKBONES
     from graphveil.mechanisms.registry import _entries
     from graphveil.methods.method import _given, _methods
 

@@ -17,6 +17,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "errors",
     "outside",
+    "suites",
     "registry",
     "settings",
     "lazy",

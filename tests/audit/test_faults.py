@@ -14,10 +14,6 @@ FAULTS = sorted((Path(__file__).parent.parent / "faults").glob("*.py"))
 TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
 
 
-def test_there_are_enough_faults():
-    assert len(FAULTS) >= 70
-
-
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
 def test_audit_catches_and_names_the_fault(path):
     fault = runpy.run_path(str(path))
@@ -34,11 +30,6 @@ def test_audit_leaves_the_sound_twin_alone(path):
     settings = runpy.run_path(str(path)).get("SETTINGS", {})
     found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
     assert found.leaks == []
-
-
-@pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
-def test_fault_says_what_the_mistake_is(path):
-    assert len(runpy.run_path(str(path))["__doc__"]) > 60
 
 
 @pytest.mark.parametrize("name", ["undivided_budget", "nonzero_dimensions", "label_from_all"])

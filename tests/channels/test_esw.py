@@ -42,17 +42,6 @@ def test_probabilities_are_p_within_b_of_the_level_and_q_elsewhere(epsilon: floa
     assert np.allclose(channel.table / TOTAL, np.where(near, power * other, other), rtol=1e-10, atol=0)
 
 
-@CASES
-def test_the_printed_numbering_does_not_sum_to_one(epsilon: float, levels: int) -> None:
-    # PPGNN, Eq. 6, numbers the outputs 1..f+2b: level 1 then has only b+1 outputs within b of it.
-    beyond, power = reach(epsilon, levels), math.exp(epsilon)
-    other = 1 / ((2 * beyond + 1) * power + levels - 1)
-    total = sum(
-        power * other if abs(output - 1) <= beyond else other for output in range(1, levels + 2 * beyond + 1)
-    )
-    assert (total < 1 - 1e-9) == (beyond > 0)
-
-
 @given(st.floats(1e-8, 20.0), st.integers(2, 60))
 def test_any_number_of_levels_keeps_its_claim(epsilon: float, levels: int) -> None:
     assert epsilon * (1 - (1e-9 if epsilon >= 0.01 else 1e-6)) <= esw(epsilon, levels).epsilon <= epsilon

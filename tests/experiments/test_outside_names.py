@@ -10,7 +10,7 @@ from graphveil.experiments.outside_names import outside_digests
 from graphveil.experiments.report import _reads_features
 from graphveil.experiments.space import Space
 from graphveil.experiments.sweep import read_sweep
-from graphveil.experiments.trials import journal_file
+from graphveil.experiments.trials import Trial, TrialStore
 from graphveil.methods.base import Base
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -126,14 +126,15 @@ def test_every_field_from_outside_is_part_of_the_key(file):
 
 
 def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
-    def journal():
-        spec = whole(file)
-        return journal_file(spec, Space.of(spec), tmp_path)
+    store = TrialStore(tmp_path / "a.sqlite")
+    store.add(whole(file), Space.of(whole(file)), Trial({}, "accuracy", (0.5,), (1.0,)))
 
-    before = journal()
-    assert journal() == before
+    def kept():
+        return len(store.find(whole(file), Space.of(whole(file))))
+
+    assert kept() == 1
     file.write_text(CODE + "# another\n")
-    assert journal() != before
+    assert kept() == 0
 
 
 def test_the_record_says_whose_the_claim_is(file):

@@ -6,7 +6,7 @@ import pytest
 import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.graphs.catalogue import catalogue, describe
-from graphveil.graphs.load import data_digest
+from graphveil.graphs.load import outside_digest
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -93,10 +93,10 @@ def test_one_of_a_package_is_listed_without_running_it(places, tmp_path, monkeyp
 def test_one_of_a_package_is_loaded_by_its_name(places, tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"graphveil.datasets": {"ring": "ring"}}, CODE)
     assert gv.load("ring", users=20)[0].node_count == 20
-    assert data_digest("ring") == "of-a-test 1.5" and describe("ring").users == 40
+    assert outside_digest("ring") == "of-a-test 1.5" and describe("ring").users == 40
 
 
 def test_a_graph_that_is_here_comes_before_one_of_a_package(places, tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, {"graphveil.datasets": {"ring": "ring"}}, "raise AssertionError\n")
     np.savez(places.data / "ring.npz", edges=[[0, 1]], x=np.zeros((4, 2)), y=[0, 1, 0, 1], range=[0, 1])
-    assert gv.load("ring")[0].node_count == 4 and data_digest("ring") is None
+    assert gv.load("ring")[0].node_count == 4 and outside_digest("ring") is None

@@ -7,7 +7,7 @@ from torch import nn
 from torch_geometric.nn import GCNConv
 
 from graphveil.errors import InputError
-from graphveil.learn.backbones import GCN, build_backbone
+from graphveil.learn import GCN, build_backbone
 from graphveil.learn.inputs import raw_input
 from graphveil.learn.outside_backbone import outside_backbone
 from graphveil.learn.targets import Targets
@@ -178,7 +178,7 @@ def test_a_file_s_module_is_built_by_name(tmp_path):
         "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs)\n"
         "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
     )
-    from graphveil.learn.backbones import BACKBONES
+    from graphveil.learn import BACKBONES
 
     BACKBONES.load(f"{file}:Own")
     graph, rows, _ = small_graph()

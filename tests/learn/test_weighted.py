@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.learn.backbones import BACKBONES, GCN, build_backbone
+from graphveil.learn import BACKBONES, GCN, build_backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Schedule, fit

@@ -1,24 +1,29 @@
 """Every registered method behaves as all must, and the suite sees those that do not."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from graphveil.learn.inputs import raw_input
-from graphveil.methods import Job, Method, Outcome, check_method, method_names, register_method
+from graphveil.methods import Job, Method, Outcome, check_method, method_checks, method_names, register_method
 from graphveil.methods.base import Base
+from graphveil.methods.check import CLASSES, USERS
 from graphveil.methods.method import _methods
 from graphveil.methods.outcome import Stopwatch
 from graphveil.methods.questions import Questions
 from graphveil.methods.training import train_backbone
-from graphveil.privacy import Plan
+from graphveil.privacy import Plan, Respondents
+from tests.methods.suite import every_check, run_check
 
 
-@pytest.mark.parametrize("name", method_names())
-def test_every_registered_method_passes(name):
-    check_method(name)
+@pytest.mark.parametrize(
+    ("name", "settings", "check"), [each for name in method_names() for each in every_check(name)]
+)
+def test_every_registered_method_passes(name, settings, check):
+    run_check(name, settings, check)
 
 
 @pytest.fixture
@@ -141,21 +146,100 @@ class Peeking(Base):
         return replace(good, pair_scores=lambda pairs: good.pair_scores(pairs) + linked)
 
 
+class Endless(Base):
+    """Gives a score that is no number."""
+
+    name, summary = "endless", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        return replace(super().learn(job), scores=np.full((USERS, CLASSES), np.inf, dtype=np.float32))
+
+
+def behind(users: Respondents) -> Any:
+    """What the users hold whose reports are written down; None where only their reports are there."""
+    return getattr(getattr(users, "_users", None), "_holder", None)
+
+
+class Eavesdropper(Base):
+    """Adds what users hold to what it has learned from their reports."""
+
+    name, summary = "eavesdropper", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        good, holder = super().learn(job), behind(job.users)
+        return good if holder is None else replace(good, scores=good.scores + holder.features.sum())
+
+
+class Reader(Base):
+    """Takes labels from those who hold them, not from their reports."""
+
+    name, summary = "reader", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        good, holder = super().learn(job), behind(job.users)
+        return good if holder is None else replace(good, scores=good.scores + holder.labels[:, None])
+
+
+BROKEN = [
+    (Endless, "classes: scores are finite", "scores that are not finite"),
+    (Forgetful, "classes: the same seed gives the same scores", "other scores for the same seed"),
+    (
+        Greedy,
+        "classes: what is given is charged",
+        "charged more than the budget it was given for features: 2 of 1",
+    ),
+    (Modest, "classes: what is claimed is charged", "modest claims .* for features and charged"),
+    (
+        Thief,
+        "classes: the control sees no features",
+        "the control of thief changes with the private features",
+    ),
+    (Eavesdropper, "classes: only reports matter", "it depends on something else that users hold"),
+    (Dense, "classes: nothing dense is held", "held a dense matrix"),
+    (Short, "classes: scores are finite", "a score for every class"),
+    (Silent, "norms: everybody gets a norm", "must predict a norm for every user"),
+    (Spare, "norms: what is claimed is charged", "spare claims"),
+    (Reader, "private labels: labels are known from reports alone", "knows more of private labels"),
+    (Peeking, "links: test links are not seen", "knows which test pairs are linked"),
+]
+
+
 @pytest.mark.parametrize(
-    ("broken", "words"),
-    [
-        (Forgetful, "other scores for the same seed"),
-        (Greedy, "charged more than the budget"),
-        (Modest, "claims"),
-        (Thief, "the control of thief changes with the private features"),
-        (Dense, "held a dense matrix"),
-        (Short, "a score for every class"),
-        (Silent, "must predict a norm for every user"),
-        (Spare, "spare claims"),
-        (Peeking, "knows which test pairs are linked"),
-    ],
+    ("broken", "check", "words"), BROKEN, ids=[f"{broken.name}: {check}" for broken, check, _ in BROKEN]
 )
-def test_a_broken_method_is_seen(register, broken: type[Method], words):
+def test_a_broken_method_is_seen(register, broken: type[Method], check, words):
     register(broken())
+    suite = {each.name: each for each in method_checks(broken.name)}
     with pytest.raises(AssertionError, match=words):
-        check_method(broken.name)
+        suite[check].run()
+
+
+def test_all_that_fails_is_named(register):
+    register(Greedy())
+    with pytest.raises(AssertionError) as raised:
+        check_method("greedy")
+    title, *failed = str(raised.value).splitlines()
+    assert title.startswith(f"greedy fails {len(failed)} of ")
+    assert [line.split(": greedy ")[0] for line in failed] == [
+        f"{trial}: what is given is charged" for trial in ("classes", "private labels", "links", "norms")
+    ]
+
+
+def test_the_runs_of_a_trial_are_shared(register):
+    runs = []
+
+    class Counted(Base):
+        """Counts how often it learns."""
+
+        name, summary = "counted", "-"
+
+        def learn(self, job: Job) -> Outcome:
+            runs.append(job.task)
+            return super().learn(job)
+
+    register(Counted())
+    for check in method_checks("counted"):
+        if check.name.startswith("classes"):
+            check.run()
+    # The first, the same again, two of the control, and one from the reports alone.
+    assert len(runs) == 5

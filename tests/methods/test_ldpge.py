@@ -5,8 +5,9 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import from_arrays, hold_out_links
-from graphveil.methods import check_method, find_method
+from graphveil.methods import find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+from tests.methods.suite import every_check, run_check
 
 LDPGE = find_method("ldpge")
 
@@ -92,9 +93,12 @@ def test_links_need_all_of_the_embedding_and_say_so():
         learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
 
 
-@pytest.mark.parametrize("settings", [{"alpha": 0.3, "r": 0.5, "k": 5}, {"decoder": "dot"}])
-def test_other_settings_pass_the_suite(settings):
-    check_method("ldpge", **settings)
+@pytest.mark.parametrize(
+    ("name", "settings", "check"),
+    [*every_check("ldpge", alpha=0.3, r=0.5, k=5), *every_check("ldpge", decoder="dot")],
+)
+def test_other_settings_pass_the_suite(name, settings, check):
+    run_check(name, settings, check)
 
 
 def test_links_between_alike_users_are_found():

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from graphveil.methods import check_method, find_method
+from graphveil.methods import find_method
 from graphveil.methods.check import Trial, learn, small_data
+from tests.methods.suite import every_check, run_check
 
 LPGNN = find_method("lpgnn")
 
@@ -23,6 +24,14 @@ def test_hops_matter():
     )
 
 
-@pytest.mark.parametrize("loss", ["drop", "forward", "plain"])
-def test_every_way_to_learn_private_labels_passes_the_suite(loss):
-    check_method("lpgnn", label_loss=loss, drop_hops=3)
+@pytest.mark.parametrize(
+    ("name", "settings", "check"),
+    [
+        each
+        for loss in ("drop", "forward", "plain")
+        for each in every_check("lpgnn", label_loss=loss, drop_hops=3)
+        if "label" in each.id  # the others do not learn from private labels
+    ],
+)
+def test_every_way_to_learn_private_labels_passes_the_suite(name, settings, check):
+    run_check(name, settings, check)

@@ -7,8 +7,9 @@ from graphveil import InputError
 from graphveil.experiments import Spec, run_spec
 from graphveil.experiments.unit import make_ready
 from graphveil.graphs import load
-from graphveil.methods import check_method, find_method
+from graphveil.methods import find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+from tests.methods.suite import every_check, run_check
 
 PPGNN = find_method("ppgnn")
 SMALL = {"users": 300}
@@ -19,10 +20,15 @@ def spec_of(**options):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"weights": "printed"}, {"aggregator": "kprop"}, {"hops": 0}], ids=lambda each: str(each)
+    ("name", "settings", "check"),
+    [
+        *every_check("ppgnn", weights="printed"),
+        *every_check("ppgnn", aggregator="kprop"),
+        *every_check("ppgnn", hops=0),
+    ],
 )
-def test_other_settings_pass_the_suite(settings):
-    check_method("ppgnn", **settings)
+def test_other_settings_pass_the_suite(name, settings, check):
+    run_check(name, settings, check)
 
 
 def test_every_user_is_booked_the_own_level_s_budget():

@@ -15,7 +15,7 @@ from graphveil.experiments.unit import make_ready, run_unit
 from graphveil.graphs import load
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
-from graphveil.methods import check_method, find_method
+from graphveil.methods import find_method
 from graphveil.methods.check import Recorder, Replay
 from graphveil.methods.method_settings import BACKBONE_NAMES
 from graphveil.methods.togl import (
@@ -26,6 +26,7 @@ from graphveil.methods.togl import (
     null_scores,
     split_of,
 )
+from tests.methods.suite import every_check, run_check
 
 TOGL = find_method("togl")
 SMALL = {
@@ -369,8 +370,9 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     assert np.mean(found) >= 5 and np.mean(blind) <= 4
 
 
-def test_other_settings_pass_the_suite():
-    check_method("togl", **PRINTED)
+@pytest.mark.parametrize(("name", "settings", "check"), every_check("togl", **PRINTED))
+def test_other_settings_pass_the_suite(name, settings, check):
+    run_check(name, settings, check)
 
 
 def test_privacy_of_a_run_counts_both_rounds():

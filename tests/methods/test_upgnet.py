@@ -7,9 +7,10 @@ from graphveil.errors import InputError
 from graphveil.learn import Topology
 from graphveil.learn.inputs import report_scale
 from graphveil.linear import Composition, SparseMatrix
-from graphveil.methods import check_method, find_method
+from graphveil.methods import find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data
 from graphveil.methods.upgnet import _code, _hoa_first, _nfr_first
+from tests.methods.suite import every_check, run_check
 
 METHOD = find_method("upgnet")
 
@@ -69,21 +70,20 @@ def test_the_authors_program_by_hand():
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("name", "settings", "check"),
     [
-        {"order": "H-N", "hops": 2},
-        {"order": "H-N", "hops": 8},
-        {"variant": "code"},
-        {"aggregator": "kprop"},
-        {"aggregator": "residual"},
-        {"regularizer": "dropout", "tau": 0.5},
-        {"regularizer": "group-lasso", "tau": 0.9},
-        {"hops": 64},
+        *every_check("upgnet", order="H-N", hops=2),
+        *every_check("upgnet", order="H-N", hops=8),
+        *every_check("upgnet", variant="code"),
+        *every_check("upgnet", aggregator="kprop"),
+        *every_check("upgnet", aggregator="residual"),
+        *every_check("upgnet", regularizer="dropout", tau=0.5),
+        *every_check("upgnet", regularizer="group-lasso", tau=0.9),
+        *every_check("upgnet", hops=64),
     ],
-    ids=str,
 )
-def test_every_form_of_it_passes_the_suite(settings):
-    check_method("upgnet", **settings)
+def test_every_form_of_it_passes_the_suite(name, settings, check):
+    run_check(name, settings, check)
 
 
 def test_with_multibit_the_threshold_only_scales_the_input():

@@ -14,12 +14,14 @@ from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
-    from graphveil.audit.check import check_mechanism
+    from graphveil.audit.check import check_mechanism, mechanism_checks
     from graphveil.audit.examine import Audit
 else:
-    __getattr__, __dir__ = load_later(__name__, {"examine": ("Audit",), "check": ("check_mechanism",)})
+    __getattr__, __dir__ = load_later(
+        __name__, {"examine": ("Audit",), "check": ("check_mechanism", "mechanism_checks")}
+    )
 
-__all__ = ["Audit", "audit", "check_mechanism"]
+__all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 
 
 def audit(

@@ -1,4 +1,4 @@
-"""The suite that every mechanism passes just by being registered.
+"""The suite that every mechanism passes just by being registered, as a series of named checks.
 
 Each check raises an AssertionError with a sentence. Random words are seeded, but for the audit's look at the default ones,
 whose rate of false alarms is one in a million.
@@ -7,8 +7,9 @@ whose rate of false alarms is one in a million.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import batch, same_reports, show
 from graphveil.audit.joint import Joint, enumerate_smaller
 from graphveil.audit.paths import everything_answered
-from graphveil.audit.probe import Probe
+from graphveil.audit.probe import Probe, public_range
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.registry import mechanism as build_by_name
 from graphveil.mechanisms.reports import Reports
+from graphveil.suites import Check, run_checks
 
 # A pure mechanism may waste this part of its claim; below the ε for one value that 2^62 counts resolve well, more.
 WASTE, COARSE_WASTE, COARSE_BELOW = 1e-9, 1e-6, 0.01
@@ -34,93 +36,208 @@ DUST = 1e-9
 DRAWS, QUICK_DRAWS, DEVIATIONS = 1_000_000, 20_000, 6.0
 SEED = 40
 
-Check = Callable[[Candidate, int], None]
+# Settings that make no sense, whatever the mechanism.
+BAD_BUDGETS: tuple[Any, ...] = (0.0, -1.0, math.nan, math.inf, "1", None, True)
+BAD_DIMS = (0, -1)
+# The batch of rows that lie anywhere in the public range (`Probe.of`).
+ANYWHERE = "rows anywhere in the range"
 
 
 def check_mechanism(
     what: str | Callable[..., Mechanism], *, epsilons: Sequence[float] = (0.1, 1.0, 4.0), quick: bool = True
 ) -> None:
-    """Check a registered mechanism, or a function that builds one, at some budgets; AssertionError says what is wrong.
+    """Check a registered mechanism, or a function that builds one, at some budgets; AssertionError names all that is wrong.
 
     A budget that the mechanism refuses with an InputError is left out; one at least must be left.
 
     >>> check_mechanism("krr", epsilons=[1.0])
     """
-    draws, checked = QUICK_DRAWS if quick else DRAWS, 0
+    run_checks(title_of(what), mechanism_checks(what, epsilons=epsilons, quick=quick))
+
+
+def mechanism_checks(
+    what: str | Callable[..., Mechanism], *, epsilons: Sequence[float] = (0.1, 1.0, 4.0), quick: bool = True
+) -> Iterator[Check]:
+    """The checks of a mechanism at some budgets, by name, so that each can be a test of its own.
+
+    What several checks of one budget need is computed once, when the first of them runs.
+
+    >>> [check.name for check in mechanism_checks("krr", epsilons=[1.0])][:2]
+    ['it claims what it was asked for at epsilon 1', 'its claim holds at epsilon 1']
+    """
+    accepted = 0
     for epsilon in epsilons:
-        candidate = Candidate.of(what, epsilon)
+        tried = Tried(Candidate.of(what, epsilon), quick)
         try:
-            candidate.build()
+            _ = tried.mechanism
         except InputError:
             continue
-        checked += 1
-        for check in (check_claim, check_estimate, check_control, check_settings, check_rows, check_messages):
-            check(candidate, draws)
-        found = audit(what, epsilon=epsilon, quick=quick, words=SeededWords(SEED))
-        _say(candidate, found.holds, f"the audit must find no leak: {' | '.join(found.leaks)}")
-    if not checked:
-        raise AssertionError(f"{what} must accept at least one epsilon of {list(epsilons)}")
+        accepted += 1
+        for name, check in checks_of(tried):
+            yield Check(f"{name} at epsilon {epsilon:g}", partial(check, tried))
+    if not accepted:
+        yield Check("it accepts a budget", partial(_refuse_all, what, epsilons))
 
 
-def _say(candidate: Candidate, true: bool, sentence: str) -> None:
-    if not true:
-        raise AssertionError(f"{candidate.title} at epsilon {candidate.epsilon:g}: {sentence}")
+def title_of(what: str | Callable[..., Mechanism]) -> str:
+    """What a mechanism under test is called."""
+    return what if isinstance(what, str) else Candidate.of(what, 1.0).title
 
 
-def check_claim(candidate: Candidate, draws: int) -> None:
-    """The exact ε is not above the claim and, where no δ is claimed, wastes hardly any of it."""
-    mechanism = candidate.build()
-    claim, loss = mechanism.claim, mechanism.loss
-    _say(
-        candidate,
-        mechanism.strictest == candidate.epsilon,
-        f"it must claim what it was asked for, not {claim}",
-    )
-    _say(candidate, mechanism.holds, f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}")
+def _refuse_all(what: str | Callable[..., Mechanism], epsilons: Sequence[float]) -> None:
+    raise AssertionError(f"{title_of(what)} must accept at least one epsilon of {list(epsilons)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A mechanism at one budget, and what several checks need of it."""
+
+    candidate: Candidate
+    quick: bool = True
+
+    @property
+    def draws(self) -> int:
+        """How many reports a statistical check draws."""
+        return QUICK_DRAWS if self.quick else DRAWS
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """As it is audited."""
+        return self.candidate.build()
+
+    @cached_property
+    def control(self) -> Mechanism:
+        """Its control."""
+        return self.mechanism.blind()
+
+    @cached_property
+    def probe(self) -> Probe:
+        """Rows to try it with."""
+        return Probe.of(self.candidate)
+
+    @cached_property
+    def enumerable(self) -> bool:
+        """Whether it can be built so small that its reports can be listed."""
+        return self.mechanism.finite and next(self.candidate.smaller(), None) is not None
+
+    @cached_property
+    def joint(self) -> Joint | None:
+        """All its reports, where it is small."""
+        return enumerate_smaller(self.candidate)
+
+    def say(self, true: bool, sentence: str) -> None:
+        """Raise the sentence unless it is true."""
+        if not true:
+            raise AssertionError(f"{self.candidate.title} at epsilon {self.candidate.epsilon:g}: {sentence}")
+
+
+def checks_of(tried: Tried) -> Iterator[tuple[str, Callable[[Tried], None]]]:
+    """The checks that apply, by name."""
+    mechanism, candidate = tried.mechanism, tried.candidate
+    yield "it claims what it was asked for", check_asked
+    yield "its claim holds", check_holds
     # Levels cost some of everybody's budget, and are told by the same part from each other only: no claim is used up.
-    if claim.delta == 0 and not mechanism.personal:
-        smallest = min([answer.channel.claim.epsilon for answer in mechanism.answers] or [claim.epsilon])
-        allowed = WASTE if smallest >= COARSE_BELOW else COARSE_WASTE
-        used = loss.epsilon >= claim.epsilon * (1 - allowed)
-        _say(candidate, used, f"it wastes budget: its exact epsilon is {loss.epsilon!r}")
-
-
-def check_estimate(candidate: Candidate, draws: int) -> None:
-    """Estimates have the mean that is promised, and the variance that the tables say."""
-    joint = enumerate_smaller(candidate)
-    if joint is not None:
-        _check_exact_moments(candidate, joint, draws)
-    mechanism = candidate.build()
+    if mechanism.claim.delta == 0 and not mechanism.personal:
+        yield "it wastes no budget", check_waste
+    if mechanism.unbiased and tried.enumerable:
+        yield "its mean is exact", check_exact_mean
+    if tried.enumerable:
+        yield "its variance is the tables'", check_variance
     if mechanism.unbiased:
-        for rows in Probe.of(candidate).batches.values():
-            private = rows[0]
-            if mechanism.altered(rows[:1]):
-                continue  # it is answered as something else, and so is its estimate
-            estimates = _estimates(mechanism, private, draws)
-            error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
-            allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
-            told = f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
-            _say(candidate, bool((error <= allowed).all()), told)
+        yield "drawn estimates have the right mean", check_drawn_mean
+    yield "its control costs nothing", check_control_is_free
+    yield "its control keeps the format", check_control_format
+    yield "its control sees no values", check_control_is_blind
+    yield "its control sends reports alike", check_control_reports
+    if candidate.name is not None:
+        yield "senseless budgets are refused", check_budgets
+    if candidate.takes("dims"):
+        yield "senseless dims are refused", check_dims
+    if candidate.takes("sampled"):
+        yield "senseless numbers sampled are refused", check_sampled
+    yield "wrong shapes are refused", check_shapes
+    yield "users are counted by shape", check_count
+    yield "any value is answered in silence", check_answered
+    if mechanism.finite and public_range(candidate, mechanism) is not None:
+        yield "its owner hears of outliers", check_altered
+    yield "messages give reports back", check_messages
+    yield "damaged messages are refused", check_damaged
+    yield "the audit finds no leak", check_audit
 
 
-def _check_exact_moments(candidate: Candidate, joint: Joint, draws: int) -> None:
+def check_asked(tried: Tried) -> None:
+    """The claim is the budget that was asked for."""
+    mechanism = tried.mechanism
+    tried.say(
+        mechanism.strictest == tried.candidate.epsilon,
+        f"it must claim what it was asked for, not {mechanism.claim}",
+    )
+
+
+def check_holds(tried: Tried) -> None:
+    """The exact ε is not above the claim."""
+    claim, loss = tried.mechanism.claim, tried.mechanism.loss
+    told = f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}"
+    tried.say(tried.mechanism.holds, told)
+
+
+def check_waste(tried: Tried) -> None:
+    """The exact ε wastes hardly any of the claim."""
+    claim, loss = tried.mechanism.claim, tried.mechanism.loss
+    smallest = min([answer.channel.claim.epsilon for answer in tried.mechanism.answers] or [claim.epsilon])
+    allowed = WASTE if smallest >= COARSE_BELOW else COARSE_WASTE
+    used = loss.epsilon >= claim.epsilon * (1 - allowed)
+    tried.say(used, f"it wastes budget: its exact epsilon is {loss.epsilon!r}")
+
+
+def _moments(joint: Joint) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.float64]]]:
+    """For each input the shares of all reports, and what each report is decoded to."""
     mechanism = joint.mechanism.settled()
     decoded = mechanism.estimate(mechanism.possible_reports()).dense()
     for private, shares in zip(joint.inputs, joint.shares, strict=True):
+        yield private, shares, decoded
+
+
+def check_exact_mean(tried: Tried) -> None:
+    """Over all reports of a small mechanism, estimates have the mean that is promised."""
+    if tried.joint is None:
+        return
+    mechanism = tried.joint.mechanism
+    for private, shares, decoded in _moments(tried.joint):
+        bias = float(np.abs(shares @ decoded - truth(mechanism, private)).max())
+        told = f"its estimate of {show(private)} is biased by {bias:.3g}"
+        tried.say(bias <= DUST * width(mechanism), told)
+
+
+def check_variance(tried: Tried) -> None:
+    """Drawn estimates of a small mechanism have the variance that the tables say."""
+    if tried.joint is None:
+        return
+    mechanism, draws = tried.joint.mechanism.settled(), tried.draws
+    for private, shares, decoded in _moments(tried.joint):
         mean = shares @ decoded
-        if mechanism.unbiased:
-            bias = float(np.abs(mean - truth(mechanism, private)).max())
-            _say(
-                candidate,
-                bias <= DUST * width(mechanism),
-                f"its estimate of {show(private)} is biased by {bias:.3g}",
-            )
         variance = shares @ (decoded - mean) ** 2
         fourth = shares @ (decoded - mean) ** 4
         found = _estimates(mechanism, private, draws).var(axis=0)
         allowed = DEVIATIONS * np.sqrt(np.maximum(fourth - variance**2, 0) / draws) + DUST * variance + DUST
         told = f"the variance of its estimate of {show(private)} is {found}, its tables say {variance}"
-        _say(candidate, bool((np.abs(found - variance) <= allowed).all()), told)
+        tried.say(bool((np.abs(found - variance) <= allowed).all()), told)
+
+
+def check_drawn_mean(tried: Tried) -> None:
+    """Drawn estimates of rows anywhere have the mean that is promised."""
+    mechanism, draws = tried.mechanism, tried.draws
+    for rows in tried.probe.batches.values():
+        private = rows[0]
+        if mechanism.altered(rows[:1]):
+            continue  # it is answered as something else, and so is its estimate
+        estimates = _estimates(mechanism, private, draws)
+        error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
+        allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
+        told = (
+            f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
+        )
+        tried.say(bool((error <= allowed).all()), told)
 
 
 def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.float64]:
@@ -144,115 +261,150 @@ def width(mechanism: Mechanism) -> float:
     return 1.0 if public is None else float(public.high - public.low)
 
 
-def check_control(candidate: Candidate, draws: int) -> None:
-    """The control has ε = 0 exactly and otherwise the same reports: length, alphabet, dimensions, scale."""
-    mechanism = candidate.build()
-    control = mechanism.blind()
-    _say(candidate, control.loss.terms == (), f"its control must have epsilon 0, it has {control.epsilon!r}")
-    _say(
-        candidate,
-        control.claim.epsilon == 0 and control.holds,
-        "its control must claim epsilon 0, and keep it",
-    )
+def check_control_is_free(tried: Tried) -> None:
+    """The control has ε = 0 exactly, and claims it."""
+    control = tried.control
+    tried.say(control.loss.terms == (), f"its control must have epsilon 0, it has {control.epsilon!r}")
+    claimed = control.claim.epsilon == 0 and control.holds
+    tried.say(claimed, "its control must claim epsilon 0, and keep it")
+
+
+def check_control_format(tried: Tried) -> None:
+    """The control's reports are otherwise the same: length, alphabet, dimensions, scale."""
+    mechanism = tried.mechanism
     names = ["dimensions", "report_length", "alphabet", "names_dimensions", "subject"]
     for name in [*names, "largest"] if mechanism.subject == "features" else names:
-        kept = getattr(mechanism, name, None), getattr(control, name, None)
-        _say(candidate, kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
-    batches = list(Probe.of(candidate).batches.values())
+        kept = getattr(mechanism, name, None), getattr(tried.control, name, None)
+        tried.say(kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
+
+
+def check_control_is_blind(tried: Tried) -> None:
+    """With the same words the control answers all values alike."""
+    control, batches = tried.control, list(tried.probe.batches.values())
     # The same users with other values: a level, where they hold one, is answered as usual.
     alike = [control.with_values(batches[0], control.values_of(rows)) for rows in batches]
     answers = [control.randomize(rows, SeededWords(SEED)) for rows in alike]
     equal = all(same_reports(answers[0], other) for other in answers[1:])
-    _say(candidate, equal, "its control answers different rows differently, with the same words")
-    original = mechanism.randomize(batches[0], SeededWords(SEED))
-    _say(
-        candidate,
-        mechanism.uneven or np.array_equal(original.indptr, answers[0].indptr),
-        "its control sends reports of other lengths",
-    )
-    if original.dims is not None and answers[0].dims is not None:
-        same = np.array_equal(original.dims, answers[0].dims)
-        _say(candidate, same, "its control asks for other dimensions than the mechanism, with the same words")
+    tried.say(equal, "its control answers different rows differently, with the same words")
 
 
-def check_settings(candidate: Candidate, draws: int) -> None:
-    """A budget or a number of dimensions that makes no sense is refused."""
-    settings = candidate.settings()
-    bad: Any
-    for bad in (0.0, -1.0, math.nan, math.inf, "1", None, True):
-        if candidate.name is not None:
-            name, other = candidate.name, {key: value for key, value in settings.items() if key != "epsilon"}
-            _refused(candidate, partial(build_by_name, name, epsilon=bad, **other), f"epsilon {bad!r}")
-    if candidate.takes("dims"):
-        for bad_dims in (0, -1):
-            _refused(candidate, partial(candidate.build, dims=bad_dims), f"dims {bad_dims!r}")
-    if candidate.takes("sampled"):
-        for bad_count in (0, settings["dims"] + 1):
-            _refused(candidate, partial(candidate.build, sampled=bad_count), f"sampled {bad_count!r}")
+def check_control_reports(tried: Tried) -> None:
+    """With the same words the control names the same dimensions, and its reports are as long."""
+    mechanism, rows = tried.mechanism, next(iter(tried.probe.batches.values()))
+    original, blinded = (each.randomize(rows, SeededWords(SEED)) for each in (mechanism, tried.control))
+    as_long = mechanism.uneven or np.array_equal(original.indptr, blinded.indptr)
+    tried.say(as_long, "its control sends reports of other lengths")
+    if original.dims is not None and blinded.dims is not None:
+        same = np.array_equal(original.dims, blinded.dims)
+        tried.say(same, "its control asks for other dimensions than the mechanism, with the same words")
 
 
-def check_rows(candidate: Candidate, draws: int) -> None:
-    """Rows of a wrong shape are refused; any value is answered, in silence."""
-    mechanism, probe = candidate.build(), Probe.of(candidate)
-    rows = next(iter(probe.batches.values()))[:5]
+def check_budgets(tried: Tried) -> None:
+    """A budget that makes no sense is refused."""
+    name, settings = tried.candidate.name, tried.candidate.settings()
+    assert name is not None
+    for bad in BAD_BUDGETS:
+        attempt = partial(build_by_name, name, **{**settings, "epsilon": bad})
+        _refused(tried, attempt, f"epsilon {bad!r}")
+
+
+def check_dims(tried: Tried) -> None:
+    """A number of dimensions that makes no sense is refused."""
+    for bad in BAD_DIMS:
+        _refused(tried, partial(tried.candidate.build, dims=bad), f"dims {bad!r}")
+
+
+def check_sampled(tried: Tried) -> None:
+    """Asking for none, or for more values than there are, is refused."""
+    for bad in (0, tried.candidate.settings()["dims"] + 1):
+        _refused(tried, partial(tried.candidate.build, sampled=bad), f"sampled {bad!r}")
+
+
+def _some_rows(tried: Tried) -> NDArray[Any]:
+    return next(iter(tried.probe.batches.values()))[:5]
+
+
+def check_shapes(tried: Tried) -> None:
+    """Rows of a wrong shape are refused, by whom they are counted too."""
+    mechanism, rows = tried.mechanism, _some_rows(tried)
     bad: dict[str, Any] = {"rows of one dimension too many": rows[None]}
     if mechanism.subject in ("features", "links"):
         bad["rows that are too short"] = rows[:, :-1]
         bad["rows that are too long"] = np.concatenate([rows, rows], axis=1)
     for title, private in bad.items():
-        _refused(candidate, partial(mechanism.randomize, private), title)
-        _refused(candidate, partial(mechanism.count, private), f"a count of {title}")
-    _say(candidate, mechanism.count(rows) == len(rows), "it must count the users by the shape of their rows")
-    leaks = everything_answered(mechanism, probe.public)
-    _say(candidate, not leaks, f"any value must be answered, in silence: {' | '.join(leaks)}")
-    _check_altered(candidate, mechanism, probe)
+        _refused(tried, partial(mechanism.randomize, private), title)
+        _refused(tried, partial(mechanism.count, private), f"a count of {title}")
 
 
-def _check_altered(candidate: Candidate, mechanism: Mechanism, probe: Probe) -> None:
+def check_count(tried: Tried) -> None:
+    """Users are counted by the shape of what they hold."""
+    rows = _some_rows(tried)
+    counted = tried.mechanism.count(rows) == len(rows)
+    tried.say(counted, "it must count the users by the shape of their rows")
+
+
+def check_answered(tried: Tried) -> None:
+    """Any value is answered, in silence."""
+    leaks = everything_answered(tried.mechanism, tried.probe.public)
+    tried.say(not leaks, f"any value must be answered, in silence: {' | '.join(leaks)}")
+
+
+def check_altered(tried: Tried) -> None:
     """The owner is told how many users hold what does not fit."""
-    if probe.public is None or "rows anywhere in the range" not in probe.batches or not mechanism.finite:
-        return
-    rows = probe.batches["rows anywhere in the range"][:5]
+    mechanism, public = tried.mechanism, tried.probe.public
+    if public is None or ANYWHERE not in tried.probe.batches:
+        return  # not all of its range can be held
+    rows = tried.probe.batches[ANYWHERE][:5]
     values = np.array(mechanism.values_of(rows), dtype=np.float64)
-    values[1:3] = probe.public.high + 1e6
+    values[1:3] = public.high + 1e6
     before, after = mechanism.altered(rows), mechanism.altered(mechanism.with_values(rows, values))
     told = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
-    _say(candidate, after >= 2 and after >= before, told)
+    tried.say(after >= 2 and after >= before, told)
 
 
-def check_messages(candidate: Candidate, draws: int) -> None:
-    """Reports survive bytes and JSON; a damaged message is refused."""
-    mechanism = candidate.build()
+def _sent(tried: Tried, users: int) -> Reports:
+    rows = next(reversed(tried.probe.batches.values()))[:users]
+    return tried.mechanism.randomize(rows, SeededWords(SEED))
+
+
+def check_messages(tried: Tried) -> None:
+    """Reports survive bytes and JSON."""
+    mechanism = tried.mechanism
     for users in (0, 1, 9):
-        rows = next(reversed(Probe.of(candidate).batches.values()))[:users]
-        reports = mechanism.randomize(rows, SeededWords(SEED))
-        message, text = reports.to_bytes(), reports.to_json()
-        _say(
-            candidate,
-            Reports.from_bytes(message, mechanism) == reports,
-            "bytes must give the same reports back",
-        )
-        _say(candidate, Reports.from_json(text, mechanism) == reports, "JSON must give the same reports back")
+        reports = _sent(tried, users)
+        same = Reports.from_bytes(reports.to_bytes(), mechanism) == reports
+        tried.say(same, "bytes must give the same reports back")
+        same = Reports.from_json(reports.to_json(), mechanism) == reports
+        tried.say(same, "JSON must give the same reports back")
+
+
+def check_damaged(tried: Tried) -> None:
+    """A message that was damaged on its way is refused."""
+    mechanism, reports = tried.mechanism, _sent(tried, 9)
+    message, text = reports.to_bytes(), reports.to_json()
     for damaged in (message[:-1], message[:10], message[:-5] + bytes([message[-5] ^ 1]) + message[-4:]):
-        _refused(
-            candidate, partial(Reports.from_bytes, damaged, mechanism), "a damaged message", MessageError
-        )
-    _refused(candidate, lambda: Reports.from_json(text[:-2], mechanism), "truncated JSON", MessageError)
+        _refused(tried, partial(Reports.from_bytes, damaged, mechanism), "a damaged message", MessageError)
+    _refused(tried, partial(Reports.from_json, text[:-2], mechanism), "truncated JSON", MessageError)
+
+
+def check_audit(tried: Tried) -> None:
+    """The audit finds no leak."""
+    candidate = tried.candidate
+    what = candidate.builder if candidate.name is None else candidate.name
+    found = audit(what, epsilon=candidate.epsilon, quick=tried.quick, words=SeededWords(SEED))
+    tried.say(found.holds, f"the audit must find no leak: {' | '.join(found.leaks)}")
 
 
 def _refused(
-    candidate: Candidate, attempt: Callable[[], object], title: str, kind: type[InputError] = InputError
+    tried: Tried, attempt: Callable[[], object], title: str, kind: type[InputError] = InputError
 ) -> None:
+    must = f"{title} must be refused with {kind.__name__}"
     try:
         attempt()
     except kind as error:
-        _say(candidate, bool(str(error)), f"{title} must be refused with a message")
+        tried.say(bool(str(error)), f"{title} must be refused with a message")
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise AssertionError(
-            f"{candidate.title}: {title} must be refused with {kind.__name__}, got {told}"
-        ) from error
+        told = f"{must}, got {type(error).__name__}: {error}"
+        raise AssertionError(f"{tried.candidate.title}: {told}") from error
     else:
-        raise AssertionError(
-            f"{candidate.title}: {title} must be refused with {kind.__name__}, it was accepted"
-        )
+        tried.say(False, f"{must}, it was accepted")

@@ -108,6 +108,8 @@ class Privacy(_Part):
                     for key, value in whole[subject].items()
                     if value is not None or key not in costs
                 }
+        if not self.silent:
+            del whole["silent"]
         return whole
 
     @property

@@ -219,7 +219,7 @@ def _learn(
     """Split, ask and learn."""
     ready = make_ready(spec, part, run, progress, given)
     # What takes long to load is loaded before the method counts its seconds.
-    import_module("graphveil.learn.backbones")
+    import_module("graphveil.learn.registry")
     return ready, ready.method.run(ready.job)
 
 

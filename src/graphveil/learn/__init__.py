@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from graphveil.learn.attributes import ANALYSES, combined_scores, jaccard
     from graphveil.learn.backbones import (
         APPNP,
-        BACKBONES,
         GAT,
         GCN,
         GIN,
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
         SSGC,
         Backbone,
         GraphSAGE,
-        build_backbone,
     )
     from graphveil.learn.blend import choose_blend, mix
     from graphveil.learn.degree_table import degree_probabilities
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from graphveil.learn.outside_backbone import OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
     from graphveil.learn.process import one_thread, seeded
+    from graphveil.learn.registry import BACKBONES, build_backbone
     from graphveil.learn.rounds import answer_square, rounds_input
     from graphveil.learn.several import SeveralTargets
     from graphveil.learn.spectral import spectrum
@@ -69,7 +68,6 @@ else:
             "attributes": ("ANALYSES", "combined_scores", "jaccard"),
             "backbones": (
                 "APPNP",
-                "BACKBONES",
                 "GAT",
                 "GCN",
                 "GIN",
@@ -78,7 +76,6 @@ else:
                 "SSGC",
                 "Backbone",
                 "GraphSAGE",
-                "build_backbone",
             ),
             "blend": ("choose_blend", "mix"),
             "degree_table": ("degree_probabilities",),
@@ -103,6 +100,7 @@ else:
             "outside_backbone": ("OutsideBackbone",),
             "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
             "process": ("one_thread", "seeded"),
+            "registry": ("BACKBONES", "build_backbone"),
             "rounds": ("answer_square", "rounds_input"),
             "several": ("SeveralTargets",),
             "spectral": ("spectrum",),

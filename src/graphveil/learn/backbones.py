@@ -21,7 +21,6 @@ from graphveil.learn.dropout import dropout
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 from graphveil.linear.polynomial import Polynomial
-from graphveil.registry import Registry
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
 
@@ -242,34 +241,6 @@ class Activation(nn.Module):
         return ACTIVATIONS[self.name](values)
 
 
-def _adapted(name: str, found: Any) -> Callable[..., Backbone]:
-    from graphveil.learn.outside_backbone import outside_backbone
-
-    return outside_backbone(name, found)
-
-
-BACKBONES = Registry[Callable[..., Backbone]](
-    "backbone",
-    {
-        "gcn": GCN,
-        "sage": GraphSAGE,
-        "gat": GAT,
-        "gin": GIN,
-        "appnp": APPNP,
-        "sgc": SGC,
-        "ssgc": SSGC,
-        "mlp": MLP,
-    },
-    group="graphveil.backbones",
-    adapt=_adapted,
-)
-
-
 def project(inputs: Input, weight: Tensor) -> Tensor:
     """Inputs (n x d, sparse or dense) times the transposed weights (h x d), as PyG holds them: n x h."""
     return inputs @ weight.t().contiguous()
-
-
-def build_backbone(name: str, inputs: int, hidden: int, classes: int, **options: Any) -> Backbone:
-    """A backbone by name, from d inputs over h hidden columns to c classes; ``options`` are those of its class."""
-    return BACKBONES.find(name)(inputs, hidden, classes, **options)

@@ -1,7 +1,7 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
 from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
-from graphveil.methods.check import check_method
+from graphveil.methods.check import check_method, method_checks
 from graphveil.methods.job import Job
 from graphveil.methods.method import (
     Method,
@@ -29,6 +29,7 @@ __all__ = [
     "ldpge",
     "load_method",
     "lpgnn",
+    "method_checks",
     "method_names",
     "nonprivate",
     "ppgnn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphveil import learn
 from graphveil.methods.method_settings import BACKBONE_NAMES
 from graphveil.outside import digest, is_reference, package, plugins
 from graphveil.registry import unknown_name
@@ -15,9 +16,7 @@ def check_backbone(name: str) -> None:
     if name in BACKBONE_NAMES:
         return
     if is_reference(name) or name in plugins(GROUP):
-        from graphveil.learn.backbones import BACKBONES
-
-        BACKBONES.load(name)
+        learn.BACKBONES.load(name)
         return
     raise unknown_name("backbone", name, [*BACKBONE_NAMES, *plugins(GROUP)])
 

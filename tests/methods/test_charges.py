@@ -1,0 +1,129 @@
+"""What each registered method charges, user by user, against the budgets that were given.
+
+Books are opened by hand with just these budgets, and what must stand in them is written down here: no plan, claim or question of
+a method is asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from graphveil.errors import BudgetError
+from graphveil.graphs import Graph, Users
+from graphveil.methods import find_method, method_names
+from graphveil.methods.check import Trial, run, small_data
+from graphveil.privacy import Ledger
+
+# What make_job gives for features; the other budgets are given here.
+FEATURES, LABEL, LINK, NORM = 1.0, 2.5, 4.5, 3.5
+# Each level has twice the budget of the one below it.
+BY_LEVEL = (1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a method asks for: with a budget for features, with one that users choose by level, for links, for norms."""
+
+    features: bool = True
+    levels: bool = False
+    links: bool = False
+    norms: bool = True
+
+
+METHODS = {
+    "nonprivate": Asked(features=False, norms=False),
+    "structure": Asked(features=False, norms=False),
+    "base": Asked(),
+    "lpgnn": Asked(),
+    "ldpge": Asked(),
+    "upgnet": Asked(),
+    "ppgnn": Asked(levels=True),
+    "solitude": Asked(links=True),
+    "togl": Asked(links=True),
+}
+TRIALS = {
+    "classes": Trial(),
+    "labels": Trial(label_epsilon=LABEL),
+    "links": Trial(link_epsilon=LINK),
+    "links and labels": Trial(link_epsilon=LINK, label_epsilon=LABEL),
+    "norms": Trial(norm_epsilon=NORM),
+    "norms and labels": Trial(norm_epsilon=NORM, label_epsilon=LABEL),
+    "predicted links": Trial(task="link"),
+}
+
+
+def test_every_registered_method_has_a_reference():
+    assert set(METHODS) == set(method_names()), "METHODS must say what each registered method asks for"
+
+
+def applies(asked: Asked, trial: Trial) -> bool:
+    """Whether a method can spend all budgets of a trial."""
+    return (trial.link_epsilon is None or asked.links) and (trial.norm_epsilon is None or asked.norms)
+
+
+CASES = [
+    pytest.param(name, title, id=f"{name}: {title}")
+    for name, asked in METHODS.items()
+    for title, trial in TRIALS.items()
+    if applies(asked, trial)
+]
+
+
+@cache
+def books(name: str, title: str) -> tuple[Graph, Users, Ledger]:
+    """A method has run on books that hold just the budgets given."""
+    asked, trial, method = METHODS[name], TRIALS[title], find_method(name)
+    graph, users = small_data(task=trial.task)
+    besides = (trial.label_epsilon or 0.0) + (trial.link_epsilon or 0.0) + (trial.norm_epsilon or 0.0)
+    if asked.levels:
+        ledger = users.open_ledger(besides, by_level=BY_LEVEL)
+    else:
+        ledger = users.open_ledger(besides + FEATURES * asked.features)
+    run(method, graph, users.answering(ledger, seed=3), trial, users)
+    return graph, users, ledger
+
+
+@pytest.mark.parametrize(("name", "title"), CASES)
+def test_every_user_spends_what_was_given_for_what_is_asked_of_them(name, title):
+    asked, trial = METHODS[name], TRIALS[title]
+    graph, users, ledger = books(name, title)
+    # Labels and norms are asked of those whose label is learned from, everything else of everybody.
+    labelled = graph.train | graph.validation
+    expected = np.zeros(graph.node_count)
+    if asked.features:
+        expected += np.array(BY_LEVEL)[users.raw.levels - 1] if asked.levels else FEATURES
+    expected += trial.link_epsilon or 0.0
+    expected += ((trial.label_epsilon or 0.0) + (trial.norm_epsilon or 0.0)) * labelled
+    np.testing.assert_allclose(ledger.spent, expected, rtol=1e-12)
+    assert not ledger.spent_delta.any()
+
+
+@pytest.mark.parametrize("subject", ["features", "label", "links", "level"])
+@pytest.mark.parametrize(("name", "title"), CASES)
+def test_every_subject_costs_what_was_given_for_it(name, title, subject):
+    asked, trial = METHODS[name], TRIALS[title]
+    strongest = BY_LEVEL[-1] if asked.levels else FEATURES
+    expected = {
+        "features": strongest * asked.features + (trial.norm_epsilon or 0.0),
+        "label": trial.label_epsilon or 0.0,
+        "links": trial.link_epsilon or 0.0,
+        "level": 0.0,
+    }
+    _, _, ledger = books(name, title)
+    assert ledger.total(subject).epsilon == pytest.approx(expected[subject], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, asked in METHODS.items() if asked.features])
+def test_a_budget_that_is_a_little_smaller_does_not_do(name):
+    graph, users = small_data()
+    smaller = tuple(0.999 * budget for budget in BY_LEVEL)
+    if METHODS[name].levels:
+        ledger = users.open_ledger(0.0, by_level=smaller)
+    else:
+        ledger = users.open_ledger(0.999 * FEATURES)
+    with pytest.raises(BudgetError):
+        run(find_method(name), graph, users.answering(ledger, seed=3), Trial(), users)
