@@ -21,7 +21,7 @@ def unit(part, run, score, *, detail="", epsilon=1.0, peak=10.0, seconds=SECONDS
 
 def result(*units, interrupted=False, **options):
     given = {"method": "base", "data": "town", "epsilon": 1.0, **options}
-    return Result(Spec(**given), "accuracy", "0.1.0", units, 60.0, interrupted)
+    return Result(Spec.of(**given), "accuracy", "0.1.0", units, 60.0, interrupted)
 
 
 def runs(part, *scores):
