@@ -289,3 +289,47 @@ def test_links_that_do_not_fit_are_refused_with_their_size(capsys):
 def test_links_are_not_reported_by_a_mechanism_for_labels(capsys):
     assert status([*PRIVATE, "--link-mechanism", "krr"]) == 2
     assert "krr does not report links: choose one of link-rr" in capsys.readouterr().err
+
+
+def test_silent_users_are_told_and_charged(capsys):
+    silent = ["--participation", "0.7", "--label-epsilon", "2", "--runs", "1"]
+    assert status([*RUN, *silent, "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["answered"]["asked"] == 400
+    assert 240 < fields["answered"]["answered"] < 320
+    assert fields["privacy"]["total"]["epsilon"] == 4.0
+    assert fields["privacy"]["silent"] is True
+    assert {round_["users"] for round_ in fields["privacy"]["rounds"]} == {400, 160}
+    assert status([*RUN, *silent]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "of 400 users who were asked answered, and all were charged" in printed
+    assert "Users were asked to report features" in printed
+
+
+def test_everybody_answers_unless_something_else_is_said(capsys):
+    assert status([*RUN, "--runs", "1", "--no-control", "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["answered"] == {"asked": 400, "answered": 400}
+    assert "silent" not in fields["privacy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "base", "--epsilon", "1", "--participation", "0"], "participation must be a share above 0"),
+        (
+            ["run", "base", "--epsilon", "1", "--participation", "1.1"],
+            "participation must be a share above 0",
+        ),
+        (["run", "base", "--epsilon", "1", "--silence", "degree"], "silence has no meaning where everybody"),
+        (
+            ["run", "base", "--epsilon", "1", "--participation", "0.5", "--silence", "class-y"],
+            "no silence is named 'class-y'",
+        ),
+        (["run", "nonprivate", "--participation", "0.5"], "nonprivate asks nobody here"),
+        (["run", "structure", "--participation", "0.5"], "structure asks nobody here"),
+    ],
+)
+def test_a_turnout_without_meaning_is_refused(words, told, capsys):
+    assert status([*words, "--data", "town"]) == 2
+    assert told in capsys.readouterr().err

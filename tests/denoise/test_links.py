@@ -158,3 +158,16 @@ def test_without_a_limit_it_is_what_the_machine_has_left(monkeypatch):
         refuse_too_many(found, None)
     monkeypatch.undo()
     assert module.available_gigabytes() > 0.05
+
+
+def test_pairs_of_silent_users_count_neither_as_linked_nor_as_not():
+    lists, who = cliques(8, 5), np.arange(40) % 4 != 3
+    reports = mechanism("link-rr", epsilon=20.0, dims=40).randomize(lists, SeededWords(0))
+    links = ReportedLinks.of(reports.answered_by(who))
+    # A user answers for all users with smaller numbers.
+    assert links.pair_count == np.flatnonzero(who).sum()
+    rows = np.repeat(lists.owners, np.diff(lists.indptr))
+    asked = who[rows] & (lists.neighbours < rows)
+    assert links.pairs.tolist() == np.stack([rows, lists.neighbours], axis=1)[asked].tolist()
+    assert links.density == pytest.approx(asked.sum() / links.pair_count)
+    assert int(links._common_neighbours()[1].sum()) == links.pair_count

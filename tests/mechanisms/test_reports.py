@@ -376,3 +376,57 @@ def test_memory_is_counted():
 
 def test_repr_says_who_reports_what():
     assert repr(REPORTS) == "Reports(multibit, 3 users, 6 codes of uint8)"
+
+
+def test_reports_of_those_who_answer_are_theirs():
+    some = REPORTS.answered_by(np.array([True, False, True]))
+    assert (some.users, some.asked, some.places.tolist()) == (2, 3, [0, 2])
+    assert some.dims.tolist() == [0, 299, 256, 257]
+    assert some.codes.tolist() == [0, 1, 0, 0]
+    some.check()
+
+
+def test_an_estimate_has_an_empty_row_for_whoever_is_silent():
+    who = np.array([True, False, True])
+    whole, some = REPORTS.estimate(), REPORTS.answered_by(who).estimate()
+    assert some.shape == whole.shape
+    assert np.diff(some.indptr).tolist() == [2, 0, 2]
+    assert np.array_equal(some.dense()[who], whole.dense()[who])
+    assert (some.dense()[1] == some.offset).all()
+
+
+def test_an_estimate_of_all_values_names_them_where_some_users_are_silent():
+    mechanism = small("laplace", dims=2)
+    reports = mechanism.randomize(np.zeros((2, 2)), SeededWords(0))
+    some = reports.answered_by(np.array([False, True])).estimate()
+    assert some.indices.tolist() == [0, 1]
+    assert np.array_equal(some.dense()[1], reports.estimate().dense()[1])
+
+
+def test_nobody_may_answer():
+    nobody = REPORTS.answered_by(np.zeros(3, dtype=bool))
+    assert (nobody.users, nobody.asked) == (0, 3)
+    assert nobody.estimate().shape == (3, 300)
+
+
+def test_who_answers_is_said_once_and_of_everybody():
+    some = REPORTS.answered_by(np.ones(3, dtype=bool))
+    for reports, who in ((some, np.ones(3, dtype=bool)), (REPORTS, np.ones(2, dtype=bool))):
+        with pytest.raises(InputError, match="who answers must be said once"):
+            reports.answered_by(who)
+
+
+def test_reports_are_other_ones_where_others_are_silent():
+    one, other = (REPORTS.answered_by(np.array(who)) for who in ([True, True, False], [True, False, True]))
+    assert one != other and one != REPORTS
+
+
+def test_more_answers_than_reports_are_refused():
+    wrong = Reports(MULTIBIT, REPORTS.indptr, REPORTS.dims, REPORTS.codes, np.ones(4, dtype=bool))
+    with pytest.raises(MessageError, match="3 reports are there, and 4 users are said to have answered"):
+        wrong.check()
+
+
+def test_reports_are_joined_before_it_is_said_who_is_silent():
+    with pytest.raises(InputError, match="join, then say who is silent"):
+        Reports.join([REPORTS, REPORTS.answered_by(np.ones(3, dtype=bool))])

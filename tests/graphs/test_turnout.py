@@ -1,0 +1,114 @@
+"""Who answers: drawn by seed, independently of values or along a number, at the share that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError, UnknownNameError
+from graphveil.graphs import Users, from_arrays
+from graphveil.graphs.turnout import draw_answering
+from graphveil.privacy import Plan
+
+PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=3, range=(0, 1))
+
+
+def users(count=6):
+    pairs = np.stack([np.zeros(count - 1, dtype=int), np.arange(1, count)], axis=1)
+    labels = np.arange(count) % 2
+    return from_arrays(pairs, np.eye(count, 3), labels, range=(0, 1), seed=0)[1]
+
+
+def test_the_same_seed_draws_the_same_users_and_another_seed_others():
+    first, again, other = (draw_answering(100, 0.5, seed) for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.statistical
+def test_the_share_is_what_was_asked_for():
+    # A false alarm in less than one of 10^9: six standard deviations.
+    drawn = draw_answering(1_000_000, 0.7, 1)
+    assert abs(drawn.mean() - 0.7) < 6 * np.sqrt(0.21 / 1e6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("participation", [0.2, 0.5, 0.9])
+def test_along_a_number_the_chance_falls_evenly_around_the_share(participation):
+    # Two groups of half a million each stand at a quarter and three quarters; six standard deviations each.
+    by = np.repeat([1, 2], 500_000)
+    drawn = draw_answering(1_000_000, participation, 1, by)
+    spread = min(participation, 1 - participation)
+    for group, chance in ((1, participation + spread / 2), (2, participation - spread / 2)):
+        share = drawn[by == group].mean()
+        assert abs(share - chance) < 6 * np.sqrt(chance * (1 - chance) / 5e5)
+
+
+def test_equal_numbers_have_equal_chances():
+    drawn, alike = draw_answering(1000, 0.5, 2), draw_answering(1000, 0.5, 2, np.zeros(1000))
+    assert np.array_equal(drawn, alike)
+
+
+def test_users_with_more_links_are_silent_more_often():
+    # User 0 has all links, so the chance to answer is lowest, at 1/2 - 1/2·(1 - 1/6) = 1/12.
+    hub = [users().turnout(0.5, seed, "degree")[0] for seed in range(200)]
+    assert sum(hub) < 50
+
+
+def test_silence_by_class_looks_at_labels_and_random_silence_at_nothing():
+    some = users(200)
+    raw = some.raw
+    other = Users(1 - raw.features, 1 - raw.labels, neighbours=raw.neighbours)
+    assert np.array_equal(some.turnout(0.5, 1), other.turnout(0.5, 1))
+    assert not np.array_equal(some.turnout(0.5, 1, "class"), other.turnout(0.5, 1, "class"))
+
+
+def test_an_unknown_kind_of_silence_is_refused():
+    with pytest.raises(UnknownNameError, match="no silence is named 'degrees'.*did you mean 'degree'"):
+        users().turnout(0.5, 1, "degrees")
+
+
+def test_users_without_lists_of_neighbours_cannot_be_silent_by_degree():
+    with pytest.raises(InputError, match="hold no lists of neighbours"):
+        Users(np.eye(3), np.array([0, 1, 0])).turnout(0.5, 1, "degree")
+
+
+def test_silent_users_are_charged_and_send_nothing():
+    some, who = users(), np.array([True, False, True, True, False, True])
+    ledger = some.open_ledger(1.0)
+    reports = some.answering(ledger, seed=1, who=who).report(PLAN)
+    assert (reports.users, reports.asked) == (4, 6)
+    assert ledger.spent.tolist() == [1.0] * 6
+    assert ledger.ever_asked.all()
+
+
+def test_whoever_answers_sends_what_they_would_send_if_all_answered():
+    some, who = users(), np.array([True, False, True, True, False, True])
+    everybody = some.declare(1.0, seed=1).report(PLAN)
+    reports = some.answering(some.open_ledger(1.0), seed=1, who=who).report(PLAN)
+    assert np.array_equal(reports.estimate().dense()[who], everybody.estimate().dense()[who])
+
+
+def test_of_a_plan_for_some_users_those_who_answer_are_told_in_its_order():
+    some, who = users(), np.array([True, False, True, True, False, True])
+    plan = PLAN.model_copy(update={"users": (1, 2, 4)})
+    ledger = some.open_ledger(1.0)
+    reports = some.answering(ledger, seed=1, who=who).report(plan)
+    assert reports.places.tolist() == [1]
+    assert np.flatnonzero(ledger.ever_asked).tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("who", [np.ones(5, dtype=bool), np.ones(6)])
+def test_who_answers_must_be_said_of_every_user(who):
+    some = users()
+    with pytest.raises(InputError, match="who answers must be 6 truths"):
+        some.answering(some.open_ledger(1.0), seed=1, who=who)
+
+
+def test_the_bias_of_a_turnout_is_that_of_classes_and_of_links():
+    some = users()
+    bias = some.turnout_bias(np.array([False, True, False, True, False, True]))
+    # All three are of class 1, which half of all are; each has one link, and all have 10 in 6.
+    assert bias["class_bias"] == pytest.approx(0.5)
+    assert bias["degree_bias"] == pytest.approx(6 / 10 - 1)
+    assert some.turnout_bias(np.ones(6, dtype=bool)) == {"class_bias": 0.0, "degree_bias": 0.0}
