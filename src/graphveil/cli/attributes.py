@@ -22,12 +22,12 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
-from graphveil.experiments.privacy_record import Privacy
-from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 from graphveil.methods.terms import Machine
 
 if TYPE_CHECKING:
-    from graphveil.experiments.attribute_comparison import Comparison
+    from graphveil.experiments.attributes.comparison import Comparison
 
 METHOD = "togl"
 # So many attributes are printed, where not more are asked for.
@@ -96,8 +96,8 @@ def attributes(
         max_memory=machine.max_memory,
         device=machine.device,
     )
-    from graphveil.experiments.attribute_ranking import check_ranking
-    from graphveil.experiments.sweep_figure import check_figure
+    from graphveil.experiments.attributes.ranking import check_ranking
+    from graphveil.experiments.sweeps.figure import check_figure
 
     check_ranking(spec, top)
     if task == "link" and analysis not in (None, "fda"):
@@ -107,7 +107,7 @@ def attributes(
     file = None if out is None else check_figure(out)
     found = watched(spec, top)
     if file is not None:
-        from graphveil.experiments.attribute_figure import write_attribute_figure
+        from graphveil.experiments.attributes.figure import write_attribute_figure
 
         write_attribute_figure(found, file)
     if as_json:
@@ -136,7 +136,7 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
 
 def watched(spec: Spec, top: int) -> Comparison:
     """Rank with a progress bar on stderr."""
-    from graphveil.experiments.attribute_comparison import compare_rankings
+    from graphveil.experiments.attributes.comparison import compare_rankings
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:

@@ -13,11 +13,11 @@ from rich.table import Table
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
-from graphveil.experiments.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
-from graphveil.experiments.statistics import SPREADS
+from graphveil.experiments.papers.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
+from graphveil.experiments.runs.statistics import SPREADS
 
 if TYPE_CHECKING:
-    from graphveil.experiments.paper_result import Answer
+    from graphveil.experiments.papers.result import Answer
 
 QUICK = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
 HEAD = ("theirs", "ours", "control", "structure")
@@ -93,7 +93,7 @@ def computed(
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     from graphveil.cli.cells import watched_cells
-    from graphveil.experiments.paper_result import answers, apart
+    from graphveil.experiments.papers.result import answers, apart
 
     cells = [cell for table in tables for cell in table.cells]
     skipped = [cell.skipped(slow_too) for cell in cells]

@@ -10,7 +10,7 @@ from graphveil.errors import InputError
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
     """The settings of a file, if one is given, and over them those of --set."""
-    from graphveil.experiments.settings_file import read_settings
+    from graphveil.experiments.specs.settings_file import read_settings
 
     return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
 

@@ -14,11 +14,11 @@ from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
-from graphveil.experiments.spec_file import SETTINGS, Fields, packaged, spec_fields
-from graphveil.experiments.sweep import FOLDER, find_sweep, read_sweep
+from graphveil.experiments.specs.file import SETTINGS, Fields, packaged, spec_fields
+from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
 
 if TYPE_CHECKING:
-    from graphveil.experiments.sweep_result import SweepResult
+    from graphveil.experiments.sweeps.result import SweepResult
 
 
 def sweep(
@@ -67,8 +67,8 @@ def sweep(
         raise InputError(f"jobs must be at least 1, got {jobs}")
     if any_version and not resume:
         raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
-    from graphveil.experiments.sweep_figure import check_figure, write_figure
-    from graphveil.experiments.sweep_result import SweepResult
+    from graphveil.experiments.sweeps.figure import check_figure, write_figure
+    from graphveil.experiments.sweeps.result import SweepResult
 
     file = check_figure(out or Path(f"{chosen.name}.svg"))
     from graphveil.cli.cells import watched_cells
