@@ -11,7 +11,6 @@ from graphveil.experiments.papers.measures import (
     NUMBER,
     PERCENT,
     Reading,
-    degree_correlations,
     find_measure,
     measured_apart,
 )
@@ -103,18 +102,6 @@ def test_attributes_at_random_have_the_mean_correlation():
     found = find_measure("degree_correlation").apart(SMALL)
     assert 0 < found.parts["method"].mean < 0.3
     assert found.note == "attributes at random"
-
-
-def test_correlations_are_those_of_numpy():
-    from scipy.sparse import csr_array
-
-    random = np.random.default_rng(0)
-    features = (random.random((50, 6)) < 0.3).astype(np.float64)
-    features[:, 5] = 1.0
-    degrees = random.integers(1, 9, 50)
-    expected = [np.corrcoef(features[:, place], degrees)[0, 1] for place in range(5)]
-    for rows in (features, csr_array(features), features.astype(np.uint8)):
-        assert degree_correlations(rows, degrees) == pytest.approx([*expected, 0.0])
 
 
 def test_an_attack_on_reports_stands_beside_its_control_and_no_privacy():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import learn
 from graphveil.experiments.attributes.ranking import (
     TOP,
     Answered,
@@ -227,8 +228,6 @@ def _sharing(size: int, top: int) -> Scores:
 
 def _raw_scores(answered: Answered) -> Scores:
     """The scores that raw features would get after the same hops, with the labels that users really have."""
-    from graphveil.learn.inputs import refuse_above
-
     job, graph = answered.job, answered.ready.graph
     open_job = replace(job, graph=graph, label_mechanism=None)
     # Products of two users' values depend on where values are counted from, so that sparse rows have to be filled up.
@@ -237,6 +236,6 @@ def _raw_scores(answered: Answered) -> Scores:
     if not sparse:
         # Two places of single precision a number.
         shape = (graph.node_count, 2 * graph.feature_count)
-        refuse_above(job.max_memory, shape, "the ranking without privacy", "take the task node")
+        learn.refuse_above(job.max_memory, shape, "the ranking without privacy", "take the task node")
     estimate = raw_estimate(answered.ready.users.raw.rows(), graph.public_range.centre, sparse=sparse)
     return estimate_scores(open_job, answered.topology, estimate)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import InputError
-from graphveil.experiments.papers.measures import degree_correlations
+from graphveil.experiments.attributes.degrees import degree_correlations
 from graphveil.experiments.runs.unit import Ready, answering, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.mechanisms import Estimate, Reports

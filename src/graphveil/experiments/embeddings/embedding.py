@@ -20,6 +20,7 @@ from graphveil.experiments.runs.unit import Ready, make_ready
 from graphveil.experiments.specs.spec import DATA_PREFIX, Spec
 from graphveil.graphs import Graph, Users
 from graphveil.methods.job import Progress
+from graphveil.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,8 +144,6 @@ def check_embedding(spec: Spec, dims: int | None) -> None:
 
 
 def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_from: int | None) -> Embedding:
-    from graphveil import __version__
-
     privacy = ready.privacy()
     private_links = spec.budgets.link_epsilon is not None
     graph = ready.job.graph

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphveil import learn
+from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.attributes.degrees import degree_correlations
+from graphveil.experiments.attributes.ranking import rank_attributes
 from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.experiments.runs.unit import UnitResult, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
@@ -150,15 +152,11 @@ def _norm_error(result: Result) -> Reading:
 
 
 def _jaccard(spec: Spec) -> Reading:
-    from graphveil.experiments.attributes.ranking import rank_attributes
-
     return Reading({"method": Summary(rank_attributes(spec).jaccard, None, None)})
 
 
 def _degree_correlation(spec: Spec) -> Reading:
     """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
-    from graphveil.experiments.attributes.ranking import rank_attributes
-
     if "analysis" in type(spec.full_settings()).model_fields:
         return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
@@ -167,47 +165,24 @@ def _degree_correlation(spec: Spec) -> Reading:
     return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
 
 
-def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
-    """Pearson's correlation of each attribute with the number of neighbours; 0 for one that everybody has alike.
-
-    >>> degree_correlations(np.array([[0, 1, 1], [1, 1, 0]]), np.array([2, 4])).tolist()
-    [1.0, 0.0, -1.0]
-    """
-    centred = np.asarray(degrees, dtype=np.float64) - np.mean(degrees)
-    mean = np.asarray(features.mean(axis=0), dtype=np.float64).ravel()
-    squares = (
-        features.multiply(features) if hasattr(features, "multiply") else np.square(features, dtype=float)
-    )
-    spread = np.sqrt(
-        np.maximum(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel() - np.square(mean), 0.0)
-    )
-    both = np.asarray(features.T @ centred, dtype=np.float64).ravel() / len(centred)
-    scale = spread * centred.std()
-    found: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)
-    return found
-
-
 def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     """Attribute inference from all that the users of a method report, in its control, and without any privacy."""
-    from graphveil.attacks import AttackResult, OverheardUsers, attribute_inference
-    from graphveil.experiments.runs.runner import parts_of
-
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
     parts = [part for part in parts_of(spec) if part != "structure"]
-    found: dict[str, list[AttackResult]] = {part: [] for part in (*parts, "raw")}
+    found: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
     for run in range(spec.runs):
         for part in parts:
             ready = make_ready(spec, part, run, None, None)
             reports = None
             if ready.method.reports_features:
-                listening = OverheardUsers(ready.job.users)
+                listening = attacks.OverheardUsers(ready.job.users)
                 with learn.one_thread():
                     ready.method.run(replace(ready.job, users=listening))
                 reports = listening.features_heard()
-            found[part].append(attribute_inference(ready.graph, ready.users, reports, attribute))
+            found[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
             if part == "method" and reports is not None:
-                found["raw"].append(attribute_inference(ready.graph, ready.users, None, attribute))
+                found["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
     readings: dict[str, Summary] = {}
     for part in parts:
         numbers = [number for one in found[part] if (number := getattr(one, kind)) is not None]
@@ -216,14 +191,14 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     return Reading(readings, _beside(kind, found["method"], found["raw"]))
 
 
-def _beside(kind: str, attacks: list[Any], raw: list[Any]) -> str:
+def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
     """What the attack comes to without privacy, and what guessing comes to."""
     said = []
     numbers = [number for one in raw if (number := getattr(one, kind)) is not None]
     if numbers:
         said.append(f"without privacy {100 * float(np.mean(numbers)):.1f}")
     if kind == "accuracy":
-        common = float(np.mean([one.commonest for one in attacks]))
+        common = float(np.mean([one.commonest for one in attacked]))
         said.append(f"always the commonest value {100 * common:.1f}")
     else:
         said.append("50 is nothing learned")

@@ -6,18 +6,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.runs.result import Result
 from graphveil.experiments.store.database import RESULTS, insert, select
 from graphveil.experiments.store.reuse import now, this_version
 from graphveil.methods.terms import Budgets, Levels, Turnout
-
-if TYPE_CHECKING:
-    from graphveil.experiments.runs.result import Result
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)

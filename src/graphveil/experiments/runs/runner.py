@@ -11,7 +11,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.runs.pool import workers
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.unit import UnitResult, run_unit
+from graphveil.experiments.runs.unit import UnitResult, _data, run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
@@ -19,6 +19,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.methods import Method, find_method
 from graphveil.methods.method import take_method
 from graphveil.outside import held
+from graphveil.version import __version__
 
 Unit = tuple[Part, int]
 # Told of each finished unit, and of how many there are in all.
@@ -154,8 +155,5 @@ def _parallel(
 def _result(
     spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
 ) -> Result:
-    from graphveil import __version__
-    from graphveil.experiments.runs.unit import _data
-
     metric = spec.found_task.metric((given or _data(spec))[0])
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted)

@@ -12,6 +12,7 @@ from graphveil.experiments.runs.records import Record, Scores, latest
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
+from graphveil.experiments.show.smoothing import HOW, MEANING, THEOREM, smoothing, spec_of
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.methods import find_method
 
@@ -86,8 +87,6 @@ def report_html(
 
 def _energy(name: str, records: Sequence[Record], hops: int, tell: Callable[[str], None]) -> list[Section]:
     """What hops do to such reports; a result whose method or mechanism is not known here is left out."""
-    from graphveil.experiments.show.smoothing import smoothing, spec_of
-
     specs = []
     for record in records:
         try:
@@ -147,8 +146,6 @@ def _reading(records: Sequence[Record], energy: bool) -> Section:
     """What holds for all graphs."""
     text: tuple[str, ...] = (CONTROL, GAIN)
     if energy and any(record.epsilon is not None for record in records):
-        from graphveil.experiments.show.smoothing import HOW, MEANING, THEOREM
-
         text += (MEANING, THEOREM, HOW)
     return Section("How to read this", text)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from graphveil import denoise
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.runs.records import Record
 from graphveil.experiments.runs.unit import answering, job_levels, with_levels
@@ -18,10 +19,6 @@ from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
 from graphveil.methods.terms import Budgets
 from graphveil.privacy import Nobody
-
-if TYPE_CHECKING:
-    from graphveil.denoise.components import Components
-    from graphveil.denoise.energy import HopEnergies
 
 # Wide reports are projected to so many columns first; their energies are then right to √(2/256) = 9% (one deviation) or better.
 SKETCH = 256
@@ -53,7 +50,7 @@ class Curve:
     """The energies of one simulated collection; ``epsilon`` None is the control."""
 
     epsilon: float | None
-    energies: HopEnergies
+    energies: denoise.HopEnergies
 
     @property
     def label(self) -> str:
@@ -109,8 +106,6 @@ def mechanism_name(spec: Spec) -> str:
 
 def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> Curve:
     """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
-    from graphveil.denoise.energy import energy_over_hops
-
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)
     job = Job(
@@ -134,7 +129,7 @@ def collect(spec: Spec, graph: Graph, users: Users, hops: int, *, blind: bool = 
     estimate = asked.report(plan).estimate()
     return Curve(
         None if blind else spec.budgets.epsilon,
-        energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,
+        denoise.energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,
     )
 
 
@@ -147,8 +142,6 @@ def _section(
     hops: int,
     tell: Callable[[str], None],
 ) -> Section:
-    from graphveil.denoise.components import components
-
     title = f"{name}: energy over hops, {kind}"
     # One collection a budget: the first seed's.
     chosen = list({spec.budgets.epsilon: spec for spec in reversed(specs)}.values())[::-1]
@@ -163,12 +156,12 @@ def _section(
             )
     if not curves:
         return Section(title, tuple(refused))
-    bipartite = _bipartite(name, components(graph), curves[0].energies)
+    bipartite = _bipartite(name, denoise.find_components(graph), curves[0].energies)
     text = (*bipartite, *_measured(curves, hops), *refused)
     return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops))
 
 
-def _bipartite(name: str, shape: Components, energies: HopEnergies) -> tuple[str, ...]:
+def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergies) -> tuple[str, ...]:
     """What bipartite components do to the energy of this graph, if it has any."""
     if not shape.bipartite_count:
         return ()

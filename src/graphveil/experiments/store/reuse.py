@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from graphveil.experiments.store.source import source_digest
+from graphveil.version import __version__
 
 # Of a digest, as many digits as tell versions apart.
 SHOWN = 12
@@ -51,8 +52,6 @@ class Reuse:
 
 def this_version() -> Origin:
     """What runs here."""
-    from graphveil import __version__
-
     return Origin(__version__, source_digest())
 
 

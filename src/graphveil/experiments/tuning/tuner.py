@@ -17,6 +17,7 @@ from graphveil.experiments.tuning.suggest import suggest
 from graphveil.experiments.tuning.trials import Trial, TrialStore
 from graphveil.graphs import Graph, Users
 from graphveil.outside import held
+from graphveil.version import __version__
 
 TRIALS = 50
 # Told what is being done inside a trial and which share of it is done (only without parallel processes).
@@ -56,8 +57,6 @@ class Tuned:
 
     def to_dict(self) -> dict[str, Any]:
         """The result in the form that `--json` prints."""
-        from graphveil import __version__
-
         spec, best, defaults = self.spec, self.best, self.defaults
         return {
             "method": spec.method,
