@@ -1,10 +1,7 @@
 import json
 import tomllib
 
-import pytest
-
 from graphveil import __version__
-from graphveil.errors import InputError
 from graphveil.experiments import Spec, Tuned, read_settings, write_settings
 from graphveil.experiments.tuning.space import Space
 from graphveil.experiments.tuning.trials import Trial
@@ -55,53 +52,6 @@ def test_what_does_not_apply_is_left_out(tmp_path):
     write_settings(tuned(BEST_TRIAL, spec=Spec.of("nonprivate", "town")), file)
     header = tomllib.loads(file.read_text())["tuned"]
     assert not {"epsilon", "mechanism", "validation_of_defaults"} & set(header)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.toml", 'lr = 0.1\npatience = "none"\ndata.users = 200\n'),
-        ("a.toml", '[settings]\nlr = 0.1\npatience = "none"\n[settings.data]\nusers = 200\n'),
-        ("a.json", '{"lr": 0.1, "patience": null, "data.users": 200}'),
-        ("a.json", '{"tuned": {}, "settings": {"lr": 0.1, "patience": null, "data": {"users": 200}}}'),
-    ],
-)
-def test_files_by_hand_are_read(name, text, tmp_path):
-    (tmp_path / name).write_text(text)
-    assert read_settings(tmp_path / name, "base") == {"lr": 0.1, "patience": None, "data.users": 200}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        (
-            "a.toml",
-            '[tuned]\nmethod = "upgnet"\n[settings]\nlr = 1',
-            "was tuned for upgnet, not for base: tune base",
-        ),
-        ("a.toml", "lr = ", "is no TOML"),
-        ("a.json", "{", "is no JSON"),
-        ("a.json", "[1]", "must hold an object of settings"),
-        ("a.toml", "settings = 1", "must be tables"),
-        ("a.toml", "epochs = 2\n[settings]\nlr = 1", "has 'epochs' beside"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_said(name, text, words, tmp_path):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError) as error:
-        read_settings(tmp_path / name, "base")
-    assert words in str(error.value)
-    assert str(tmp_path / name) in str(error.value)
-
-
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        read_settings(tmp_path / "nowhere.toml", "base")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_settings(tmp_path, "base")
-    (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is no text"):
-        read_settings(tmp_path / "a.toml", "base")
 
 
 def test_json_of_a_result_is_json():
