@@ -21,7 +21,7 @@ import torch
 
 from benchmarks.result import Result, Sizes
 from graphveil.errors import GraphveilError
-from graphveil.experiments.unit import peak_megabytes
+from graphveil.experiments.runs.unit import peak_megabytes
 from graphveil.graphs import Graph, Users, from_arrays, load
 from graphveil.methods import Job, find_method
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from docs.results_file import Row, experiment, read, source_digest, write
 from graphveil import __version__
-from graphveil.experiments.attribute_comparison import compare_rankings
-from graphveil.experiments.demo import EPSILONS, Demo, figure, run_demo
-from graphveil.experiments.runner import run_spec
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.attributes.comparison import compare_rankings
+from graphveil.experiments.runs.runner import run_spec
+from graphveil.experiments.show.demo import EPSILONS, Demo, figure, run_demo
+from graphveil.experiments.specs.spec import Spec
 
 # Tables that are not lines of `graphveil run`.
 DEMO, ATTRIBUTES, ATTACKS = "demo", "attributes", "attacks"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments.sweep import read_sweep
+from graphveil.experiments.sweeps.sweep import read_sweep
 from graphveil.mechanisms.registry import _entries
 from graphveil.methods import check_method
 

@@ -6,6 +6,8 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import graphveil
 SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
+    "version",
     "errors",
     "outside",
     "suites",
@@ -34,6 +37,18 @@ ROOMS = [
     "attacks",
     "experiments",
     "cli",
+]
+# The same among the rooms of experiments; none is named like a function of the package, which would hide it.
+EXPERIMENT_ROOMS = [
+    "store",
+    "specs",
+    "runs",
+    "show",
+    "tuning",
+    "sweeps",
+    "attributes",
+    "papers",
+    "embeddings",
 ]
 PUBLIC = {
     "Audit",
@@ -83,8 +98,15 @@ PUBLIC = {
     "run",
     "to_pyg",
 }
-LAZY = ["graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
-PACKAGES = ["graphveil", "graphveil.channels", "graphveil.mechanisms", "graphveil.privacy", *LAZY]
+LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
+PACKAGES = [
+    "graphveil",
+    "graphveil.channels",
+    "graphveil.experiments",
+    "graphveil.mechanisms",
+    "graphveil.privacy",
+    *LAZY,
+]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
     # A client answers plans without the steps of an audit, and reports with numpy alone.
@@ -99,9 +121,32 @@ INSIDE_FUNCTIONS = {
     "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    # A command refuses wrong arguments before anything heavy is there.
+    "experiments/embeddings/reduction.py": {"scipy.linalg"},
+    "experiments/runs/statistics.py": {"scipy.stats"},
+    "experiments/runs/unit.py": {"torch"},
+    # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
+    "experiments/embeddings/file.py": {"pyarrow"},
+    "experiments/show/figure.py": {
+        "matplotlib",
+        "matplotlib.backends.backend_svg",
+        "matplotlib.figure",
+        "matplotlib.text",
+    },
+    "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
+    "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
 }
-# A command checks its arguments before it imports what it runs.
-AFTER_ARGUMENTS = ("cli", "experiments")
+HEAVY = {
+    "matplotlib",
+    "numba",
+    "optuna",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "torch",
+    "torch_geometric",
+}
 
 
 def test_the_public_names_are_these():
@@ -120,22 +165,26 @@ def test_public_names_are_sorted_and_single(package):
     assert len(set(names)) == len(names)
 
 
-def imported_rooms(file: Path) -> set[str]:
-    rooms = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+def imported_names(file: Path) -> set[str]:
+    """What a file imports, in full: modules, and names of modules or packages; what only its types need is there too."""
+    return set(names_in(ast.walk(ast.parse(file.read_text())), file))
+
+
+def names_in(nodes: Iterable[ast.AST], file: Path) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             raise AssertionError(f"{file} imports relatively: name the module in full")
-        names = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = (
-                [node.module]
-                if node.module != "graphveil"
-                else [f"graphveil.{name.name}" for name in node.names]
-            )
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Import):
-            names = [name.name for name in node.names]
-        rooms |= {name.split(".")[1] for name in names if name.startswith("graphveil.")}
-    return rooms & set(ROOMS)
+            yield from (name.name for name in node.names)
+
+
+def imported_rooms(file: Path, package: str = "graphveil", rooms: Sequence[str] = ROOMS) -> set[str]:
+    below = [
+        name.removeprefix(package + ".") for name in imported_names(file) if name.startswith(package + ".")
+    ]
+    return {name.split(".")[0] for name in below} & set(rooms)
 
 
 def test_no_room_imports_from_a_higher_one():
@@ -156,6 +205,92 @@ def test_the_import_check_sees_a_wrong_import(tmp_path):
     assert imported_rooms(file) == {"cli", "learn", "methods"}
 
 
+def test_no_room_of_experiments_imports_from_a_higher_one():
+    package, folder = "graphveil.experiments", SOURCE / "experiments"
+    wrong = []
+    for file in folder.rglob("*.py"):
+        room = file.relative_to(folder).parts[0]
+        if room == "__init__.py":
+            continue
+        assert room in EXPERIMENT_ROOMS, f"{file} is in a room that the list of rooms does not name"
+        place = EXPERIMENT_ROOMS.index(room)
+        rooms = imported_rooms(file, package, EXPERIMENT_ROOMS)
+        wrong += [
+            f"{room}/{file.name} imports {other}" for other in rooms if EXPERIMENT_ROOMS.index(other) > place
+        ]
+        # Through the package, any room could be reached.
+        through = {f"{package}.{name}" for name in graphveil.experiments.__all__} & imported_names(file)
+        wrong += [f"{room}/{file.name} imports {name}" for name in through]
+    assert wrong == []
+
+
+def test_no_room_of_experiments_is_hidden_by_a_public_name():
+    assert set(EXPERIMENT_ROOMS) & set(graphveil.experiments.__all__) == set()
+
+
+def modules_of(folder: Path, package: str) -> dict[str, Path]:
+    """All modules of a package, by their full names; a package is the module of its ``__init__``."""
+    files = {
+        (package, *file.relative_to(folder).with_suffix("").parts): file for file in folder.rglob("*.py")
+    }
+    return {".".join(parts).removesuffix(".__init__"): file for parts, file in files.items()}
+
+
+def import_graph(modules: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Which module imports which, sooner or later: functions count, and what a lazy package loads for its users.
+
+    What a module imports for its types alone does not count: it is never there when the program runs.
+    """
+    graph = {}
+    for module, file in modules.items():
+        tree = ast.parse(file.read_text())
+        for_types = (
+            []
+            if file.name == "__init__.py"
+            else [
+                node
+                for branch in ast.walk(tree)
+                if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+                for statement in branch.body
+                for node in ast.walk(statement)
+            ]
+        )
+        counted = [node for node in ast.walk(tree) if node not in for_types]
+        names = {name if name in modules else name.rpartition(".")[0] for name in names_in(counted, file)}
+        graph[module] = (names & set(modules)) - {module}
+    return graph
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, if there are any."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circle(import_graph(modules_of(SOURCE, "graphveil"))) == []
+
+
+def test_the_check_of_circles_sees_one_that_a_function_and_a_lazy_package_hide(tmp_path):
+    (tmp_path / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n  from whole.a import thing\n"
+    )
+    (tmp_path / "a.py").write_text("import whole.b\n")
+    (tmp_path / "b.py").write_text("def f():\n  from whole import thing\n")
+    assert set(circle(import_graph(modules_of(tmp_path, "whole")))) == {"whole", "whole.a", "whole.b"}
+
+
+def test_the_check_of_circles_lets_types_pass(tmp_path):
+    (tmp_path / "a.py").write_text("from whole import b\n")
+    (tmp_path / "b.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n  from whole.a import thing\n"
+    )
+    assert circle(import_graph(modules_of(tmp_path, "whole"))) == []
+
+
 def imports_inside_functions(file: Path) -> set[str]:
     functions = [
         node
@@ -169,12 +304,7 @@ def imports_inside_functions(file: Path) -> set[str]:
 
 def test_imports_stand_at_the_top_of_files():
     found = {str(file.relative_to(SOURCE)): imports_inside_functions(file) for file in SOURCE.rglob("*.py")}
-    counted = {
-        name: modules
-        for name, modules in found.items()
-        if modules and name.split("/")[0] not in AFTER_ARGUMENTS
-    }
-    assert counted == INSIDE_FUNCTIONS
+    assert {name: modules for name, modules in found.items() if modules} == INSIDE_FUNCTIONS
 
 
 def test_the_check_of_tops_sees_an_import_inside_a_function(tmp_path):
@@ -191,7 +321,7 @@ def test_the_names_of_a_lazy_package_are_those_that_it_finds(package):
     assert set(module.__all__) - {"audit"} == set(module.__dir__())
 
 
-@pytest.mark.parametrize("room", ["denoise", "learn", "linear"])
+@pytest.mark.parametrize("room", ["attacks", "denoise", "learn", "linear"])
 def test_modules_of_a_lazy_room_import_each_other_in_full(room):
     # Through the package, a circle of imports would go unnoticed.
     wrong = [
@@ -205,12 +335,14 @@ def test_modules_of_a_lazy_room_import_each_other_in_full(room):
     assert wrong == []
 
 
-def test_importing_methods_and_what_they_learn_with_loads_nothing_heavy():
-    code = """
+@pytest.mark.parametrize(
+    "packages", ["graphveil.denoise, graphveil.learn, graphveil.linear, graphveil.methods", "graphveil.cli"]
+)
+def test_importing_methods_or_commands_loads_nothing_heavy(packages):
+    code = f"""
 import sys
-import graphveil.denoise, graphveil.learn, graphveil.linear, graphveil.methods
-heavy = {"torch", "scipy", "numba", "sklearn", "matplotlib", "torch_geometric", "pandas"}
-print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
+import {packages}
+print(sorted({HEAVY} & {{name.split(".")[0] for name in sys.modules}}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -34,14 +34,13 @@ from graphveil.mechanisms import (
     register,
 )
 from graphveil.privacy import Ledger, Plan, answer
+from graphveil.version import __version__
 
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
     from graphveil.audit import Audit, check_mechanism
     from graphveil.experiments import Embedding, Result, embed, read_embedding, run
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
-
-__version__ = "0.1.0"
 
 # What a client does not need is imported when it is first asked for.
 _LATER = {

@@ -7,8 +7,8 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
-from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods import find_method, method_names
 
 

@@ -6,7 +6,7 @@ import pytest
 import graphveil as gv
 from graphveil import InputError
 from graphveil.cli import status
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
 from graphveil.graphs.splits import SplitRecipe, check_private_labels
 

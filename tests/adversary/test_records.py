@@ -7,10 +7,10 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import PrivacyError
-from graphveil.experiments.privacy_record import privacy_record
-from graphveil.experiments.result import Result
-from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.runs.privacy_record import privacy_record
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods import find_method
 
 DATA = {"users": 160}

@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 
 import graphveil as gv
 from graphveil.errors import BudgetError, InputError, PrivacyError
-from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import Users, hold_out_links
 from graphveil.mechanisms import register
 from graphveil.mechanisms.registry import unregister

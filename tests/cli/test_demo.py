@@ -4,7 +4,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.cli import status
-from graphveil.experiments import demo as demo_module
+from graphveil.experiments.show import demo as demo_module
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.demo")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.errors import InputError
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.terms import RECORDS, Budgets, Levels, Machine, Turnout, record_fields
 
 # One value of each option of the records that is not the default.

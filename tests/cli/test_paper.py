@@ -3,10 +3,11 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments import ResultStore, reuse
-from graphveil.experiments import paper as paper_module
-from graphveil.experiments import runner as runner_module
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments import ResultStore
+from graphveil.experiments.papers import paper as paper_module
+from graphveil.experiments.runs import runner as runner_module
+from graphveil.experiments.store import reuse
+from graphveil.experiments.store.database import RESULTS
 
 PAPER = """
 title = "A paper"

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments import ResultStore, reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import ResultStore
+from graphveil.experiments.store import reuse
+from graphveil.experiments.store.database import RESULTS, select
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=400", "--set", "data.features=16"),
@@ -70,7 +71,7 @@ def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
     assert status(once) == 0
     first = json.loads(capsys.readouterr().out)
     assert select(tmp_path / RESULTS, "SELECT count(*) FROM units", ()) == [[(3,)]]
-    monkeypatch.setattr("graphveil.experiments.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
     assert status([*once, "--resume"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
 
@@ -96,7 +97,7 @@ def test_runs_of_another_version_are_run_again_and_it_is_said(older, capsys, tmp
 
 
 def test_runs_of_any_version_are_reused_and_it_is_said_which(older, capsys, monkeypatch):
-    monkeypatch.setattr("graphveil.experiments.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
     assert status([*ONCE, "--resume", "--any-version"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == older

@@ -8,9 +8,10 @@ import time
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments import ResultStore, reuse
-from graphveil.experiments import runner as runner_module
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import ResultStore
+from graphveil.experiments.runs import runner as runner_module
+from graphveil.experiments.store import reuse
+from graphveil.experiments.store.database import RESULTS, select
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
 BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'

@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 import shlex
@@ -11,8 +12,9 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.cli.tune import command, default_file
-from graphveil.experiments import Spec, reuse
-from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments import Spec
+from graphveil.experiments.store import reuse
+from graphveil.experiments.store.database import RESULTS, select
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
@@ -73,7 +75,9 @@ def test_json_is_one_object_and_the_same_twice(capsys, tmp_path):
 def test_a_finished_search_is_not_run_again(monkeypatch, capsys):
     assert status(QUICK) == 0
     first = capsys.readouterr().out
-    monkeypatch.setattr("graphveil.experiments.tuner.validate_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(
+        "graphveil.experiments.tuning.tuner.validate_unit", lambda *_: pytest.fail("ran again")
+    )
     assert status(QUICK) == 0
     assert capsys.readouterr().out == first
 
@@ -84,7 +88,9 @@ def test_trials_of_another_version_are_reused_only_if_they_may_be(capsys, monkey
         assert status(QUICK) == 0
     first = capsys.readouterr().out
     with monkeypatch.context() as context:
-        context.setattr("graphveil.experiments.tuner.validate_unit", lambda *_: pytest.fail("ran again"))
+        context.setattr(
+            "graphveil.experiments.tuning.tuner.validate_unit", lambda *_: pytest.fail("ran again")
+        )
         assert status([*QUICK, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert printed.out == first
@@ -102,7 +108,7 @@ def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_pat
         seen.append(spec.settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graphveil.experiments.runner.run_spec", remember)
+    monkeypatch.setattr(importlib.import_module("graphveil.cli.run"), "run_spec", remember)
     (tmp_path / "my.toml").write_text("lr = 0.1\nepochs = 7\n")
     run = ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "my.toml", "--set", "epochs=2"]
     assert status(run) == 130

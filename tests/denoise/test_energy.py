@@ -5,7 +5,7 @@ import torch
 from graphveil.denoise import dirichlet_energy, energy_over_hops
 from graphveil.denoise import energy as module
 from graphveil.denoise.aggregators import HOA, KProp
-from graphveil.denoise.components import components
+from graphveil.denoise.components import find_components
 from graphveil.errors import InputError
 from graphveil.graphs.splits import Split
 from graphveil.linear.propagation import gcn_matrix
@@ -164,7 +164,7 @@ def test_the_share_of_other_components_is_theirs_alone():
 def test_components_are_told_apart():
     # A triangle, a pair, a path of three, a square with a diagonal, and a user alone.
     pairs = [[0, 1], [1, 2], [2, 0], [3, 4], [5, 6], [6, 7], [8, 9], [9, 10], [10, 11], [11, 8], [8, 10]]
-    found = components(graph_of(pairs, 13))
+    found = find_components(graph_of(pairs, 13))
     assert found.constant.shape[1] == 4
     assert found.bipartite_count == 2
     assert np.flatnonzero(found.bipartite).tolist() == [3, 4, 5, 6, 7]

@@ -10,7 +10,7 @@ from docs import layouts, rerun, results_file
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods import find_method, method_names
 
 EVERY = [(name, place) for name in names() for place in range(len(read(name)))]

@@ -1,5 +1,5 @@
-from graphveil.experiments.spec import Spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.first_round import FirstRound
 
 TOWN = Spec.of("togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25})

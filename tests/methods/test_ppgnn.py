@@ -5,7 +5,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.experiments import Spec, run_spec
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.runs.unit import make_ready
 from graphveil.graphs import load
 from graphveil.methods import find_method
 from graphveil.methods.check import Trial, declared, learn, make_job, small_data

@@ -11,7 +11,7 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import Spec
-from graphveil.experiments.unit import make_ready, run_unit
+from graphveil.experiments.runs.unit import make_ready, run_unit
 from graphveil.graphs import load
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss

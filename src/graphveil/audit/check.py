@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit import audit
 from graphveil.audit.candidate import Candidate
+from graphveil.audit.examine import examine
 from graphveil.audit.findings import batch, same_reports, show
 from graphveil.audit.joint import Joint, enumerate_smaller
 from graphveil.audit.paths import everything_answered
@@ -391,7 +391,7 @@ def check_audit(tried: Tried) -> None:
     """The audit finds no leak."""
     candidate = tried.candidate
     what = candidate.builder if candidate.name is None else candidate.name
-    found = audit(what, epsilon=candidate.epsilon, quick=tried.quick, words=SeededWords(SEED))
+    found = examine(Candidate.of(what, candidate.epsilon), quick=tried.quick, words=SeededWords(SEED))
     tried.say(found.holds, f"the audit must find no leak: {' | '.join(found.leaks)}")
 
 

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from graphveil import __version__
 from graphveil.cli.advise import advise_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
@@ -26,6 +25,7 @@ from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
+from graphveil.version import __version__
 
 __all__ = ["app", "main"]
 

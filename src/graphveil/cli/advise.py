@@ -18,8 +18,11 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import range_option
 from graphveil.errors import InputError
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.tuning.advice import advise_levels
 from graphveil.graphs.levels import expected_shares
+from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.terms import Budgets, Levels
 
 advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
@@ -59,10 +62,6 @@ def levels_command(
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
     # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
     shares = expected_shares(len(spec.level_budgets()), levels.level_distribution or "uniform")
-    from graphveil.experiments.advice import advise_levels
-    from graphveil.experiments.unit import make_ready
-    from graphveil.mechanisms import PersonalMechanism
-
     ready = make_ready(spec, "method", 0, None, None)
     (built,) = ready.mechanisms
     assert isinstance(built, PersonalMechanism)

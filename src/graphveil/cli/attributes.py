@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
@@ -22,12 +23,13 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
-from graphveil.experiments.privacy_record import Privacy
-from graphveil.experiments.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
+from graphveil.experiments.attributes.figure import write_attribute_figure
+from graphveil.experiments.attributes.ranking import check_ranking
+from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.sweeps.figure import check_figure
 from graphveil.methods.terms import Machine
-
-if TYPE_CHECKING:
-    from graphveil.experiments.attribute_comparison import Comparison
 
 METHOD = "togl"
 # So many attributes are printed, where not more are asked for.
@@ -96,9 +98,6 @@ def attributes(
         max_memory=machine.max_memory,
         device=machine.device,
     )
-    from graphveil.experiments.attribute_ranking import check_ranking
-    from graphveil.experiments.sweep_figure import check_figure
-
     check_ranking(spec, top)
     if task == "link" and analysis not in (None, "fda"):
         raise InputError(
@@ -107,8 +106,6 @@ def attributes(
     file = None if out is None else check_figure(out)
     found = watched(spec, top)
     if file is not None:
-        from graphveil.experiments.attribute_figure import write_attribute_figure
-
         write_attribute_figure(found, file)
     if as_json:
         drawn = None if file is None else str(file)
@@ -136,8 +133,6 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
 
 def watched(spec: Spec, top: int) -> Comparison:
     """Rank with a progress bar on stderr."""
-    from graphveil.experiments.attribute_comparison import compare_rankings
-
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         current = bars.add_task("starting", total=100)
@@ -150,8 +145,6 @@ def watched(spec: Spec, top: int) -> Comparison:
 
 def show(found: Comparison) -> None:
     """The best attributes as a table, and below how far the ranking can be trusted."""
-    from graphveil.cli.cells import print_table
-
     fields = found.to_dict()
     top, runs = fields["top"], fields["runs"]
     table = Table(box=None, padding=(0, 2), header_style="bold")

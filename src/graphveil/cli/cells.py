@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -12,10 +11,9 @@ from rich.table import Table
 
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.run import keep
-from graphveil.experiments.spec import Part, Spec
-
-if TYPE_CHECKING:
-    from graphveil.experiments.cells import Cells
+from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
+from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.spec import Part, Spec
 
 
 def watched_cells(
@@ -30,9 +28,6 @@ def watched_cells(
     any_version: bool = False,
 ) -> Cells:
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
-    from graphveil.experiments.cells import run_cells, unit_count
-    from graphveil.experiments.store import UnitStore
-
     store = UnitStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:

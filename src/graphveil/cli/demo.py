@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graphveil.errors import InputError
-from graphveil.experiments.demo import HEAD, Demo, html, rows, run_demo
+from graphveil.experiments.show.demo import HEAD, Demo, html, rows, run_demo
 
 FAILED, INTERRUPTED, WIDTH = 1, 130, 110
 MEANING = """\

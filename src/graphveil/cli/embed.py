@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,10 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
-from graphveil.experiments.spec import Spec
-
-if TYPE_CHECKING:
-    from graphveil.experiments.embedding import Embedding
+from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_spec
+from graphveil.experiments.embeddings.file import check_file
+from graphveil.experiments.runs.unit import peak_megabytes
+from graphveil.experiments.specs.spec import Spec
 
 
 @grouped
@@ -40,10 +40,6 @@ def embed(
     Example: graphveil embed lpgnn --data town --epsilon 4 --dims 8 --out town.npz
     """
     spec = spec_of(asked, terms, seed=seed)
-    from graphveil.experiments.embedding import check_embedding
-    from graphveil.experiments.embedding_file import check_file
-    from graphveil.experiments.unit import peak_megabytes
-
     check_file(out)
     check_embedding(spec, dims)
     start = time.perf_counter()
@@ -60,8 +56,6 @@ def embed(
 
 def watched(spec: Spec, dims: int | None) -> Embedding:
     """Embed with a progress bar on stderr."""
-    from graphveil.experiments.embedding import embed_spec
-
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         current = bars.add_task("starting", total=100)

@@ -18,7 +18,7 @@ from graphveil.cli.options import (
     TaskName,
 )
 from graphveil.cli.parse import all_settings, range_option
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout
 
 

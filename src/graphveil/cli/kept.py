@@ -9,7 +9,7 @@ from typing import Protocol
 
 import typer
 
-from graphveil.experiments.database import RESULTS
+from graphveil.experiments.store.database import RESULTS
 from graphveil.settings import settings
 
 

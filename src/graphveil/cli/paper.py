@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from graphveil.cli.cells import print_table, watched_cells
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
-from graphveil.experiments.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
-from graphveil.experiments.statistics import SPREADS
-
-if TYPE_CHECKING:
-    from graphveil.experiments.paper_result import Answer
+from graphveil.experiments.papers.paper import QUICK_EPOCHS, Paper, PaperTable, find_tables, only, papers
+from graphveil.experiments.papers.result import Answer, answers, apart
+from graphveil.experiments.runs.statistics import SPREADS
 
 QUICK = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
 HEAD = ("theirs", "ours", "control", "structure")
@@ -92,9 +91,6 @@ def computed(
     tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool, any_version: bool
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
-    from graphveil.cli.cells import watched_cells
-    from graphveil.experiments.paper_result import answers, apart
-
     cells = [cell for table in tables for cell in table.cells]
     skipped = [cell.skipped(slow_too) for cell in cells]
     todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
@@ -154,8 +150,6 @@ def forms(table: PaperTable) -> str:
 
 def show(paper: Paper, results: list[tuple[PaperTable, list[Answer]]], quick: bool) -> None:
     """A line for each printed number."""
-    from graphveil.cli.cells import print_table
-
     typer.echo(f"{paper.title} ({paper.source})")
     for table, found in results:
         typer.echo(f"\n{table.title}")

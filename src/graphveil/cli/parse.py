@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.specs.settings_file import read_settings
 
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
     """The settings of a file, if one is given, and over them those of --set."""
-    from graphveil.experiments.settings_file import read_settings
-
     return {**({} if file is None else read_settings(file, method)), **parse_settings(pairs)}
 
 

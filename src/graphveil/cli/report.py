@@ -10,8 +10,8 @@ import typer
 from graphveil.cli.audit import progress
 from graphveil.cli.kept import results_file
 from graphveil.errors import InputError
-from graphveil.experiments.report import HOPS, TITLE, write_report
-from graphveil.experiments.results import Record, ResultStore, latest, read_results
+from graphveil.experiments.runs.records import Record, ResultStore, latest, read_results
+from graphveil.experiments.show.report import HOPS, TITLE, write_report
 
 
 def report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,12 +14,12 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
-from graphveil.experiments.privacy_record import Privacy
-from graphveil.experiments.results import ResultStore
-from graphveil.experiments.spec import Spec
-
-if TYPE_CHECKING:
-    from graphveil.experiments.result import Result
+from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.runs.records import ResultStore
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.runner import parts_of, run_spec
+from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.spec import Spec
 
 INTERRUPTED = 130
 
@@ -68,9 +68,6 @@ def run(
 
 def watched(spec: Spec, jobs: int, resume: bool, any_version: bool) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk."""
-    from graphveil.experiments.runner import parts_of, run_spec
-    from graphveil.experiments.store import UnitStore
-
     store = UnitStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:

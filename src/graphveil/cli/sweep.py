@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from graphveil.cli.cells import print_table, watched_cells
 from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
-from graphveil.experiments.spec_file import SETTINGS, Fields, packaged, spec_fields
-from graphveil.experiments.sweep import FOLDER, find_sweep, read_sweep
-
-if TYPE_CHECKING:
-    from graphveil.experiments.sweep_result import SweepResult
+from graphveil.experiments.specs.file import SETTINGS, Fields, packaged, spec_fields
+from graphveil.experiments.sweeps.figure import check_figure, write_figure
+from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
 
 
 def sweep(
@@ -67,12 +67,7 @@ def sweep(
         raise InputError(f"jobs must be at least 1, got {jobs}")
     if any_version and not resume:
         raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
-    from graphveil.experiments.sweep_figure import check_figure, write_figure
-    from graphveil.experiments.sweep_result import SweepResult
-
     file = check_figure(out or Path(f"{chosen.name}.svg"))
-    from graphveil.cli.cells import watched_cells
-
     done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume, any_version=any_version)
     found = SweepResult.of(chosen, cells, done)
     drawn = None if found.interrupted else file
@@ -101,8 +96,6 @@ def listed(as_json: bool) -> None:
 
 def show(found: SweepResult, file: Path | None) -> None:
     """The table, and where the figure is."""
-    from graphveil.cli.cells import print_table
-
     typer.echo(f"{found.sweep.title}: {found.metric}" if found.results else found.sweep.title)
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for number, name in enumerate(found.head()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,13 +18,13 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
-from graphveil.experiments.spec import Spec
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.tuning.settings_file import write_settings
+from graphveil.experiments.tuning.space import Space
+from graphveil.experiments.tuning.trials import TrialStore
+from graphveil.experiments.tuning.tuner import Tuned, check_search, tune_spec
 from graphveil.methods.terms import record_fields
 from graphveil.outside import plain_name
-
-if TYPE_CHECKING:
-    from graphveil.experiments.space import Space
-    from graphveil.experiments.tuner import Tuned
 
 INTERRUPTED = 130
 # What options are called in the name of a file.
@@ -84,9 +84,6 @@ def tune(
     Example: graphveil tune base --data town --epsilon 4 --trials 20 --jobs 2
     """
     spec = spec_of(asked, terms, runs=runs, seed=seed)
-    from graphveil.experiments.settings_file import write_settings
-    from graphveil.experiments.tuner import check_search
-
     space = check_search(spec, trials, jobs)
     file = check_out(out or default_file(spec))
     tuned = watched(spec, space, trials, jobs, any_version)
@@ -104,9 +101,6 @@ def tune(
 
 def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool) -> Tuned:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
-    from graphveil.experiments.trials import TrialStore
-    from graphveil.experiments.tuner import tune_spec
-
     store = TrialStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:

@@ -10,9 +10,10 @@ from graphveil.lazy import load_later
 if TYPE_CHECKING:
     from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
     from graphveil.denoise.blocks import propagated_once
+    from graphveil.denoise.components import Components, find_components
     from graphveil.denoise.constant import with_constant
     from graphveil.denoise.drop import spread_labels
-    from graphveil.denoise.energy import dirichlet_energy, energy_over_hops
+    from graphveil.denoise.energy import HopEnergies, dirichlet_energy, energy_over_hops
     from graphveil.denoise.flexprop import FlexProp, user_weights
     from graphveil.denoise.forgetful import forgetful_mean
     from graphveil.denoise.links import ReportedLinks, refuse_too_many
@@ -24,9 +25,10 @@ else:
         {
             "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
             "blocks": ("propagated_once",),
+            "components": ("Components", "find_components"),
             "constant": ("with_constant",),
             "drop": ("spread_labels",),
-            "energy": ("dirichlet_energy", "energy_over_hops"),
+            "energy": ("HopEnergies", "dirichlet_energy", "energy_over_hops"),
             "flexprop": ("FlexProp", "user_weights"),
             "forgetful": ("forgetful_mean",),
             "links": ("ReportedLinks", "refuse_too_many"),
@@ -40,8 +42,10 @@ __all__ = [
     "HOA",
     "NFR",
     "Aggregator",
+    "Components",
     "FlexProp",
     "GroupLasso",
+    "HopEnergies",
     "KProp",
     "PageRank",
     "PageRankPlan",
@@ -50,6 +54,7 @@ __all__ = [
     "Shrinkage",
     "dirichlet_energy",
     "energy_over_hops",
+    "find_components",
     "forgetful_mean",
     "propagated_once",
     "refuse_too_many",

@@ -35,7 +35,7 @@ class Components:
         return int(self.alternating.shape[1])
 
 
-def components(graph: Graph) -> Components:
+def find_components(graph: Graph) -> Components:
     """The components of a graph that have edges, and which of them are bipartite (``bipartite``: whose users).
 
     A component is bipartite where its two copies in the double cover (every edge i-j as i-j' and i'-j) are not connected.

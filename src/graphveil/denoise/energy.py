@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from graphveil.denoise.components import components
+from graphveil.denoise.components import find_components
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import Estimate
@@ -88,7 +88,7 @@ def energy_over_hops(
     if sketch is not None and values.shape[1] > sketch:
         signs = np.random.Generator(np.random.Philox(seed)).choice([-1.0, 1.0], (values.shape[1], sketch))
         values = _times(values, signs / np.sqrt(sketch))
-    matrix, parts = _normalised(graph), components(graph)
+    matrix, parts = _normalised(graph), find_components(graph)
     linked = (graph.degrees > 0)[:, None]
     # Of the components that are not bipartite, and of those that are.
     ska, hoa, floor = np.zeros((2, hops + 1)), np.zeros((2, hops + 1)), 0.0

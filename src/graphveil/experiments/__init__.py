@@ -1,16 +1,17 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
-from graphveil.experiments.embedding import Embedding, embed, embed_spec, read_embedding
-from graphveil.experiments.report import write_report
-from graphveil.experiments.result import Result
-from graphveil.experiments.results import Record, ResultStore, read_results
-from graphveil.experiments.runner import run, run_spec
-from graphveil.experiments.settings_file import read_settings, write_settings
-from graphveil.experiments.spec import Spec
-from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
-from graphveil.experiments.store import UnitStore
-from graphveil.experiments.trials import TrialStore
-from graphveil.experiments.tuner import Tuned, tune, tune_spec
+from graphveil.experiments.embeddings.embedding import Embedding, embed, embed_spec, read_embedding
+from graphveil.experiments.runs.records import Record, ResultStore, read_results
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.runner import run, run_spec
+from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.show.report import write_report
+from graphveil.experiments.specs.settings_file import read_settings
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.tuning.settings_file import write_settings
+from graphveil.experiments.tuning.trials import TrialStore
+from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
 
 __all__ = [
     "Embedding",

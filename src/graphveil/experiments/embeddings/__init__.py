@@ -1,0 +1,1 @@
+"""What a method learned of every user, as a file."""

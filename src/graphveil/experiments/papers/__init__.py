@@ -1,0 +1,1 @@
+"""Printed tables, as TOML files, and their numbers computed again."""

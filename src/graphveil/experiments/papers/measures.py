@@ -1,0 +1,223 @@
+"""Measures: how one printed number comes out of an experiment, and in which unit it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from graphveil import attacks, learn
+from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.attributes.degrees import degree_correlations
+from graphveil.experiments.attributes.ranking import rank_attributes
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.runner import parts_of
+from graphveil.experiments.runs.statistics import Summary, t_interval
+from graphveil.experiments.runs.unit import UnitResult, make_ready
+from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.registry import unknown_name
+
+NONE = "-"
+# What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
+ASKING_EPOCHS = 1
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How a number is printed: times ``factor``, in this format, with this mark behind; at most ``most``."""
+
+    name: str
+    factor: float = 1.0
+    digits: str = ".3g"
+    mark: str = ""
+    most: float = np.inf
+
+    def number(self, value: float) -> str:
+        """A number that is in the unit already.
+
+        >>> PERCENT.number(81.25), NUMBER.number(0.184), SECONDS.number(21)
+        ('81.2', '0.184', '21.0 s')
+        """
+        return f"{value:{self.digits}}{self.mark}"
+
+    def interval(self, found: Summary | None) -> str:
+        """A mean and its interval.
+
+        >>> PERCENT.interval(Summary(0.5, 0.45, 0.56)), MEGABYTES.interval(Summary(812.4, None, None)), NUMBER.interval(None)
+        ('50.0 [45.0, 56.0]', '812 MB', '-')
+        """
+        if found is None:
+            return NONE
+        mean = f"{self.factor * found.mean:{self.digits}}"
+        if found.low is None or found.high is None:
+            return mean + self.mark
+        low, high = (f"{self.factor * value:{self.digits}}" for value in (found.low, found.high))
+        return f"{mean} [{low}, {high}]{self.mark}"
+
+
+PERCENT = Unit("percent", 100.0, ".1f", most=100.0)
+NUMBER = Unit("number")
+SECONDS = Unit("seconds", digits=".1f", mark=" s")
+MEGABYTES = Unit("MB", digits=".0f", mark=" MB")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number of an experiment for each part that has it, with what should be said beside it."""
+
+    parts: Mapping[str, Summary] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure reads a finished experiment (``read``), or needs none of its learning and does its own (``apart``).
+
+    ``alone`` asks for units that run in processes of their own, one after the other. ``fewest`` is how many runs it needs.
+    """
+
+    name: str
+    unit: Unit
+    read: Callable[[Result], Reading] | None = None
+    apart: Callable[[Spec], Reading] | None = None
+    alone: bool = False
+    fewest: int = 1
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of that name. ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone."""
+    known, colon, which = name.partition(":")
+    if known not in MEASURES or (colon and known not in ATTACKS):
+        raise unknown_name("measure", name, MEASURES)
+    if not colon:
+        return MEASURES[known]
+    if not which.isdecimal():
+        raise InputError(f"{known}: takes the number of an attribute, like {known}:5, got {name!r}")
+    attribute = int(which)
+    return replace(MEASURES[known], name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute))
+
+
+def measured_apart(measure: Measure, spec: Spec) -> Reading | GraphveilError:
+    """What a measure that does its own finds, or why it finds nothing."""
+    assert measure.apart is not None
+    try:
+        return measure.apart(spec)
+    except GraphveilError as error:
+        return error
+
+
+def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable[[Result], Reading]:
+    """The mean over runs of something that every run has, for some parts."""
+
+    def read(result: Result) -> Reading:
+        found: dict[str, Summary] = {}
+        for part in parts:
+            numbers = [number for unit in result.of(part) if (number := value(unit)) is not None]
+            if numbers:
+                found[part] = t_interval(numbers)
+        return Reading(found)
+
+    return read
+
+
+def _also(name: str) -> Callable[[UnitResult], float | None]:
+    """What a method predicts besides, by name."""
+
+    def value(unit: UnitResult) -> float | None:
+        return unit.also.get(name)
+
+    return value
+
+
+def _seconds(unit: UnitResult) -> float:
+    """What a run took from the first question to the last epoch; loading is not part of it."""
+    return sum(took for stage, took in unit.seconds.items() if stage != "total")
+
+
+def _spread(result: Result) -> Reading:
+    """The standard deviation over runs; it needs two."""
+    scores = {part: result.scores(part) for part in ("method", "control", "structure")}
+    return Reading(
+        {part: Summary(float(np.std(of, ddof=1)), None, None) for part, of in scores.items() if len(of) > 1}
+    )
+
+
+def _norm_error(result: Result) -> Reading:
+    """The error of predicted norms, beside that of one guess for everybody."""
+    constant = _each(_also("norm_constant"), "method")(result).parts.get("method")
+    note = "" if constant is None else f"one guess for everybody {NUMBER.number(constant.mean)}"
+    return Reading(_each(_also("norm_error"), "method", "control")(result).parts, note)
+
+
+def _jaccard(spec: Spec) -> Reading:
+    return Reading({"method": Summary(rank_attributes(spec).jaccard, None, None)})
+
+
+def _degree_correlation(spec: Spec) -> Reading:
+    """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
+    if "analysis" in type(spec.full_settings()).model_fields:
+        return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
+    spec.check()
+    ready = make_ready(spec, "method", 0, None, None)
+    found = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
+    return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
+
+
+def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
+    """Attribute inference from all that the users of a method report, in its control, and without any privacy."""
+    spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
+    spec.check()
+    parts = [part for part in parts_of(spec) if part != "structure"]
+    found: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
+    for run in range(spec.runs):
+        for part in parts:
+            ready = make_ready(spec, part, run, None, None)
+            reports = None
+            if ready.method.reports_features:
+                listening = attacks.OverheardUsers(ready.job.users)
+                with learn.one_thread():
+                    ready.method.run(replace(ready.job, users=listening))
+                reports = listening.features_heard()
+            found[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
+            if part == "method" and reports is not None:
+                found["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
+    readings: dict[str, Summary] = {}
+    for part in parts:
+        numbers = [number for one in found[part] if (number := getattr(one, kind)) is not None]
+        if numbers:
+            readings[part] = t_interval(numbers)
+    return Reading(readings, _beside(kind, found["method"], found["raw"]))
+
+
+def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
+    """What the attack comes to without privacy, and what guessing comes to."""
+    said = []
+    numbers = [number for one in raw if (number := getattr(one, kind)) is not None]
+    if numbers:
+        said.append(f"without privacy {100 * float(np.mean(numbers)):.1f}")
+    if kind == "accuracy":
+        common = float(np.mean([one.commonest for one in attacked]))
+        said.append(f"always the commonest value {100 * common:.1f}")
+    else:
+        said.append("50 is nothing learned")
+    return "; ".join(said)
+
+
+# What each attack measure reads off an AttackResult.
+ATTACKS = {"attack": "accuracy", "attack-balanced": "balanced"}
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
+        Measure("spread", PERCENT, _spread, fewest=2),
+        Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
+        Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
+        Measure("norm_error", NUMBER, _norm_error),
+        Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
+        Measure("degree_correlation", NUMBER, apart=_degree_correlation),
+        Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
+        Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
+    )
+}

@@ -1,0 +1,222 @@
+"""Papers: printed tables, and the experiments that stand for each of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.papers.measures import PERCENT, Measure, Unit, find_measure
+from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.specs.file import (
+    Fields,
+    build_spec,
+    known_only,
+    merged,
+    packaged,
+    read_toml,
+    spec_fields,
+    typed,
+)
+from graphveil.experiments.specs.spec import Spec
+from graphveil.graphs.load import TOWN
+from graphveil.graphs.store import find
+from graphveil.registry import unknown_name
+
+FOLDER = "papers"
+# Enough to see that it works, not to compare.
+QUICK_EPOCHS = 5
+SLOW = "slow: run with --all"
+SCORE = "score"
+
+
+@dataclass(frozen=True)
+class PaperCell:
+    """A printed number (None where none is printed), our experiment for it, and what is measured of that.
+
+    A number is in the unit of its measure: scores are in percent. ``spread`` names what the document prints behind ± (one of
+    `SPREADS`, or nothing), ``printed_spread`` is that number.
+    """
+
+    row: str
+    column: str
+    printed: float | None
+    spec: Spec
+    slow: bool = False
+    measured: str = SCORE
+    spread: str = ""
+    printed_spread: float | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """How the number comes out of the experiment."""
+        return find_measure(self.measured)
+
+    def with_runs(self, runs: int) -> PaperCell:
+        """The same cell with another number of runs."""
+        return replace(self, spec=replace(self.spec, runs=runs))
+
+    def quick(self) -> PaperCell:
+        """As few runs as its measure needs, of a few epochs."""
+        settings = {**self.spec.settings, "epochs": QUICK_EPOCHS}
+        return replace(self, spec=replace(self.spec, runs=self.measure.fewest, settings=settings))
+
+    def skipped(self, slow_too: bool) -> str:
+        """Why it is not run; empty where it is."""
+        data = self.spec.data
+        if data != TOWN and find(data) is None and not Path(data).is_file():
+            return f"{data} is not here: `graphveil data get {data}`"
+        return SLOW if self.slow and not slow_too else ""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One printed table, cell by cell."""
+
+    name: str
+    title: str
+    note: str
+    cells: tuple[PaperCell, ...]
+    # What the document prints behind ±, one of `SPREADS`; nothing where it prints means alone.
+    spread: str = ""
+
+    @property
+    def data(self) -> list[str]:
+        """The graphs of the table, in its order."""
+        return list(dict.fromkeys(cell.spec.data for cell in self.cells))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its tables."""
+
+    name: str
+    title: str
+    source: str
+    tables: tuple[PaperTable, ...]
+
+    def table(self, name: str) -> PaperTable:
+        """The table of that name."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        known = ", ".join(table.name for table in self.tables)
+        raise InputError(f"{self.name} has no table named {name!r}: choose one of {known}")
+
+
+def papers() -> list[Paper]:
+    """All papers that come with graphveil."""
+    return [read_paper(file) for file in packaged(FOLDER).values()]
+
+
+def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
+    """NAME or NAME/TABLE: the paper, and all its tables or the one that is named."""
+    paper_name, slash, table = name.partition("/")
+    known = packaged(FOLDER)
+    if paper_name not in known:
+        raise unknown_name("paper", paper_name, known)
+    paper = read_paper(known[paper_name])
+    return paper, ((paper.table(table),) if slash else paper.tables)
+
+
+def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable, ...]:
+    """The cells on some graphs, or all where none is named."""
+    there = list(dict.fromkeys(name for table in tables for name in table.data))
+    for name in data:
+        if name not in there:
+            raise InputError(f"no table here has {name!r}: choose from {', '.join(there)}")
+    if not data:
+        return tuple(tables)
+    chosen = (
+        replace(table, cells=tuple(cell for cell in table.cells if cell.spec.data in data))
+        for table in tables
+    )
+    return tuple(table for table in chosen if table.cells)
+
+
+def read_paper(file: Path) -> Paper:
+    """A paper from its file; whatever cannot be run is refused."""
+    content, where = read_toml(file, "a TOML file with a paper"), file.name
+    known_only(content, ("title", "source", "tables"), where)
+    tables = typed(content, "tables", dict, where)
+    return Paper(
+        file.stem,
+        typed(content, "title", str, where),
+        typed(content, "source", str, where),
+        tuple(_table(name, tables, where) for name in tables),
+    )
+
+
+def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:
+    """Every row crossed with every column; a row's fields go over a column's, and both over the base."""
+    table = typed(tables, name, dict, where)
+    where = f"{where}, {name}"
+    known_only(table, ("title", "note", "spread", "base", "columns", "rows"), where)
+    spread = _spread(table, where)
+    base = spec_fields(typed(table, "base", dict, where), f"{where}: base")
+    columns = _labelled(table, "columns", where, ("measure",))
+    cells: list[PaperCell] = []
+    for label, given, row in _labelled(table, "rows", where, ("printed", "spreads", "slow", "measure")):
+        here = f"{where}, {label}"
+        printed, slow = typed(row, "printed", list, here), typed(row, "slow", list, here, [])
+        if len(printed) != len(columns):
+            raise InputError(f"{here}: printed must have {len(columns)} numbers, got {len(printed)}")
+        spreads = typed(row, "spreads", list, here, ["-"] * len(columns))
+        if len(spreads) != len(columns) or ("spreads" in row and not spread):
+            raise InputError(
+                f"{here}: spreads must be {len(columns)} numbers, in a table that says what its spread is"
+            )
+        if unknown := [name for name in slow if name not in [column for column, *_ in columns]]:
+            raise InputError(f"{here}: slow names {unknown[0]!r}, which is no column")
+        for (column, override, whole), number, around in zip(columns, printed, spreads, strict=True):
+            spec = build_spec(merged(base, override, given), f"{here}, {column}")
+            measured = typed({**whole, **row}, "measure", str, here, SCORE)
+            unit = _unit(measured, here)
+            read, half = _printed(number, unit, here), _printed(around, unit, here)
+            cells.append(PaperCell(label, column, read, spec, column in slow, measured, spread, half))
+    title = typed(table, "title", str, where)
+    return PaperTable(name, title, typed(table, "note", str, where, ""), tuple(cells), spread)
+
+
+def _spread(table: Mapping[str, Any], where: str) -> str:
+    """What a table prints behind ±."""
+    spread: str = typed(table, "spread", str, where, "")
+    if spread and spread not in SPREADS:
+        raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
+    return spread
+
+
+def _labelled(
+    table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = ()
+) -> list[tuple[str, Fields, Mapping[str, Any]]]:
+    """Rows or columns: a label, the fields of the experiment, and the whole entry."""
+    found: list[tuple[str, Fields, Mapping[str, Any]]] = []
+    for entry in typed(table, key, list, where):
+        if not isinstance(entry, Mapping):
+            raise InputError(f"{where}: {key} must be tables, got {entry!r}")
+        known_only(entry, ("label", "set", *more), f"{where}: {key}")
+        label = typed(entry, "label", str, f"{where}: {key}")
+        given = spec_fields(typed(entry, "set", dict, f"{where}, {label}", {}), f"{where}, {label}")
+        found.append((label, given, entry))
+    if not found:
+        raise InputError(f"{where} has no {key}: write at least one")
+    return found
+
+
+def _unit(measured: str, where: str) -> Unit:
+    try:
+        return find_measure(measured).unit
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _printed(number: Any, unit: Unit, where: str) -> float | None:
+    """A printed number, or None for "-"."""
+    if number == "-":
+        return None
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= unit.most:
+        allowed = "from 0 to 100" if unit is PERCENT else "of at least 0"
+        raise InputError(f'{where}: printed must be numbers {allowed} or "-", got {number!r}')
+    return float(number)

@@ -1,0 +1,122 @@
+"""What came of a printed table: our results beside the printed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphveil.errors import GraphveilError
+from graphveil.experiments.papers.measures import NONE, Reading, Unit, measured_apart
+from graphveil.experiments.papers.paper import SCORE, PaperCell
+from graphveil.experiments.runs.cells import Cells
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.statistics import SPREADS
+
+UNFINISHED = "not finished"
+PARTS = ("method", "control", "structure")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A printed number with what we measured and, where something was learned, the whole result; or why there is none."""
+
+    cell: PaperCell
+    reading: Reading
+    result: Result | None
+    note: str
+
+    @property
+    def spread(self) -> float | None:
+        """The spread of our runs in the form that the document prints, where it prints one of scores."""
+        if not self.cell.spread or self.cell.measured != SCORE or self.result is None:
+            return None
+        return SPREADS[self.cell.spread].of(self.result.scores("method"))
+
+    def row(self) -> list[str]:
+        """Theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
+        cell, unit = self.cell, self.cell.measure.unit
+        theirs = _with_spread(unit, cell.printed, cell.printed_spread)
+        ours, spread = self.reading.parts.get("method"), self.spread
+        likewise = []
+        if cell.spread:
+            mean = None if ours is None else unit.factor * ours.mean
+            likewise = [_with_spread(unit, mean, None if spread is None else unit.factor * spread)]
+        parts = (unit.interval(self.reading.parts.get(part)) for part in PARTS)
+        return [theirs, *likewise, *parts, self.note]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer in the form that `--json` prints; what was printed is in the unit, percent are 0..1 in what is ours."""
+        cell = self.cell
+        about = {
+            "row": cell.row,
+            "column": cell.column,
+            "data": cell.spec.data,
+            "epsilon": cell.spec.budgets.epsilon,
+        }
+        measured = {part: asdict(found) for part, found in self.reading.parts.items()}
+        return {
+            **about,
+            "measure": cell.measured,
+            "unit": cell.measure.unit.name,
+            "printed": cell.printed,
+            "printed_spread": cell.printed_spread,
+            "spread": self.spread,
+            "note": self.note or None,
+            "measured": measured or None,
+            "ours": None if self.result is None else self.result.to_dict(),
+        }
+
+
+def _with_spread(unit: Unit, number: float | None, spread: float | None) -> str:
+    """A number that is in the unit already, with what stands behind ±."""
+    if number is None:
+        return NONE
+    return unit.number(number) if spread is None else f"{unit.number(number)} ± {unit.number(spread)}"
+
+
+# What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.
+Apart = Reading | GraphveilError | None
+
+
+def apart(cells: Sequence[PaperCell], interrupted: bool = False) -> tuple[list[Apart], bool]:
+    """Measure the cells that need no learning, one after the other; and whether that was interrupted."""
+    found: list[Apart] = []
+    for cell in cells:
+        if interrupted:
+            found.append(None)
+            continue
+        try:
+            found.append(measured_apart(cell.measure, cell.spec))
+        except KeyboardInterrupt:
+            interrupted = True
+            found.append(None)
+    return found, interrupted
+
+
+def answers(
+    cells: Sequence[PaperCell], skipped: Sequence[str], done: Cells, measured: Sequence[Apart] = ()
+) -> list[Answer]:
+    """Each cell with what came of it.
+
+    ``done`` and ``measured`` hold the cells that were not skipped, in their order: those that learn, and those that measure
+    apart.
+    """
+    results, readings = iter(done.results), iter(measured)
+    found = []
+    for cell, why in zip(cells, skipped, strict=True):
+        if why:
+            found.append(Answer(cell, Reading(), None, why))
+            continue
+        came = next(results if cell.measure.read is not None else readings)
+        if isinstance(came, GraphveilError):
+            found.append(Answer(cell, Reading(), None, f"not run: {came}"))
+        elif came is None:
+            found.append(Answer(cell, Reading(), None, UNFINISHED))
+        elif isinstance(came, Reading):
+            found.append(Answer(cell, came, None, came.note))
+        else:
+            assert cell.measure.read is not None
+            reading = cell.measure.read(came)
+            found.append(Answer(cell, reading, came, reading.note))
+    return found

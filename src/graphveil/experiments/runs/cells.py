@@ -1,0 +1,102 @@
+"""Many experiments one after the other: finished units are shared, and whatever stops them loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from graphveil.errors import GraphveilError, StoreError
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.runner import Inside, parts_of, run_spec
+from graphveil.experiments.runs.unit import UnitResult
+from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.outside import held
+
+
+class FreshStore(UnitStore):
+    """A store that adds to a file and finds only what was added since it was opened."""
+
+    def __init__(self, store: UnitStore) -> None:
+        super().__init__(store.file)
+        self.added: set[str] = set()
+
+    def add(self, spec: Spec, unit: UnitResult) -> None:
+        super().add(spec, unit)
+        self.added.add(spec.key(unit.part, unit.run))
+
+    def find(self, spec: Spec, parts: list[Part], alone: bool = False) -> list[UnitResult]:
+        """The units of this experiment that were added since."""
+        wanted = [(part, run) for part in parts for run in range(spec.runs)]
+        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What came of some experiments, in their order: a result, why there is none, or nothing where it was interrupted."""
+
+    results: tuple[Result | GraphveilError | None, ...]
+    interrupted: bool = False
+
+
+def unit_count(specs: Sequence[Spec], skip: tuple[Part, ...] = ()) -> int:
+    """How many units some experiments have, shared ones counted each time."""
+    return sum(spec.runs * len([part for part in parts_of(spec) if part not in skip]) for spec in specs)
+
+
+@held()
+def run_cells(
+    specs: Sequence[Spec],
+    *,
+    store: UnitStore,
+    jobs: int = 1,
+    fresh: bool = False,
+    skip: tuple[Part, ...] = (),
+    tolerant: bool = False,
+    alone: Sequence[bool] = (),
+    keep: Callable[[Result], None] = lambda _: None,
+    watch: Callable[[Spec, int], None] = lambda _spec, _done: None,
+    inside: Inside | None = None,
+) -> Cells:
+    """Run experiments and ``keep`` each result; units that the store holds are reused unless all are to be ``fresh``.
+
+    ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
+    the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
+    An interrupt returns the experiments that are finished; units of the one that is not are in the store.
+    """
+    used = FreshStore(store) if fresh else store
+    results: list[Result | GraphveilError | None] = [None] * len(specs)
+    before = 0
+    for place, spec in enumerate(specs):
+        watch(spec, before)
+
+        def tell(_unit: UnitResult, done: int, _total: int, spec: Spec = spec, before: int = before) -> None:
+            watch(spec, before + done)
+
+        try:
+            result = run_spec(
+                spec,
+                jobs=jobs,
+                store=used,
+                skip=skip,
+                reuse=True,
+                inside=inside,
+                watch=tell,
+                alone=bool(alone) and alone[place],
+            )
+            keep(result)
+        except KeyboardInterrupt:
+            return Cells(tuple(results), interrupted=True)
+        except StoreError:
+            # No other experiment could be kept either.
+            raise
+        except GraphveilError as error:
+            if not tolerant:
+                raise
+            results[place] = error
+        else:
+            if result.interrupted:
+                return Cells(tuple(results), interrupted=True)
+            results[place] = result
+        before += unit_count([spec], skip)
+    return Cells(tuple(results))

@@ -1,0 +1,136 @@
+"""Result: what an experiment says, as an object, as JSON, and in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.unit import UnitResult
+from graphveil.experiments.specs.spec import Spec
+
+
+@dataclass(frozen=True)
+class Result:
+    """All units of an experiment that are there, and what they say together."""
+
+    spec: Spec
+    metric: str
+    version: str
+    units: tuple[UnitResult, ...]
+    total_seconds: float
+    interrupted: bool = False
+
+    def of(self, part: str) -> list[UnitResult]:
+        """The units of one part, in the order of runs."""
+        return sorted((unit for unit in self.units if unit.part == part), key=lambda unit: unit.run)
+
+    def scores(self, part: str = "method") -> list[float]:
+        """The scores of one part, 0..1."""
+        return [unit.score for unit in self.of(part)]
+
+    @property
+    def mean(self) -> float:
+        """The method's mean score, 0..1."""
+        return t_interval(self.scores()).mean
+
+    @property
+    def gain(self) -> Summary | None:
+        """The paired difference to the control, over the runs that have both."""
+        return self._over("control")
+
+    @property
+    def gain_over_structure(self) -> Summary | None:
+        """The paired difference to what structure gives, over the runs that have both."""
+        return self._over("structure")
+
+    def _over(self, part: str) -> Summary | None:
+        other = {unit.run: unit.score for unit in self.of(part)}
+        both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
+        return paired_gain(*zip(*both, strict=True)) if both else None
+
+    @property
+    def verdict(self) -> str | None:
+        """What the budget bought, in words."""
+        gain = self.gain
+        if gain is None or self.spec.budgets.epsilon is None:
+            return None
+        return verdict(gain, self.spec.budgets.epsilon, self.gain_over_structure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result in the form that `--json` prints."""
+        method, spec = self.of("method"), self.spec
+        gain, over = self.gain, self.gain_over_structure
+        structure = self._summary("structure", runs=False)
+        if structure is not None:
+            names = Counter(unit.detail or "structure" for unit in self.of("structure"))
+            structure = {"name": names.most_common(1)[0][0], **structure}
+        also = self._also("method")
+        return {
+            "method": spec.method,
+            "data": spec.data,
+            "task": spec.task,
+            "metric": self.metric,
+            "epsilon": spec.budgets.epsilon,
+            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
+            "backbone": spec.backbone if spec.method != "structure" else None,
+            "seed": spec.seed,
+            "version": self.version,
+            **(self._summary("method") or {}),
+            "control": self._summary("control"),
+            "structure": structure,
+            "gain": None if gain is None else asdict(gain),
+            "gain_over_structure": None if over is None else asdict(over),
+            "verdict": self.verdict,
+            "answered": self._answered(method),
+            "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
+            "seconds": self._seconds(method),
+            "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
+            **({"also": also} if also else {}),
+        }
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        return json.dumps(self.to_dict())
+
+    def _summary(self, part: str, runs: bool = True) -> dict[str, Any] | None:
+        scores = self.scores(part)
+        if not scores:
+            return None
+        summary = t_interval(scores)
+        numbers = {"mean": summary.mean, "low": summary.low, "high": summary.high}
+        if not runs:
+            return numbers
+        also = self._also(part)
+        return {"runs": scores, **numbers, **({"also": also} if also and part == "control" else {})}
+
+    def _also(self, part: str) -> dict[str, Any]:
+        """What was measured besides the score, each with its mean and interval."""
+        units = self.of(part)
+        found = {}
+        for name in units[0].also if units else ():
+            values = [unit.also[name] for unit in units]
+            summary = t_interval(values)
+            found[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
+        return found
+
+    def _answered(self, units: Sequence[UnitResult]) -> dict[str, int]:
+        """How many users were asked, and how many of them answered: means over runs."""
+        count = max(len(units), 1)
+        return {
+            name: round(sum(getattr(unit, name) for unit in units) / count) for name in ("asked", "answered")
+        }
+
+    def _seconds(self, units: Sequence[UnitResult]) -> dict[str, float]:
+        stages = ("report", "denoise", "train")
+        each = {stage: sum(unit.seconds[stage] for unit in units) / max(len(units), 1) for stage in stages}
+        return {**each, "total": self.total_seconds}
+
+
+def _spent(privacy: dict[str, Any]) -> float:
+    """What a run cost in all: of several runs the dearest is told."""
+    costs = [privacy[subject] for subject in ("total", "links") if privacy.get(subject)]
+    return float(sum(cost["epsilon"] or 0.0 for cost in costs))

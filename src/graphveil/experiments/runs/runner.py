@@ -1,0 +1,159 @@
+"""Run an experiment: all its units, one after the other or several at once, always with the same numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.runs.pool import workers
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.unit import UnitResult, _data, run_unit
+from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.inputs import check_unchanged, input_digest
+from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.graphs import Graph, Users
+from graphveil.methods import Method, find_method
+from graphveil.methods.method import take_method
+from graphveil.outside import held
+from graphveil.version import __version__
+
+Unit = tuple[Part, int]
+# Told of each finished unit, and of how many there are in all.
+Watcher = Callable[[UnitResult, int, int], None]
+# Told what is being done inside a unit and which share of it is done (only without parallel processes).
+Inside = Callable[[str, float], None]
+
+
+def run(
+    method: str | Method | type[Method],
+    data: str | Graph,
+    users: Users | None = None,
+    *,
+    jobs: int = 1,
+    store: UnitStore | None = None,
+    watch: Watcher | None = None,
+    inside: Inside | None = None,
+    **options: Any,
+) -> Result:
+    """Run a method on a dataset (a name or a path, or a graph with its users) and compare it with its control.
+
+    A method is named (FILE.py:NAME too), or given as an object, which runs in this process alone and whose runs are not kept.
+    Options are the fields of `Spec`: epsilon, mechanism, backbone, runs, seed, settings, control and so on.
+    """
+    if isinstance(data, Graph) != (users is not None):
+        raise InputError("give a graph together with its users, or the name of a dataset alone")
+    given = (data, users) if isinstance(data, Graph) and users is not None else None
+    if not isinstance(method, str):
+        if jobs > 1 or store is not None:
+            raise InputError(
+                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs and "
+                "store, or put it into a file and name it FILE.py:NAME"
+            )
+        method = take_method(method)
+    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
+    return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
+
+
+def parts_of(spec: Spec) -> list[Part]:
+    """The parts of each run: the method, and beside a private one its control and what the structure alone gives."""
+    if not (spec.control and find_method(spec.method).reports_features):
+        return ["method"]
+    # What the structure gives is no comparison where the structure is private.
+    return ["method", "control", "structure"] if not spec.budgets.private_links else ["method", "control"]
+
+
+@held()
+def run_spec(
+    spec: Spec,
+    *,
+    jobs: int = 1,
+    store: UnitStore | None = None,
+    watch: Watcher | None = None,
+    inside: Inside | None = None,
+    given: tuple[Graph, Users] | None = None,
+    skip: tuple[Part, ...] = (),
+    reuse: bool = False,
+    alone: bool = False,
+) -> Result:
+    """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
+
+    ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own. Units
+    that the store holds are then reused only if they ran so too.
+    Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
+    """
+    spec.check()
+    if given is not None:
+        spec.check_given(given[0])
+    start = time.perf_counter()
+    parts = [part for part in parts_of(spec) if part not in skip]
+    # A graph that is given has no name by which its units could be found again.
+    kept = store if given is None else None
+    if kept is not None:
+        kept.check()
+    inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
+    done = kept.find(spec, parts, alone) if reuse and kept is not None else []
+    have = {(unit.part, unit.run) for unit in done}
+    todo: list[Unit] = [
+        (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
+    ]
+    total = len(done) + len(todo)
+    if alone:
+        units = _alone(spec, todo, given)
+    elif jobs > 1 and len(todo) > 1:
+        units = _parallel(spec, todo, jobs, given)
+    else:
+        units = _serial(spec, todo, inside, given)
+    try:
+        for unit in units:
+            done.append(unit)
+            if kept is not None:
+                check_unchanged(spec, inputs[unit.part], unit.part)
+                kept.add(spec, unit)
+            if watch is not None:
+                watch(unit, len(done), total)
+        interrupted = False
+    except KeyboardInterrupt:
+        if not any(unit.part == "method" for unit in done):
+            raise
+        interrupted = True
+    return _result(spec, done, given, time.perf_counter() - start, interrupted)
+
+
+def _serial(
+    spec: Spec, todo: list[Unit], inside: Inside | None, given: tuple[Graph, Users] | None
+) -> Iterator[UnitResult]:
+    for part, number in todo:
+        yield run_unit(spec, part, number, inside, given)
+
+
+def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> Iterator[UnitResult]:
+    """One unit after the other, each in a fresh process."""
+    for part, number in todo:
+        with workers(1) as pool:
+            unit = pool.submit(run_unit, spec, part, number, None, given).result()
+        yield replace(unit, alone=True)
+
+
+def _parallel(
+    spec: Spec, todo: list[Unit], jobs: int, given: tuple[Graph, Users] | None
+) -> Iterator[UnitResult]:
+    """Units in fresh processes, in the order in which they finish."""
+    with workers(min(jobs, len(todo))) as pool:
+        waiting: set[Future[UnitResult]] = {
+            pool.submit(run_unit, spec, part, number, None, given) for part, number in todo
+        }
+        while waiting:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+
+
+def _result(
+    spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
+) -> Result:
+    metric = spec.found_task.metric((given or _data(spec))[0])
+    return Result(spec, metric, __version__, tuple(done), seconds, interrupted)

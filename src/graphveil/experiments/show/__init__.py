@@ -1,0 +1,1 @@
+"""Results as they are shown: figures, pages, the report and the demonstration."""

@@ -1,0 +1,27 @@
+"""What a unit reads besides its spec: the graph, and levels that users have chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphveil.errors import InputError
+from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.graphs.identity import data_digest, file_digest
+from graphveil.graphs.levels import level_source
+
+
+def input_digest(spec: Spec, part: Part = "method") -> str:
+    """A digest of all data that one part of an experiment reads: another content, another digest."""
+    whole = data_digest(spec.data, spec.loader_options)
+    levels = level_source(spec.levels.level_distribution or "uniform")
+    if part != "structure" and spec.has_levels and isinstance(levels, Path):
+        whole += f"+{file_digest(levels)}"
+    return whole
+
+
+def check_unchanged(spec: Spec, digest: str, part: Part = "method") -> None:
+    """Refuse to keep what was computed while its data changed."""
+    if input_digest(spec, part) != digest:
+        raise InputError(
+            f"{spec.data} was changed while it was computed with, so nobody knows what this run has read: run it again"
+        )

@@ -1,0 +1,206 @@
+"""Spec: everything that decides the numbers of an experiment."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from graphveil.errors import InputError
+from graphveil.experiments.specs.outside_names import check_data, load_names, outside_digests
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
+from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
+from graphveil.methods import Settings, find_method, load_method
+from graphveil.methods.backbone_names import check_backbone
+from graphveil.methods.method import Method, check_norms
+from graphveil.methods.tasks import Task, find_task
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
+
+Part = Literal["method", "control", "structure"]
+MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One experiment: a method on a dataset with a budget, N runs from a seed. Make it with `Spec.of`.
+
+    ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
+    key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
+    Mechanism and backbone are the method's own unless they are given.
+    """
+
+    method: str
+    data: str
+    task: str = "node"
+    backbone: str = ""
+    runs: int = 1
+    seed: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    data_options: dict[str, Any] = field(default_factory=dict)
+    control: bool = True
+    budgets: Budgets = field(default_factory=Budgets)
+    levels: Levels = field(default_factory=Levels)
+    turnout: Turnout = field(default_factory=Turnout)
+    machine: Machine = field(default_factory=Machine)
+
+    def __post_init__(self) -> None:
+        method = load_method(self.method)
+        if not self.backbone:
+            object.__setattr__(self, "backbone", method.backbone)
+        if not self.budgets.mechanism:
+            object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
+        load_names(self)
+
+    @classmethod
+    def of(cls, method: str, data: str, **options: Any) -> Spec:
+        """A spec from options by name: its own fields, and those of its records (epsilon, levels, device and so on).
+
+        >>> Spec.of("base", "town", epsilon=1.0, runs=3).budgets.epsilon
+        1.0
+        """
+        return cls(method, data, **nested(options, cls))
+
+    def having(self, **options: Any) -> Spec:
+        """The same with other options, by name."""
+        return replace(self, **nested(options, self))
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options, by name, that are not what they are where nothing is said."""
+        plain = options_of(Spec(self.method, self.data))
+        return {name: value for name, value in options_of(self).items() if value != plain[name]}
+
+    @property
+    def found_method(self) -> Method:
+        """The method itself."""
+        return find_method(self.method)
+
+    @property
+    def found_task(self) -> Task:
+        """The task itself."""
+        return find_task(self.task)
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        """The settings that are the method's."""
+        prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
+        return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
+
+    def full_settings(self) -> Settings:
+        """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
+        return self.found_method.settings_for(
+            self.method_settings, self.data, self.task, self.budgets.mechanism
+        )
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether users choose a privacy level: where method and mechanism have levels."""
+        return self.found_method.reports_levels and takes_levels(self.budgets.mechanism)
+
+    def level_budgets(self) -> tuple[float, ...]:
+        """The public budgets of the levels."""
+        assert self.budgets.epsilon is not None
+        count, budgets = self.levels.levels, self.levels.budgets
+        if count is None and budgets is None:
+            count = self.found_method.level_count
+        return level_budgets(self.budgets.epsilon, count, budgets)
+
+    @property
+    def mechanism_options(self) -> dict[str, Any]:
+        """The settings that are the mechanism's."""
+        return self._below(MECHANISM_PREFIX)
+
+    @property
+    def loader_options(self) -> dict[str, Any]:
+        """What the loader is told."""
+        return {**self.data_options, **self._below(DATA_PREFIX)}
+
+    def _below(self, prefix: str) -> dict[str, Any]:
+        return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
+
+    def check(self) -> None:
+        """Refuse what cannot be run, before anything heavy is imported."""
+        method, budgets = self.found_method, self.budgets
+        task = self.found_task
+        self.full_settings()
+        check_backbone(self.backbone)
+        if method.reports_features and budgets.epsilon is None:
+            raise InputError(
+                f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
+            )
+        if not method.reports_features and budgets.epsilon is not None:
+            raise InputError(
+                f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+            )
+        budgets.check()
+        self._check_levels()
+        task.check_budgets(budgets)
+        if budgets.private_labels:
+            split = self.loader_options.get("split")
+            if split == "few" or isinstance(split, SplitRecipe):
+                check_private_labels(recipe_of(split))
+        if budgets.private_links and not method.reports_links:
+            raise InputError(
+                f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
+                "leave it out, or take a method that asks for links, like solitude"
+            )
+        if budgets.norm_epsilon is not None:
+            check_norms(method)
+        self._check_turnout()
+        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
+            raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
+        check_seed(self.seed, self.runs)
+        self.machine.check()
+        check_data(self.data)
+
+    def check_given(self, graph: Graph) -> None:
+        """Refuse what cannot be run on a graph that is given with its users."""
+        if self.budgets.private_labels:
+            check_private_labels(graph.recipe)
+
+    def _check_levels(self) -> None:
+        mechanism = self.budgets.mechanism
+        if self.has_levels:
+            self.level_budgets()
+            self.levels.check()
+            return
+        if takes_levels(mechanism):
+            raise InputError(
+                f"{mechanism} is for users who choose a privacy level, which {self.method} has not: "
+                "take ppgnn, or another mechanism"
+            )
+        for name in self.levels.given:
+            raise InputError(
+                f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
+                "ask for: leave it out, or take ppgnn with ppm"
+            )
+
+    def _check_turnout(self) -> None:
+        self.turnout.check()
+        method, budgets = self.found_method, self.budgets
+        asks = method.reports_features or budgets.private_labels or budgets.private_links
+        if not self.turnout.complete and (method.reads_features or not asks):
+            raise InputError(
+                f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+            )
+
+    def key(self, part: Part, run: int) -> str:
+        """All of a spec that decides the numbers of one part of one run, always written in the same way."""
+        shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
+        shared["full_settings"] = self.full_settings().model_dump()
+        outside = outside_digests(self)
+        if part == "structure":
+            outside = {}
+            shared = {
+                "data": self.data,
+                "options": self.loader_options,
+                "seed": self.seed + run,
+                "task": self.task,
+                "label_epsilon": self.budgets.label_epsilon,
+                "turnout": shared["turnout"],
+                "device": self.machine.device,
+            }
+        if outside:
+            shared["outside"] = outside
+        return json.dumps([part, shared], sort_keys=True, default=str)

@@ -1,0 +1,27 @@
+"""Which version of graphveil computes: a digest of its source, since a version number stays while code changes."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2]
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """The digest of the source that this process runs: read once, as early as somebody asks."""
+    return digest_of(PACKAGE)
+
+
+def digest_of(folder: Path) -> str:
+    """A SHA-256 of all .py files below a folder, by name and content, in the order of their names."""
+    files = sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.py"))
+    whole = hashlib.sha256()
+    for name, file in files:
+        content = file.read_bytes()
+        # Lengths keep apart what a name or a content could end or start with.
+        whole.update(f"{len(name.encode())} {len(content)} {name}".encode())
+        whole.update(content)
+    return whole.hexdigest()

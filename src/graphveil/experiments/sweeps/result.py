@@ -1,0 +1,118 @@
+"""What a sweep has found: its finished cells, as an object, as JSON and as the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.errors import GraphveilError
+from graphveil.experiments.runs.cells import Cells
+from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.statistics import Summary, t_interval
+from graphveil.experiments.sweeps.sweep import Cell, Sweep, text
+
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Results by their places on the axes; cells that are not finished are missing."""
+
+    sweep: Sweep
+    results: dict[tuple[int, int], Result]
+    interrupted: bool = False
+
+    @classmethod
+    def of(cls, sweep: Sweep, cells: Sequence[Cell], done: Cells) -> SweepResult:
+        """The results of the cells that are finished."""
+        both = zip(cells, done.results, strict=True)
+        found = {
+            (cell.x, cell.line): result
+            for cell, result in both
+            if result is not None and not isinstance(result, GraphveilError)
+        }
+        return cls(sweep, found, done.interrupted)
+
+    @property
+    def metric(self) -> str:
+        """What the scores are."""
+        return ", ".join(sorted({result.metric for result in self.results.values()}))
+
+    def summary(self, x: int, line: int, part: str) -> Summary | None:
+        """Mean and interval of one part of one cell."""
+        result = self.results.get((x, line))
+        scores = [] if result is None else result.scores(part)
+        return t_interval(scores) if scores else None
+
+    def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
+        """One part along a line, with its places on x."""
+        places = range(len(self.sweep.axes[0].values))
+        return [(x, found) for x in places if (found := self.summary(x, line, part)) is not None]
+
+    @property
+    def structures(self) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
+        """What structure gives, once for all lines that share it, with the lines that do."""
+        found: list[tuple[list[int], list[tuple[int, Summary]]]] = []
+        for line in range(len(self.sweep.lines)):
+            curve = self.curve(line, "structure")
+            same = next((lines for lines, other in found if other == curve), None)
+            if same is not None:
+                same.append(line)
+            elif curve:
+                found.append(([line], curve))
+        return found
+
+    def head(self) -> list[str]:
+        """The head of the table."""
+        head = [self.sweep.axes[0].label]
+        for name in self.sweep.lines:
+            head += [name, "control"]
+        shared = self.structures
+        names = ["structure"] if len(shared) == 1 else [self._of_lines(lines) for lines, _ in shared]
+        return head + names
+
+    def rows(self) -> list[list[str]]:
+        """A row for each value of x."""
+        rows = []
+        shared = self.structures
+        for x, value in enumerate(self.sweep.axes[0].values):
+            row = [text(value)]
+            for line in range(len(self.sweep.lines)):
+                row += [with_interval(self.summary(x, line, part)) for part in ("method", "control")]
+            rows.append(row + [with_interval(dict(curve).get(x)) for _, curve in shared])
+        return rows
+
+    def _of_lines(self, lines: list[int]) -> str:
+        return f"structure ({'; '.join(self.sweep.lines[line] for line in lines)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sweep in the form that `--json` prints."""
+        axes, cells = self.sweep.axes, []
+        for (x, line), result in self.results.items():
+            places = zip(axes, (x, line), strict=False)
+            at = {axis.field or axis.label: axis.values[place] for axis, place in places}
+            cells.append({"at": at, **result.to_dict()})
+        return {
+            "name": self.sweep.name,
+            "title": self.sweep.title,
+            "axes": [
+                {"field": axis.field, "label": axis.label, "values": list(axis.values)} for axis in axes
+            ],
+            "cells": cells,
+            "interrupted": self.interrupted,
+        }
+
+
+def with_interval(found: Summary | None) -> str:
+    """Mean and interval in points.
+
+    >>> with_interval(Summary(0.5, 0.45, 0.56)), with_interval(Summary(0.5, None, None)), with_interval(None)
+    ('50.0 [45.0, 56.0]', '50.0', '-')
+    """
+    if found is None:
+        return NONE
+    mean = f"{100 * found.mean:.1f}"
+    if found.low is None or found.high is None:
+        return mean
+    return f"{mean} [{100 * found.low:.1f}, {100 * found.high:.1f}]"

@@ -1,0 +1,194 @@
+"""A sweep: one experiment over the values of one or two of its fields, or over named choices of several fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.specs.file import (
+    OPTIONS,
+    SETTINGS,
+    SUFFIX,
+    Fields,
+    build_spec,
+    known_only,
+    merged,
+    one_field,
+    packaged,
+    read_toml,
+    spec_fields,
+    typed,
+)
+from graphveil.experiments.specs.settings_file import NONE
+from graphveil.experiments.specs.spec import Spec
+
+FOLDER = "sweeps"
+# Fields that say how much is computed, not what.
+NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field of the experiment and the values that it takes, or choices: names for several fields at once.
+
+    ``given`` are the fields that each value stands for. An axis of choices has no field, and its values are names.
+    """
+
+    field: str
+    values: tuple[Any, ...]
+    label: str
+    given: tuple[Fields, ...]
+
+    def name(self, value: Any) -> str:
+        """A value beside the name of the field, for a column or a line; a choice says its own name."""
+        return f"{self.label} = {text(value)}" if self.field else str(value)
+
+    @property
+    def fixes(self) -> set[str]:
+        """The fields that it decides, settings as settings.KEY."""
+        return {name for fields in self.given for name in _names(fields)}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One experiment of a sweep: where it stands on each axis (a line of 0 where there is one axis only)."""
+
+    x: int
+    line: int
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A base experiment and its axes: the first is x, the second, if there is one, gives lines."""
+
+    name: str
+    title: str
+    base: Fields
+    axes: tuple[Axis, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """The names of the lines."""
+        if len(self.axes) == 1:
+            return [str(self.base.get("method", "score"))]
+        return [self.axes[1].name(value) for value in self.axes[1].values]
+
+    def cells(self) -> list[Cell]:
+        """All experiments, checked, line by line."""
+        x, *more = self.axes
+        cells = []
+        for line, place in product(range(len(more[0].values) if more else 1), range(len(x.values))):
+            given, where = merged(self.base, x.given[place]), x.name(x.values[place])
+            for axis in more:
+                given = merged(given, axis.given[line])
+                where += f", {axis.name(axis.values[line])}"
+            cells.append(Cell(place, line, build_spec(given, f"{self.name}, {where}")))
+        return cells
+
+    def over(self, given: Fields) -> Sweep:
+        """The sweep with other fields in its base; a field that is swept cannot be fixed."""
+        swept = {name for axis in self.axes for name in axis.fixes}
+        for field in sorted(swept & _names(given)):
+            raise InputError(f"{self.name} sweeps {field}, so it cannot be fixed: leave it out")
+        return replace(self, base=merged(self.base, given))
+
+
+def find_sweep(name: str) -> Sweep:
+    """A packaged sweep by its name, or one's own by the path of its file."""
+    known = packaged(FOLDER)
+    if name in known:
+        return read_sweep(known[name])
+    if not name.endswith(SUFFIX):
+        raise InputError(
+            f"no sweep is named {name!r}: choose one of {', '.join(known)}, or give a {SUFFIX} file"
+        )
+    return read_sweep(Path(name))
+
+
+def read_sweep(file: Path) -> Sweep:
+    """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
+    content, where = read_toml(file, "a TOML file with a sweep"), file.name
+    known_only(content, ("title", "base", "axes"), where)
+    base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
+    axes = typed(content, "axes", list, where)
+    if not 1 <= len(axes) <= 2:
+        raise InputError(f"{where} needs one or two axes, got {len(axes)}: write each below [[axes]]")
+    read = tuple(_axis(axis, where) for axis in axes)
+    if len(read) == 2 and (shared := sorted(read[0].fixes & read[1].fixes)):
+        raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
+    sweep = Sweep(file.stem, typed(content, "title", str, where, file.stem), base, read)
+    sweep.cells()
+    return sweep
+
+
+def _axis(table: Any, where: str) -> Axis:
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where}: axes must be tables: write each below [[axes]], with field and values")
+    known_only(table, ("field", "values", "label", "choices"), f"{where}: an axis")
+    if "choices" in table:
+        return _choices(table, where)
+    field = typed(table, "field", str, f"{where}: an axis")
+    place = f"{where}: axis {field}"
+    if field in NO_AXES:
+        raise InputError(f"{place}: it cannot be swept; name another field, or a setting as {SETTINGS}.KEY")
+    values = typed(table, "values", list, place)
+    if not values:
+        raise InputError(f"{place} has no values: list at least one")
+    if any(value in values[:number] for number, value in enumerate(values)):
+        raise InputError(f"{place} has a value twice: leave one out")
+    given = tuple(one_field(field, value, place) for value in values)
+    return Axis(field, tuple(values), typed(table, "label", str, place, _short(field)), given)
+
+
+def _choices(table: Mapping[str, Any], where: str) -> Axis:
+    """An axis whose values are names, each for some fields of the experiment."""
+    for key in ("field", "values"):
+        if key in table:
+            raise InputError(f"{where}: an axis has choices, or a field with values: leave {key} out")
+    label = typed(table, "label", str, f"{where}: an axis of choices")
+    names: list[str] = []
+    given: list[Fields] = []
+    for choice in typed(table, "choices", list, f"{where}: axis {label}"):
+        place = f"{where}: axis {label}"
+        if not isinstance(choice, Mapping):
+            raise InputError(f"{place}: choices must be tables with label and set, got {choice!r}")
+        known_only(choice, ("label", "set"), place)
+        names.append(typed(choice, "label", str, place))
+        given.append(spec_fields(typed(choice, "set", dict, place), f"{place}, {names[-1]}"))
+        if names[-1] in names[:-1]:
+            raise InputError(f"{place} has the choice {names[-1]!r} twice: leave one out")
+        if refused := [key for key in given[-1] if key in NO_AXES and key not in (SETTINGS, OPTIONS)]:
+            raise InputError(f"{place}, {names[-1]}: {refused[0]} cannot be swept: leave it out")
+    if not names:
+        raise InputError(f"{where}: axis {label} has no choices: list at least one")
+    return Axis("", tuple(names), label, tuple(given))
+
+
+def _names(fields: Fields) -> set[str]:
+    """The names of some fields, settings as settings.KEY."""
+    return {key for key in fields if key != SETTINGS} | {
+        f"{SETTINGS}.{key}" for key in fields.get(SETTINGS, {})
+    }
+
+
+def _short(field: str) -> str:
+    """What a field is called where nothing else is said."""
+    return {"epsilon": "ε", "gamma": "γ"}.get(field, field.removeprefix(f"{SETTINGS}.").strip("\"'"))
+
+
+def text(value: Any) -> str:
+    """A value in few characters.
+
+    >>> [text(value) for value in (0.01, 1.0, 4, True, "sage", [1, 2.5])]
+    ['0.01', '1', '4', 'true', 'sage', '1, 2.5']
+    """
+    if isinstance(value, bool) or value is None:
+        return NONE if value is None else str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(text(part) for part in value) if isinstance(value, (list, tuple)) else str(value)

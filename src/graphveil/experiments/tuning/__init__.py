@@ -1,0 +1,1 @@
+"""The choice of settings: the search by validation scores, and what privacy levels cost."""

@@ -1,0 +1,256 @@
+"""Tune a method: search its settings by validation users, and never look at a test label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.runs.pool import workers
+from graphveil.experiments.runs.unit import validate_unit
+from graphveil.experiments.specs.inputs import check_unchanged, input_digest
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.tuning.space import Point, Space
+from graphveil.experiments.tuning.suggest import suggest
+from graphveil.experiments.tuning.trials import Trial, TrialStore
+from graphveil.graphs import Graph, Users
+from graphveil.outside import held
+from graphveil.version import __version__
+
+TRIALS = 50
+# Told what is being done inside a trial and which share of it is done (only without parallel processes).
+Inside = Callable[[str, float], None]
+Given = tuple[Graph, Users] | None
+# A tried point with its trial, or with why it could not be tried.
+Tried = tuple[Point, Trial | GraphveilError]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search has found so far: its finished trials, the defaults first."""
+
+    spec: Spec
+    space: Space
+    trials: tuple[Trial, ...]
+    total: int
+    failed: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def best(self) -> Trial:
+        """The trial of the highest mean validation score, between equals of the lowest loss, then the first."""
+        if not self.trials:
+            raise InputError("no trial is finished, so there is no best one: let the search go on")
+        return max(self.trials, key=lambda trial: trial.rank)
+
+    @property
+    def defaults(self) -> Trial | None:
+        """The trial of the default settings, once it is finished."""
+        return next((trial for trial in self.trials if trial.point == self.space.defaults), None)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The best settings, together with those that were fixed."""
+        return {**self.spec.settings, **self.best.point}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result in the form that `--json` prints."""
+        spec, best, defaults = self.spec, self.best, self.defaults
+        return {
+            "method": spec.method,
+            "data": spec.data,
+            "task": spec.task,
+            "metric": best.metric,
+            "epsilon": spec.budgets.epsilon,
+            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
+            "backbone": spec.backbone,
+            "label_epsilon": spec.budgets.label_epsilon,
+            "link_epsilon": spec.budgets.link_epsilon,
+            **spec.chosen,
+            "seed": spec.seed,
+            "runs": spec.runs,
+            "version": __version__,
+            "settings": self.settings,
+            "validation": {"runs": list(best.scores), "mean": best.score},
+            "defaults": {
+                "settings": self.space.defaults,
+                "validation": defaults and {"runs": list(defaults.scores), "mean": defaults.score},
+            },
+            "trials": {"done": len(self.trials), "total": self.total, "failed": list(self.failed)},
+            "interrupted": self.interrupted,
+        }
+
+
+def tune(
+    method: str,
+    data: str | Graph,
+    users: Users | None = None,
+    *,
+    trials: int = TRIALS,
+    jobs: int = 1,
+    store: TrialStore | None = None,
+    watch: Callable[[Tuned], None] | None = None,
+    inside: Inside | None = None,
+    **options: Any,
+) -> Tuned:
+    """Search the settings of a method on a dataset (a name or a path, or a graph with its users).
+
+    Options are the fields of `Spec`; ``settings`` are fixed and not searched. With a ``store`` the search goes on where
+    it stopped. Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as
+    is standard practice: report with other seeds than those of the search.
+    """
+    if isinstance(data, Graph) != (users is not None):
+        raise InputError("give a graph together with its users, or the name of a dataset alone")
+    given = (data, users) if isinstance(data, Graph) and users is not None else None
+    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
+    return tune_spec(spec, trials=trials, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
+
+
+@held()
+def tune_spec(
+    spec: Spec,
+    *,
+    trials: int = TRIALS,
+    jobs: int = 1,
+    store: TrialStore | None = None,
+    watch: Callable[[Tuned], None] | None = None,
+    inside: Inside | None = None,
+    given: Given = None,
+) -> Tuned:
+    """Search for the settings with the highest mean validation score over the runs of a spec.
+
+    Scores and not losses are compared: the losses of two settings need not be the same quantity, while reported labels
+    lower every accuracy by the same factor and leave the order of the settings, in expectation, as it is.
+    The whole grid is tried if it has at most ``trials`` points, else TPE chooses. Without parallel processes the result
+    depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. An interrupt
+    returns what there is, marked as interrupted, if there is anything.
+    """
+    space = check_search(spec, trials, jobs)
+    total = min(trials, space.size)
+    kept = None if store is None else _Kept(spec, space, store, given)
+    so_far = Tuned(spec, space, () if kept is None else kept.find(total), total)
+    if watch is not None and so_far.trials:
+        watch(so_far)
+    todo = total - len(so_far.trials)
+    search = _Search(so_far, spec.seed)
+    results = (
+        _parallel(search, todo, jobs, given)
+        if jobs > 1 and todo > 1
+        else _serial(search, todo, inside, given)
+    )
+    try:
+        for result in results:
+            if search.note(*result, kept) and watch is not None:
+                watch(search.found)
+    except KeyboardInterrupt:
+        # A trial may have been written to the file just before: the file knows.
+        there = search.found.trials if kept is None else kept.find(total)
+        if not there:
+            raise
+        return replace(search.found, trials=there, interrupted=True)
+    return search.found
+
+
+def check_search(spec: Spec, trials: int, jobs: int) -> Space:
+    """Refuse what cannot be searched, before anything heavy is imported; else the space to search."""
+    spec.check()
+    for name, number in (("trials", trials), ("jobs", jobs)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {number!r}")
+    return Space.of(spec)
+
+
+class _Kept:
+    """The part of a store that is this search's."""
+
+    def __init__(self, spec: Spec, space: Space, store: TrialStore, given: Given) -> None:
+        if given is not None:
+            raise InputError(
+                "a graph that is given has no name by which its trials could be found again: leave out the store, or write "
+                "the graph to an .npz file and name that"
+            )
+        self.spec, self.space, self.store = spec, space, store
+        store.check()
+        self.inputs = input_digest(spec)
+
+    def find(self, most: int) -> tuple[Trial, ...]:
+        """The first trials that are there, as many as are wanted."""
+        return tuple(self.store.find(self.spec, self.space)[:most])
+
+    def add(self, trial: Trial) -> None:
+        """Keep a finished trial, as long as the data is what it was."""
+        check_unchanged(self.spec, self.inputs)
+        self.store.add(self.spec, self.space, trial)
+
+
+class _Search:
+    """What has been found, what is being tried, and what comes next."""
+
+    def __init__(self, found: Tuned, seed: int) -> None:
+        self.found, self.seed = found, seed
+        # Being tried, or tried in vain.
+        self.others: list[Point] = []
+
+    def next(self) -> Point:
+        """The next point; it counts as being tried from now on."""
+        space = self.found.space
+        whole = self.found.total == space.size
+        point = suggest(space, self.found.trials, self.others, self.seed, whole=whole)
+        self.others.append(point)
+        return point
+
+    def note(self, point: Point, result: Trial | GraphveilError, kept: _Kept | None) -> bool:
+        """Keep what came of a point. The defaults must work; other settings may be refused. Whether it is finished."""
+        if isinstance(result, GraphveilError):
+            if point == self.found.space.defaults:
+                raise result
+            chosen = ", ".join(f"{key}={value}" for key, value in point.items())
+            self.found = replace(self.found, failed=(*self.found.failed, f"{chosen}: {result}"))
+            return False
+        if kept is not None:
+            kept.add(result)
+        self.others.remove(point)
+        trials = sorted(
+            (*self.found.trials, result), key=lambda trial: trial.point != self.found.space.defaults
+        )
+        self.found = replace(self.found, trials=tuple(trials))
+        return True
+
+
+def _serial(search: _Search, todo: int, inside: Inside | None, given: Given) -> Iterator[Tried]:
+    for _ in range(todo):
+        yield _try(search.found.spec, search.next(), inside, given)
+
+
+def _parallel(search: _Search, todo: int, jobs: int, given: Given) -> Iterator[Tried]:
+    """Trials in fresh processes, in the order in which they finish; this process alone suggests and keeps."""
+    with workers(min(jobs, todo)) as pool:
+        waiting: set[Future[Tried]] = set()
+        while todo or waiting:
+            while todo and len(waiting) < jobs:
+                waiting.add(pool.submit(_try, search.found.spec, search.next(), None, given))
+                todo -= 1
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+
+
+def _try(spec: Spec, point: Point, inside: Inside | None, given: Given) -> Tried:
+    """All runs of one point; what graphveil refuses is returned, so that the search can go on."""
+    chosen = spec.having(settings={**spec.settings, **point})
+    runs = []
+    try:
+        for number in range(spec.runs):
+
+            def tell(what: str, share: float, number: int = number) -> None:
+                if inside is not None:
+                    inside(what, (number + share) / spec.runs)
+
+            runs.append(validate_unit(chosen, number, tell, given))
+    except GraphveilError as error:
+        return point, error
+    return point, Trial(
+        point, runs[0].metric, tuple(run.score for run in runs), tuple(run.loss for run in runs)
+    )

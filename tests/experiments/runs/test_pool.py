@@ -1,0 +1,65 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphveil.experiments.runs.pool import workers
+
+# Ample on any machine; a worker that watches its parent ends at once.
+DEADLINE = 60.0
+
+PARENT = """
+import os, time
+from graphveil.experiments.runs.pool import workers
+
+if __name__ == "__main__":
+    with workers(2) as pool:
+        numbers = {pool.submit(os.getpid).result() for _ in range(20)} | set(pool._processes)
+        for _ in range(2):
+            pool.submit(time.sleep, 600)
+        print(*numbers, flush=True)
+        time.sleep(600)
+"""
+
+
+def alive(number: int) -> bool:
+    """Whether a process is there and has not ended: one that nobody has waited for yet counts as gone."""
+    try:
+        with open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as fields:
+            return fields.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_end_with_a_parent_that_was_killed(tmp_path):
+    file = tmp_path / "parent.py"
+    file.write_text(PARENT)
+    parent = subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE, text=True)
+    try:
+        numbers = [int(word) for word in parent.stdout.readline().split()]
+        assert len(numbers) == 2
+        assert all(map(alive, numbers))
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        until = time.monotonic() + DEADLINE
+        while any(map(alive, numbers)) and time.monotonic() < until:
+            time.sleep(0.05)
+        left = [number for number in numbers if alive(number)]
+        for number in left:
+            os.kill(number, signal.SIGKILL)
+        assert left == []
+    finally:
+        parent.kill()
+        parent.stdout.close()
+        parent.wait()
+
+
+def test_workers_compute_and_end():
+    with workers(2) as pool:
+        assert list(pool.map(abs, [-1, 2])) == [1, 2]
+        numbers = list(pool._processes)
+    assert not any(map(alive, numbers))

@@ -1,0 +1,76 @@
+"""What is recorded of budgets, how it is told, and what a report may draw of private links."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from graphveil.experiments.runs.privacy_record import Cost, Privacy, Round
+from graphveil.experiments.runs.records import Setup
+from graphveil.experiments.show.smoothing import spec_of
+
+
+def cost(epsilon, **more):
+    return Cost(epsilon=epsilon, **more)
+
+
+def asked(epsilon, number=1):
+    return Round(subject="features", round=number, mechanism="piecewise", users=9, epsilon=epsilon)
+
+
+def test_a_link_s_budget_is_told_apart_from_the_total():
+    said = Privacy(features=cost(1.0), labels=cost(2.0), links=cost(8.0), total=cost(3.0)).sentence
+    assert "features at ε = 1 and labels at ε = 2, in all ε = 3" in said
+    assert "every link costs ε = 8" in said and "11" not in said
+
+
+def test_energies_of_private_links_are_not_drawn():
+    record = SimpleNamespace(
+        method="solitude",
+        data="town",
+        epsilon=1.0,
+        mechanism="multibit",
+        seed=0,
+        setup=Setup(),
+        privacy=SimpleNamespace(links=None),
+    )
+    assert spec_of(record) is not None
+    record.privacy.links = cost(4.0)
+    assert spec_of(record) is None
+
+
+def test_what_norms_cost_is_told_with_who_reported_them():
+    said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
+    assert said.startswith(
+        "Users reported features at ε = 3, 1 of it for norms (norms of training and validation users)"
+    )
+
+
+def test_a_method_that_reads_raw_features_claims_nothing():
+    privacy = Privacy(labels=cost(1.0), raw=["features"], trust="none")
+    assert privacy.sentence.startswith("Everybody's raw features were read: this claims no privacy.")
+    assert "Besides, users reported labels at ε = 1" in privacy.sentence
+    assert "no trust" not in privacy.sentence
+    assert privacy.cell == "none: features are read"
+
+
+def test_rounds_can_be_seen():
+    privacy = Privacy(features=cost(4.0), total=cost(4.0), rounds=[asked(1.0), asked(3.0, 2)])
+    assert "features at ε = 4 in 2 rounds (1, 3)" in privacy.sentence
+
+
+def test_a_mechanism_that_does_not_keep_its_claim_is_not_said_to_need_no_trust():
+    privacy = Privacy(features=cost(8.0, per_level=[1.0, 8.0]), level=cost(None), sound=False)
+    assert "not protected at all" in privacy.sentence and "no trust" not in privacy.sentence
+    assert "does not keep what it claims" in privacy.sentence
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        Privacy(),
+        Privacy(features=cost(8.0, per_level=[2.0, 8.0]), level=cost(None), rounds=[asked(8.0)]),
+        Privacy(labels=cost(1.0), raw=["features"], trust="none"),
+    ],
+)
+def test_a_record_survives_json(privacy):
+    assert Privacy.model_validate(privacy.to_dict()) == privacy

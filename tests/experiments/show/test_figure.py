@@ -1,0 +1,50 @@
+"""Figures: the same content, the same bytes, whatever the process is set to."""
+
+import matplotlib
+import pytest
+from matplotlib.text import Text
+
+from graphveil.experiments.show.figure import Drawing, with_fixed_names
+
+
+def drawn(label="a", size=(4.0, 3.0)):
+    drawing = Drawing(size)
+    drawing.axes[0].plot([0, 1], [0, 1], marker="o", label=label)
+    drawing.axes[0].set_xlabel(label)
+    drawing.legend(columns=1)
+    return drawing
+
+
+def test_the_same_drawing_has_the_same_bytes():
+    assert drawn().svg() == drawn().svg()
+    assert drawn().png() == drawn().png()
+
+
+def test_two_figures_on_a_page_share_no_name_of_a_part():
+    names = [{part for part in drawn(label).svg().split('"') if part.startswith("part-")} for label in "ab"]
+    assert names[0] and not names[0] & names[1]
+
+
+def test_every_name_that_is_used_is_there():
+    svg = drawn().svg()
+    used = {part.removeprefix("#") for part in svg.split('"') if part.startswith("#part-")}
+    assert used and all(f'id="{name}"' in svg for name in used)
+
+
+@pytest.mark.parametrize("size", [6.0, 20.0])
+def test_texts_have_their_size_whatever_the_process_prefers(size):
+    expected = drawn().png()
+    with matplotlib.rc_context({"font.size": size}):
+        found = drawn().png()
+    assert found == expected
+
+
+def test_dollar_signs_are_shown_as_they_are():
+    drawing = drawn("$x^2$")
+    drawing.svg()
+    shown = [text for text in drawing.figure.findobj(Text) if "$" in text.get_text()]
+    assert shown and not any(text.get_parse_math() for text in shown)
+
+
+def test_an_element_without_random_names_stays_as_it_is():
+    assert with_fixed_names('<svg><g id="axes_1"/></svg>') == '<svg><g id="axes_1"/></svg>'
