@@ -97,11 +97,19 @@ def listed(as_json: bool) -> None:
 def show(found: SweepResult, file: Path | None) -> None:
     """The table, and where the figure is."""
     typer.echo(f"{found.sweep.title}: {found.metric}" if found.results else found.sweep.title)
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for number, name in enumerate(found.head()):
-        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
-    for row in found.rows():
-        table.add_row(*map(escape, row))
-    print_table(table)
+    print_rows(found.head(), found.rows())
+    for name in found.sweep.also:
+        typer.echo(f"{name.replace('_', ' ')} (%)")
+        print_rows([found.sweep.axes[0].label, *found.sweep.lines], found.also_rows(name))
     if file is not None:
         typer.echo(f"The figure is in {file}.")
+
+
+def print_rows(head: list[str], rows: list[list[str]]) -> None:
+    """A table, its first column to the left."""
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for number, name in enumerate(head):
+        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    print_table(table)

@@ -3,7 +3,7 @@
 import pytest
 
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments import UnitStore
+from graphveil.experiments import UnitStore, run_spec
 from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.runs.cells import run_cells, unit_count
 from graphveil.experiments.runs.records import Record, latest
@@ -297,3 +297,26 @@ def test_results_that_differ_in_levels_alone_are_two():
 
     records = [record(levels=2), record(levels=3), record(gamma=0.3), record(level_distribution="strict")]
     assert len(latest(records)) == 4
+
+
+def test_what_is_measured_besides_has_a_table_of_its_own(tmp_path):
+    file = tmp_path / "silent.toml"
+    file.write_text(
+        'also = ["class_bias"]\n[base]\nmethod = "base"\ndata = "town"\nepsilon = 1.0\ncontrol = false\n'
+        'settings = {epochs = 1, "data.users" = 200}\n[[axes]]\nfield = "participation"\nvalues = [1.0, 0.5]\n'
+    )
+    sweep = read_sweep(file)
+    cells = sweep.cells()
+    results = {(cell.x, cell.line): run_spec(cell.spec) for cell in cells}
+    (everybody, some) = SweepResult(sweep, results).also_rows("class_bias")
+    assert everybody == ["1", "-"]
+    assert some[0] == "0.5" and float(some[1]) > 0
+
+
+def test_names_of_what_is_measured_besides_must_be_names(tmp_path):
+    file = tmp_path / "silent.toml"
+    file.write_text(
+        'also = [1]\n[base]\nmethod = "base"\ndata = "town"\n[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n'
+    )
+    with pytest.raises(InputError, match="also must be a list of names"):
+        read_sweep(file)

@@ -83,6 +83,20 @@ class SweepResult:
             rows.append(row + [with_interval(dict(curve).get(x)) for _, curve in shared])
         return rows
 
+    def also_rows(self, name: str) -> list[list[str]]:
+        """What was measured besides the score: a row for each value of x, a column a line, means in percent."""
+        rows = []
+        for x, value in enumerate(self.sweep.axes[0].values):
+            cells = [self.results.get((x, line)) for line in range(len(self.sweep.lines))]
+            measured = [
+                [unit.also[name] for unit in cell.of("method") if name in unit.also] if cell else []
+                for cell in cells
+            ]
+            rows.append(
+                [text(value), *(f"{100 * sum(each) / len(each):.1f}" if each else NONE for each in measured)]
+            )
+        return rows
+
     def _of_lines(self, lines: list[int]) -> str:
         return f"structure ({'; '.join(self.sweep.lines[line] for line in lines)})"
 

@@ -64,12 +64,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A base experiment and its axes: the first is x, the second, if there is one, gives lines."""
+    """A base experiment and its axes: the first is x, the second, if there is one, gives lines.
+
+    ``also`` names what is measured besides the score, and shown in a table of its own.
+    """
 
     name: str
     title: str
     base: Fields
     axes: tuple[Axis, ...]
+    also: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -113,7 +117,7 @@ def find_sweep(name: str) -> Sweep:
 def read_sweep(file: Path) -> Sweep:
     """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
     content, where = read_toml(file, "a TOML file with a sweep"), file.name
-    known_only(content, ("title", "base", "axes"), where)
+    known_only(content, ("title", "base", "axes", "also"), where)
     base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
     axes = typed(content, "axes", list, where)
     if not 1 <= len(axes) <= 2:
@@ -121,7 +125,10 @@ def read_sweep(file: Path) -> Sweep:
     read = tuple(_axis(axis, where) for axis in axes)
     if len(read) == 2 and (shared := sorted(read[0].fixes & read[1].fixes)):
         raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
-    sweep = Sweep(file.stem, typed(content, "title", str, where, file.stem), base, read)
+    also = typed(content, "also", list, where, [])
+    if not all(isinstance(name, str) for name in also):
+        raise InputError(f"{where}: also must be a list of names, like class_bias, got {also!r}")
+    sweep = Sweep(file.stem, typed(content, "title", str, where, file.stem), base, read, tuple(also))
     sweep.cells()
     return sweep
 
