@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, pair_codes
-from graphveil.graphs.splits import check_seed
+from graphveil.graphs.splits import check_seed, check_split_shares
 
 if TYPE_CHECKING:
     from graphveil.graphs.users import Users
@@ -65,11 +65,7 @@ def hold_out_links(
     """
     if graph.links is not None:
         raise InputError("links are held out of this graph already: start from the graph that was loaded")
-    if not (train > 0 and validation > 0 and train + validation < 1):
-        raise InputError(
-            "shares of training and validation links must be positive and leave some for testing, "
-            f"got {train} and {validation}"
-        )
+    check_split_shares(train, validation)
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
         raise InputError(

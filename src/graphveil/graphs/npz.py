@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.graphs.arrays import MAX_GIGABYTES, check_gigabytes, read_arrays
 from graphveil.graphs.graph import MAX_NODES
@@ -74,9 +75,7 @@ def check_gigabyte_limit(gigabytes: Any) -> float:
     """Return a limit of memory as a number of gigabytes, or say that it is none."""
     if gigabytes is None:
         return MAX_GIGABYTES
-    if isinstance(gigabytes, bool) or not isinstance(gigabytes, (int, float)) or not gigabytes > 0:
-        raise InputError(f"max_gigabytes must be a positive number, got {gigabytes!r}")
-    return float(gigabytes)
+    return check_number(gigabytes, "max_gigabytes", above=0, infinite=True)
 
 
 def write_npz(path: Path, raw: Raw) -> None:

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 
 Scores = NDArray[np.float64]
 # What a split of the budget is chosen for: an attribute whose mean differs between classes by this share of its range, asked
@@ -152,8 +152,7 @@ def expected_error(
 
 
 def _check_size(size: int, attributes: int) -> None:
-    if not 1 <= size <= attributes:
-        raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {size}")
+    check_whole(size, "pool", least=1, most=attributes, why="the number of attributes")
 
 
 def _numbers(attributes: NDArray[np.int64]) -> tuple[int, ...]:

@@ -25,10 +25,11 @@ from graphveil.channels import (
 from graphveil.channels.build import MAX_POINTS
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
+from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
-from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables, check_whole, short
+from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
@@ -63,7 +64,7 @@ def takes_levels(name: str) -> bool:
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
-        count = check_whole("levels", 4 if levels is None else levels, 2, MAX_LEVELS)
+        count = check_whole(4 if levels is None else levels, "levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
     given = _listed(budgets)
     rising = all(one < other for one, other in pairwise(given))
@@ -112,7 +113,7 @@ def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], Fi
 
 def _inside_points(binary: bool, points: Any) -> int:
     """How many input points a family has inside a personal mechanism."""
-    chosen = INSIDE_POINTS if points is None else check_whole("points", points, 2, MAX_POINTS)
+    chosen = INSIDE_POINTS if points is None else check_whole(points, "points", least=2, most=MAX_POINTS)
     if binary:
         check_two_points(points)
     return 2 if binary else chosen
@@ -130,9 +131,7 @@ def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -
 
 def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
     check_dims(dims, sampled)
-    number = isinstance(gamma, (int, float, np.integer, np.floating)) and not isinstance(gamma, bool)
-    if not number or not 0 < gamma < 1:
-        raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
+    check_number(gamma, "gamma", above=0, below=1)
 
 
 def _named_more_often(

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim
+from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject
@@ -24,12 +23,8 @@ from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.limits import (
     MAX_DIMS,
     MAX_LINK_USERS,
-    MAX_NUMBER,
     MAX_WORD,
     check_settings,
-    check_whole,
-    is_whole,
-    short,
 )
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.outside import File, Origin
@@ -197,29 +192,20 @@ _NEEDED = {
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None:
     """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
-    if not _is_number(epsilon) or not math.isfinite(epsilon) or epsilon <= 0:
-        raise InputError(f"{name} must be a positive finite number, got {short(epsilon)}")
-    if delta is not None and (not _is_number(delta) or not 0 <= delta < 1):
-        raise InputError(f"delta must be a number in [0, 1), got {short(delta)}")
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a number that fits a float; True and False are none."""
-    if is_whole(value):
-        return bool(-MAX_NUMBER <= value <= MAX_NUMBER)
-    return isinstance(value, (float, np.floating))
+    check_number(epsilon, name, above=0)
+    if delta is not None:
+        check_number(delta, "delta", least=0, below=1)
 
 
 def check_dims(dims: Any, sampled: Any = None, subject: Subject = "features") -> None:
     """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
-    if not is_whole(dims) or dims < 1:
-        raise InputError(f"dims must be an integer of at least 1, got {short(dims)}")
+    check_whole(dims, "dims", least=1)
     most = MAX_LINK_USERS if subject == "links" else MAX_DIMS
     if dims > most:
         what = "users" if subject == "links" else "features"
         raise InputError(f"dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time")
     if sampled is not None:
-        check_whole("sampled", sampled, 1, int(dims), ", the number of dimensions")
+        check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
 
 
 def check_two_points(points: Any) -> None:

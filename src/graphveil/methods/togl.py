@@ -11,6 +11,7 @@ from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.channels.words import SeededWords
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.personal_builders import takes_levels
@@ -128,8 +129,8 @@ class Togl(Method):
         for plan in job.questions.features:
             _targetable(plan)
         pool, attributes = job.settings.pool, job.graph.feature_count
-        if isinstance(pool, int) and pool > attributes:
-            raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {pool}")
+        if isinstance(pool, int):
+            check_whole(pool, "pool", least=1, most=attributes, why="the number of attributes")
         refuse_links(job)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:

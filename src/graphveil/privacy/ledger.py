@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import MARGIN, Claim
+from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.privacy.plan import Plan
@@ -67,9 +68,7 @@ class Ledger:
         by_level: Sequence[float] | None = None,
         levels: Any = None,
     ) -> None:
-        if isinstance(users, bool) or not isinstance(users, (int, np.integer)) or users < 0:
-            raise InputError(f"users must be an integer of at least 0, got {users!r}")
-        self.users = int(users)
+        self.users = check_whole(users, "users", least=0)
         self._public = _budget(epsilon, self.users, "epsilon", np.inf)
         self._delta = _budget(delta, self.users, "delta", 1.0)
         self._by_level = np.zeros(1) if by_level is None else _level_budgets(by_level)
