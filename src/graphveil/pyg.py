@@ -143,8 +143,8 @@ class _Answered:
 
     def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
         """The answer that was given for this very tensor."""
-        found = self._by_place.get(_place(private))
-        return None if found is None else found[1:]
+        kept = self._by_place.get(_place(private))
+        return None if kept is None else kept[1:]
 
     def keep(self, private: Tensor, x: Tensor, privacy: dict[str, Any]) -> None:
         """Remember an answer."""

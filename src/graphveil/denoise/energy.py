@@ -114,8 +114,8 @@ def energy_over_hops(
 
 def _inner(one: Energies, other: Energies, chosen: NDArray[np.bool_]) -> Energies:
     """The inner product of two matrices over the users that are not chosen, and over those that are."""
-    each = np.einsum("ij,ij->i", one, other)
-    return np.array([each[~chosen].sum(), each[chosen].sum()])
+    by_user = np.einsum("ij,ij->i", one, other)
+    return np.array([by_user[~chosen].sum(), by_user[chosen].sum()])
 
 
 def _normalised(graph: Graph) -> Any:

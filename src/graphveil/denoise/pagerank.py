@@ -158,8 +158,8 @@ class PageRank:
         matrix = pagerank_matrix(graph, self.r, device=device, dtype=dtype)
         hops = self._series(matrix, plan.algorithm, plan.hops[plan.algorithm])
         width = COLUMNS if plan.precision == "single" else COLUMNS // 2
-        found = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
-        return self._with_own_rows(found, graph, device)
+        propagated = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
+        return self._with_own_rows(propagated, graph, device)
 
     def whole(
         self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"

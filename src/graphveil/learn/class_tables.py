@@ -78,6 +78,6 @@ def _scores(values: Denoised, known: Known, bins: int, score: Callable[[Scores, 
     scores = np.zeros(values.shape[1])
     for first, observed in class_tables(values, known, bins):
         of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
-        found = score(observed, of_class * of_bin / observed[..., 0].sum())
-        scores[first : first + observed.shape[2]] = found
+        of_block = score(observed, of_class * of_bin / observed[..., 0].sum())
+        scores[first : first + observed.shape[2]] = of_block
     return scores

@@ -70,8 +70,8 @@ def signal(scores: Scores, null: Scores) -> Scores:
     at_least = (len(order) - np.searchsorted(order, scores, side="left")) * (len(scores) / len(order))
     seen = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
     real = np.clip(1 - at_least / np.maximum(seen, 1), 0.0, 1.0)
-    found: Scores = np.maximum(scores - null.mean(), 0.0) * real
-    return found
+    excess: Scores = np.maximum(scores - null.mean(), 0.0) * real
+    return excess
 
 
 def expected_target(
@@ -143,12 +143,12 @@ def expected_error(
     noise = 2 * classes * first.mean_square * attributes / (heard * first.asked)
     distance = 2 * NOMINAL_EFFECT / math.sqrt(noise)
     normal = NormalDist()
-    found = 1 - normal.cdf(normal.inv_cdf(1 - size / attributes) - distance)
+    chance = 1 - normal.cdf(normal.inv_cdf(1 - size / attributes) - distance)
     pooled = min(1.0, NOMINAL_SHARE * second.asked / size)
     rest = max(second.asked - pooled * size, 0.0) / (attributes - size)
     before = first.asked / attributes / first.mean_square if both else 0.0
     errors = [1 / (before + share / second.mean_square) for share in (pooled, max(rest, 1e-12))]
-    return found * errors[0] + (1 - found) * errors[1]
+    return chance * errors[0] + (1 - chance) * errors[1]
 
 
 def _check_size(size: int, attributes: int) -> None:

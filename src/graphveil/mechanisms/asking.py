@@ -165,12 +165,12 @@ class Asking:
             for number, chance in self.takes.items()
         }
         total = math.lcm(*(chance.denominator for chance in chances.values()))
-        found = [
+        choices = [
             (subset, chances[taken])
             for subset in combinations(range(self.size), self.count)
             if (taken := len(pool.intersection(subset))) in chances
         ]
-        return [subset for subset, _ in found], [int(chance * total) for _, chance in found], total
+        return [subset for subset, _ in choices], [int(chance * total) for _, chance in choices], total
 
     @property
     def choices(self) -> int:

@@ -140,10 +140,10 @@ class FeatureMechanism(Mechanism):
     @cached_property
     def _places(self) -> dict[FiniteChannel, NDArray[np.int64]]:
         """The dimensions that each channel answers, where there are several."""
-        found: dict[FiniteChannel, list[int]] = {}
+        places_of: dict[FiniteChannel, list[int]] = {}
         for place, channel in enumerate(self.channels):
-            found.setdefault(channel, []).append(place)
-        return {channel: np.array(places) for channel, places in found.items()}
+            places_of.setdefault(channel, []).append(place)
+        return {channel: np.array(places) for channel, places in places_of.items()}
 
     def estimate(self, reports: Reports) -> Estimate:
         factor = self.public.half_width * self.scale

@@ -57,8 +57,8 @@ TAIL_CELLS = 512
 
 def takes_levels(name: str) -> bool:
     """Whether users of this feature mechanism choose a privacy level."""
-    found = entry(name)
-    return found.subject == "features" and "budgets" in inspect.signature(found.build).parameters
+    registered = entry(name)
+    return registered.subject == "features" and "budgets" in inspect.signature(registered.build).parameters
 
 
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
@@ -66,21 +66,21 @@ def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...
     if budgets is None:
         count = check_whole(4 if levels is None else levels, "levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
-    given = _listed(budgets)
-    rising = all(one < other for one, other in pairwise(given))
-    if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
+    numbers = _listed(budgets)
+    rising = all(one < other for one, other in pairwise(numbers))
+    if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
         raise InputError(
             f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
         )
-    if given[0] != epsilon:
+    if numbers[0] != epsilon:
         raise InputError(
-            f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
+            f"budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
         )
-    if levels is not None and levels != len(given):
+    if levels is not None and levels != len(numbers):
         raise InputError(
-            f"levels must be the number of budgets, {len(given)}, or left out, got {short(levels)}"
+            f"levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
         )
-    return given
+    return numbers
 
 
 def _listed(budgets: Any) -> tuple[float, ...]:
@@ -174,10 +174,10 @@ def build_ppm(
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
     left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
     check_level_cases(count, len(set(asked)))
-    each = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
-    _check_work("ppm", inner, len(set(each.values())), binary, points)
-    tables = {value: family(value) for value in set(each.values())}
-    way = {(budget, size): Way(size, tables[value]) for (budget, size), value in each.items()}
+    per_value = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
+    _check_work("ppm", inner, len(set(per_value.values())), binary, points)
+    tables = {value: family(value) for value in set(per_value.values())}
+    way = {(budget, size): Way(size, tables[value]) for (budget, size), value in per_value.items()}
     ways = tuple(tuple(way[budget, size] for size in asked) for budget in left)
     public, claim = PublicRange.of(range), Claim(all_budgets[-1])
     kept = binary and ways[0][0].channel.input_count == 2

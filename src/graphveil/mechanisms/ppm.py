@@ -173,8 +173,8 @@ class PersonalMechanism(Mechanism):
         rows = np.empty(values.shape, dtype=np.int64)
         for (channel, _), start in self._blocks.items():
             own = starts == start
-            given = DrawnWords(chance[own].ravel())
-            rows[own] = start + round_at_random(values[own], channel.inputs, given)
+            own_words = DrawnWords(chance[own].ravel())
+            rows[own] = start + round_at_random(values[own], channel.inputs, own_words)
         return rows
 
     def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
@@ -241,8 +241,8 @@ class PersonalMechanism(Mechanism):
             raise MessageError(
                 f"a report of {self.name} must name as many values of the pool as its plan says"
             )
-        given = (codes[:, :-1] != self.blank).sum(axis=1)
-        if not (self._counts.T[codes[:, -1]] == given[:, None]).any(axis=1).all():
+        answered = (codes[:, :-1] != self.blank).sum(axis=1)
+        if not (self._counts.T[codes[:, -1]] == answered[:, None]).any(axis=1).all():
             raise MessageError(f"a report of {self.name} must answer as many values as its level says")
 
     def level_codes(self, reports: Reports) -> NDArray[np.int64]:
@@ -327,19 +327,19 @@ class PersonalMechanism(Mechanism):
             prior = np.full(len(prior), 1 / len(prior))
         squares = self._mean_squares(prior)
         seen = prior @ self.transition
-        found = []
+        largest = []
         for level in range(1, len(self.budgets) + 1):
             weight = np.where(self._clamped == level, seen, 0.0)
-            found.append(largest_variance(self._grid, weight @ squares / weight.sum()))
-        return self.public.half_width**2 * np.array(found)
+            largest.append(largest_variance(self._grid, weight @ squares / weight.sum()))
+        return self.public.half_width**2 * np.array(largest)
 
     def level_errors(self, shares: Any) -> Floats:
         """The mean square error of an estimated entry for users of each level, all input symbols equally likely.
 
         Noise and bias together: what a level's users gain or lose, which they know and the server does not.
         """
-        found = mean_errors(self.ways, self.size, self.decoding(shares), self.transition)
-        return self.public.half_width**2 * found
+        errors = mean_errors(self.ways, self.size, self.decoding(shares), self.transition)
+        return self.public.half_width**2 * errors
 
     def answered_by_level(self) -> Floats:
         """How many values a user of each level answers in expectation."""

@@ -23,14 +23,14 @@ def mean_squares(
     ``posterior`` is P[τ | τ'], a row a τ'.
     """
     squares = decoded**2
-    found = np.zeros((len(squares), len(grid)))
+    entry_squares = np.zeros((len(squares), len(grid)))
     for place, weights in enumerate(posterior):
         for level, weight in enumerate(weights):
             way = ways[level][place]
             codes = squares[place, way.first : way.first + way.channel.output_count]
             means = np.interp(grid, way.channel.inputs, _probabilities(way.channel) @ codes)
-            found[place] += weight * way.count / size * means
-    return found
+            entry_squares[place] += weight * way.count / size * means
+    return entry_squares
 
 
 def largest_variance(inputs: Values, squares: Floats) -> float:
@@ -46,15 +46,15 @@ def mean_errors(ways: tuple[tuple[Way, ...], ...], size: int, decoded: Floats, t
     ``transition`` is P[τ' | τ], a row a level.
     """
     inputs = ways[0][0].channel.inputs
-    found = np.zeros(len(ways))
+    errors = np.zeros(len(ways))
     for level, own in enumerate(ways):
         for place, way in enumerate(own):
             codes = decoded[place, way.first : way.first + way.channel.output_count]
             squares = (codes[None, :] - inputs[:, None]) ** 2
             asked = way.count / size
             error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
-            found[level] += transition[level, place] * error.mean()
-    return found
+            errors[level] += transition[level, place] * error.mean()
+    return errors
 
 
 def _probabilities(channel: FiniteChannel) -> Floats:

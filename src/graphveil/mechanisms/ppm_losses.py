@@ -44,11 +44,11 @@ def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
         ratio = Fraction(often, rarely)
         likeliest[way, against] = max(likeliest.get((way, against), ratio), ratio)
     cases = [(way, against, ratio) for (way, against), ratio in likeliest.items()]
-    found = []
+    losses = []
     for way, against, ratio in cases if len(cases) == 1 else _nearly_worst(cases, equal_rows):
         answer = Loss.of(largest_ratio(way.channel, against.channel, equal_rows))
-        found.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
-    return worst(found)
+        losses.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
+    return worst(losses)
 
 
 def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:

@@ -50,29 +50,29 @@ class Entry:
     sound: bool = True
 
 
-def _outside_entry(name: str, found: Any) -> Entry:
+def _outside_entry(name: str, member: Any) -> Entry:
     """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
     if len(name) > MAX_WORD:
         raise InputError(
             f"the name of a mechanism has at most {MAX_WORD} characters, got {len(name)}: give a shorter path"
         )
-    if isinstance(found, Entry):
-        return replace(found, name=name)
-    if isinstance(found, Mechanism):
+    if isinstance(member, Entry):
+        return replace(member, name=name)
+    if isinstance(member, Mechanism):
         raise InputError(
             f"{name} is a mechanism that is built already, for one budget: name the function that builds it"
         )
-    accepted = _parameters(found) if callable(found) else []
+    accepted = _parameters(member) if callable(member) else []
     if "epsilon" not in accepted:
         raise InputError(
             f"{name} must be a name that is registered there or a function that builds a mechanism from epsilon, dims, range "
-            f"and so on, got {type(found).__name__ if not accepted else 'one that takes ' + ', '.join(accepted)}"
+            f"and so on, got {type(member).__name__ if not accepted else 'one that takes ' + ', '.join(accepted)}"
         )
     subject = _subject(accepted)
 
-    @wraps(found)
+    @wraps(member)
     def build(**settings: Any) -> Mechanism:
-        built = found(**settings)
+        built = member(**settings)
         if not isinstance(built, Mechanism) or built.subject != subject:
             raise InputError(
                 f"{name} must build a mechanism for {subject}, it returns {type(built).__name__}: subclass "
@@ -80,7 +80,7 @@ def _outside_entry(name: str, found: Any) -> Entry:
             )
         return built
 
-    return Entry(name, subject, (inspect.getdoc(found) or "").split("\n")[0], build)
+    return Entry(name, subject, (inspect.getdoc(member) or "").split("\n")[0], build)
 
 
 def _parameters(build: Callable[..., Any]) -> list[str]:
@@ -112,8 +112,8 @@ def register(
     """
 
     def add(build: Builder) -> Builder:
-        told = summary or (inspect.getdoc(build) or "").split("\n")[0]
-        _entries.add(name, Entry(name, subject, told, build, sound))
+        description = summary or (inspect.getdoc(build) or "").split("\n")[0]
+        _entries.add(name, Entry(name, subject, description, build, sound))
         return build
 
     return add
@@ -152,7 +152,7 @@ def all_names(warn: Callable[[str], None]) -> list[str]:
 
 def names(subject: Subject | None = None) -> list[str]:
     """The names of all registered mechanisms, or of those for features, label, level or links."""
-    return [name for name, found in _entries.items() if subject in (None, found.subject)]
+    return [name for name, registered in _entries.items() if subject in (None, registered.subject)]
 
 
 def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
@@ -164,11 +164,11 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
     >>> mechanism("multibit", epsilon=1.0, dims=1433, range=(0, 1))
     FeatureMechanism(multibit, epsilon=1, 1 of 1433 values, Channel(onebit, epsilon=1, 2 -> 2) each)
     """
-    found = entry(name)
+    registered = entry(name)
     check_settings(settings)
     check_budget(epsilon, settings.get("delta"))
     settings = {key: value for key, value in settings.items() if value is not None}
-    accepted = inspect.signature(found.build).parameters
+    accepted = inspect.signature(registered.build).parameters
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         for key in settings:
             if key not in accepted:
@@ -178,7 +178,7 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
         named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         if named and parameter.default is parameter.empty and key != "epsilon" and key not in settings:
             raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
-    return found.build(epsilon=float(epsilon), **settings)
+    return registered.build(epsilon=float(epsilon), **settings)
 
 
 _NEEDED = {

@@ -178,8 +178,8 @@ class Rows:
         place = np.minimum(np.searchsorted(held, asked), max(len(held) - 1, 0))
         values = np.zeros(asked.size)
         if len(held):
-            found = held[place] == asked
-            values[found] = _floats(matrix.data[place[found]])
+            present = held[place] == asked
+            values[present] = _floats(matrix.data[place[present]])
         return values.reshape(dimensions.shape)
 
     def norms(self) -> Floats:

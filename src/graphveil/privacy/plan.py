@@ -190,7 +190,7 @@ class Plan(BaseModel):
 
     def build(self) -> Mechanism:
         """The mechanism that answers this plan."""
-        told = {
+        settings = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "dims": self.dims,
@@ -200,7 +200,7 @@ class Plan(BaseModel):
             "classes": self.classes,
             "levels": self.levels,
         }
-        return _built(entry(self.mechanism), json.dumps([told, self.options], sort_keys=True))
+        return _built(entry(self.mechanism), json.dumps([settings, self.options], sort_keys=True))
 
 
 @lru_cache(maxsize=KEPT)
