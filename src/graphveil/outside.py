@@ -118,8 +118,8 @@ def plain_name(name: str) -> str:
 def digest(reference: str) -> str:
     """The SHA-256 of the file of a reference: of what was run, or of what is there if it was not run yet."""
     path, _ = divided(reference)
-    found = _files.get(path.resolve())
-    return _content(path)[1] if found is None else found.origin.digest
+    loaded = _files.get(path.resolve())
+    return _content(path)[1] if loaded is None else loaded.origin.digest
 
 
 def note(holder: Holder, name: str, item: Any) -> Origin | None:
@@ -236,9 +236,9 @@ def _beside(before: set[str], folder: str) -> list[str]:
 
 def find_in(file: File, name: str, registered: list[str], shown: Path, what: str) -> Any:
     """What a file defines under a name, or an error that lists what it has; ``registered`` is what can be named besides."""
-    found = getattr(file.module, name, None)
-    if found is not None:
-        return found
+    member = getattr(file.module, name, None)
+    if member is not None:
+        return member
     own = [
         key
         for key, value in vars(file.module).items()
@@ -250,10 +250,10 @@ def find_in(file: File, name: str, registered: list[str], shown: Path, what: str
 
 def plugins(group: str) -> dict[str, EntryPoint]:
     """What installed packages offer in a group of entry points, by name; nothing is imported."""
-    found: dict[str, EntryPoint] = {}
+    offered: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
-        found.setdefault(point.name, point)
-    return found
+        offered.setdefault(point.name, point)
+    return offered
 
 
 def load_plugin(point: EntryPoint, what: str) -> Any:

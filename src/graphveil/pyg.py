@@ -13,6 +13,7 @@ from torch_geometric.transforms import BaseTransform
 
 from graphveil import denoise
 from graphveil.channels import SeededWords
+from graphveil.checks import check_whole
 from graphveil.denoise import HOA, NFR, GroupLasso, KProp, Residual
 from graphveil.errors import InputError, PrivacyError
 from graphveil.learn.inputs import report_input
@@ -61,11 +62,9 @@ class Privatize(BaseTransform):  # type: ignore[misc]
         graphs: int = 1,
         **settings: Any,
     ) -> None:
-        if isinstance(graphs, bool) or not isinstance(graphs, int) or graphs < 1:
-            raise InputError(f"graphs must be an integer of at least 1, got {graphs!r}")
         self.name, self.epsilon, self.range = name, epsilon, range
         self.scaled, self.blind, self.seed, self.settings = scaled, blind, seed, settings
-        self._graphs = graphs
+        self._graphs = check_whole(graphs, "graphs", least=1)
         self._answered = _Answered()
 
     @property
@@ -144,8 +143,8 @@ class _Answered:
 
     def find(self, private: Tensor) -> tuple[Tensor, dict[str, Any]] | None:
         """The answer that was given for this very tensor."""
-        found = self._by_place.get(_place(private))
-        return None if found is None else found[1:]
+        kept = self._by_place.get(_place(private))
+        return None if kept is None else kept[1:]
 
     def keep(self, private: Tensor, x: Tensor, privacy: dict[str, Any]) -> None:
         """Remember an answer."""

@@ -29,7 +29,7 @@ class Registry(Mapping[str, T]):
 
     `find` knows what is registered and runs nobody's code: names that came over a network or from a stored result are looked up
     by it. `load` also takes FILE.py:NAME and what installed packages offer in ``group``, which runs their code. What was found
-    there becomes an item by ``adapt(name, found)``, which refuses what is of the wrong kind.
+    there becomes an item by ``adapt(name, member)``, which refuses what is of the wrong kind.
 
     >>> fruit = Registry[int]("fruit", {"apple": 1, "pear": 2})
     >>> fruit.find("apple"), list(fruit)
@@ -118,9 +118,9 @@ class Registry(Mapping[str, T]):
             raise InputError(
                 f"{origin.words} offers a {self.what} named {point.name!r}, which there is already: it is left out"
             )
-        found = self._adapted(point.name, load_plugin(point, self.what))
+        item = self._adapted(point.name, load_plugin(point, self.what))
         self.forget(point.name)
-        self._items[point.name], self._origins[point.name] = found, origin
+        self._items[point.name], self._origins[point.name] = item, origin
 
     def _from_file(self, reference: str) -> T:
         """What a file has under a name: one that it registers, or one that it defines."""
@@ -130,17 +130,17 @@ class Registry(Mapping[str, T]):
         if reference not in file.registered(self):
             self.forget(reference)
             if name in file.registered(self):
-                found: Any = self._items[name]
+                member: Any = self._items[name]
             else:
-                found = find_in(file, name, file.registered(self), path, self.what)
+                member = find_in(file, name, file.registered(self), path, self.what)
             with running(file):
-                self.add(reference, self._adapted(reference, found))
+                self.add(reference, self._adapted(reference, member))
         return self._items[reference]
 
-    def _adapted(self, name: str, found: Any) -> T:
+    def _adapted(self, name: str, member: Any) -> T:
         if self._adapt is None:
             raise InputError(f"a {self.what} cannot be brought from outside: choose one of {', '.join(self)}")
-        return self._adapt(name, found)
+        return self._adapt(name, member)
 
     def __getitem__(self, name: str) -> T:
         return self._items[name]

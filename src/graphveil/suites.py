@@ -28,10 +28,10 @@ def run_checks(title: str, checks: Iterable[Check]) -> None:
     outcomes = [(check.name, _failure(check)) for check in checks]
     failed = [(name, error) for name, error in outcomes if error is not None]
     if failed:
-        told = "\n".join(f"{name}: {_sentence(error)}" for name, error in failed)
-        raise AssertionError(f"{title} fails {len(failed)} of {len(outcomes)} checks:\n{told}") from failed[
-            0
-        ][1]
+        sentences = "\n".join(f"{name}: {_sentence(error)}" for name, error in failed)
+        raise AssertionError(
+            f"{title} fails {len(failed)} of {len(outcomes)} checks:\n{sentences}"
+        ) from failed[0][1]
 
 
 def _failure(check: Check) -> Exception | None:

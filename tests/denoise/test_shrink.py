@@ -51,7 +51,7 @@ def test_nfr_drops_small_piecewise_reports():
 
 @pytest.mark.parametrize("threshold", [-1.0, float("nan")])
 def test_a_bad_threshold_is_refused(threshold):
-    with pytest.raises(InputError, match="threshold must be at least 0"):
+    with pytest.raises(InputError, match="threshold must be a number of at least 0"):
         NFR(threshold)
 
 

@@ -118,7 +118,12 @@ def test_users_who_answer_neither_evaluate_nor_hold_links_out():
 
 
 @pytest.mark.parametrize(
-    ("shares", "match"), [((0.9, 0.2), "leave some"), ((0, 0.5), "positive"), ((0.999, 0.0005), "empty")]
+    ("shares", "match"),
+    [
+        ((0.9, 0.2), "leave some"),
+        ((0, 0.5), "train must be a number strictly between 0 and 1, got 0"),
+        ((0.999, 0.0005), "empty"),
+    ],
 )
 def test_wrong_shares_are_refused(shares, match):
     with pytest.raises(InputError, match=match):

@@ -74,12 +74,15 @@ def test_telling_features_tell_and_the_others_do_not():
         ({"features": 0}, "features must be an integer of at least 1"),
         ({"kinds": 1}, "kinds must be an integer of at least 2"),
         ({"seed": -1}, "seed must be an integer of at least 0"),
-        ({"telling": 65}, r"telling must lie in 0\.\.64"),
-        ({"nearby": 1.5}, r"nearby must lie in \[0, 1\], got 1.5"),
-        ({"degree": 0}, "degree must be positive"),
+        ({"telling": 65}, "telling must be an integer from 0 to 64, the number of features, got 65"),
+        ({"nearby": 1.5}, "nearby must be a number from 0 to 1, got 1.5"),
+        ({"degree": 0}, "degree must be a positive finite number, got 0"),
         ({"degree": 45}, "leave strangers in a neighbourhood of 40"),
-        ({"labelled": 0}, "labelled and validated must be positive shares"),
-        ({"labelled": 0.6, "validated": 0.4}, "leave some users for testing"),
+        ({"labelled": 0}, "labelled must be a number strictly between 0 and 1, got 0"),
+        (
+            {"labelled": 0.6, "validated": 0.4},
+            "labelled and validated must be shares that leave some for testing",
+        ),
     ],
 )
 def test_a_town_that_cannot_be_is_refused(options, words):

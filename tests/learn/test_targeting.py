@@ -87,9 +87,9 @@ def test_no_share_for_the_best_means_no_pool_and_not_that_they_are_left_out():
 
 @pytest.mark.parametrize("size", [0, 41, -1])
 def test_a_pool_of_more_attributes_than_there_are_is_refused(size):
-    with pytest.raises(InputError, match="pool must be from 1 to 40, the number of attributes"):
+    with pytest.raises(InputError, match="pool must be an integer from 1 to 40, the number of attributes"):
         pooled_target(scores_of(), 1, 0.5, size)
-    with pytest.raises(InputError, match="pool must be from 1 to 40, the number of attributes"):
+    with pytest.raises(InputError, match="pool must be an integer from 1 to 40, the number of attributes"):
         expected_target(scores_of([1]), NULL, 1, size=size)
 
 

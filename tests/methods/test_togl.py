@@ -213,7 +213,9 @@ def test_only_rounds_must_leave_some_values_out(split):
 def test_a_pool_larger_than_the_attributes_is_refused_before_anybody_is_asked():
     for settings in ({"pool": 17, "rho": "auto"}, {"pool": 17, "rho": 0.5}):
         ready = made_ready(settings=settings)
-        with pytest.raises(InputError, match="pool must be from 1 to 16, the number of attributes, got 17"):
+        with pytest.raises(
+            InputError, match="pool must be an integer from 1 to 16, the number of attributes, got 17"
+        ):
             TOGL.run(ready.job)
         assert not ready.ledger.charges
 
@@ -411,7 +413,7 @@ def test_numbers_and_words_are_accepted(settings):
         ("pool=0", "setting pool: Input should be greater than or equal to 1, or 'top' or 'auto', got 0"),
         ("pool=1.5", "setting pool: Input should be a valid integer, or 'top' or 'auto', got 1.5"),
         ("pool=x", "setting pool: Input should be a valid integer, or 'top' or 'auto', got 'x'"),
-        ("pool=65", "pool must be from 1 to 64, the number of attributes, got 65"),
+        ("pool=65", "pool must be an integer from 1 to 64, the number of attributes, got 65"),
     ],
 )
 def test_other_numbers_and_words_are_refused_in_a_sentence(setting, words, capsys):

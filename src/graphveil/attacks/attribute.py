@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
@@ -49,9 +50,7 @@ def guess_bound(epsilon: float) -> float:
     >>> round(guess_bound(1.0), 4), guess_bound(0.0)
     (0.7311, 0.5)
     """
-    if not epsilon >= 0:
-        raise InputError(f"epsilon must be a number of at least 0, got {epsilon!r}")
-    return 1 / (1 + math.exp(-epsilon))
+    return 1 / (1 + math.exp(-check_number(epsilon, "epsilon", least=0, infinite=True)))
 
 
 def neighbour_vote(estimate: Estimate | Sequence[Estimate], graph: Graph, attributes: Any) -> Guesses:

@@ -50,14 +50,14 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     if hull is not None and not leaks:
         leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(hull, odd, values, words)]
     together = dependent_answers(mechanism, public, values, words)
-    told = (
+    message = (
         "no table a value"
         if hull is None
         else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
     )
-    seen = f"{told}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
+    seen = f"{message}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
     if not independent_answers_claimed(mechanism):
-        seen = f"{told}; calls for many users, for two and for one"
+        seen = f"{message}; calls for many users, for two and for one"
     return Step(ANSWERS, seen, (*leaks, *together))
 
 
@@ -72,14 +72,14 @@ def within_tables(
 ) -> list[str]:
     """Whether every answer lies within its table, ``alone`` also in small calls; the gravest of what does not."""
     log_error = math.log(FALSE_ALARM / (LOOKS * hull.events))
-    found: list[tuple[Outside, str]] = []
+    misses: list[tuple[Outside, str]] = []
     for title, counts in _looks(hull, inputs, values, words, alone):
         outside = hull.outside(counts, log_error)
         if outside is not None:
-            found.append((outside, title))
-    if not found:
+            misses.append((outside, title))
+    if not misses:
         return []
-    outside, title = min(found, key=lambda one: (not one[0].clear, one[0].log_tail))
+    outside, title = min(misses, key=lambda one: (not one[0].clear, one[0].log_tail))
     return [outside_leak(outside, title, hull)]
 
 

@@ -155,8 +155,8 @@ def same_format(probe: Probe) -> list[str]:
             "a scale or a range that depends on the values does this"
         )
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
-        leaks.append(f"the size of a message depends on the values ({told})")
+        listed = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
+        leaks.append(f"the size of a message depends on the values ({listed})")
     return leaks
 
 
@@ -169,10 +169,10 @@ def same_words_used(probe: Probe) -> list[str]:
         taken[title] = words.taken
     if len(set(taken.values())) == 1:
         return []
-    told = ", ".join(f"{title}: {count}" for title, count in taken.items())
+    listed = ", ".join(f"{title}: {count}" for title, count in taken.items())
     return [
         Leak(
-            f"how many random words are drawn depends on the values ({told}), and so does the time that it takes",
+            f"how many random words are drawn depends on the values ({listed}), and so does the time that it takes",
             Rank.CHOICE,
         )
     ]

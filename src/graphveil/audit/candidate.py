@@ -196,20 +196,20 @@ def smaller_plan(settings: dict[str, Any], changed: dict[str, Any]) -> dict[str,
     """The settings of a plan with fewer values: what names values, or counts them, becomes smaller with them."""
     if "dims" not in changed:
         return settings
-    dims, found = settings["dims"], dict(settings)
-    if "length" in found:
-        found["length"] = min(found["length"], dims)
-    if found.get("shares") is not None and len(found["shares"]) != dims:
-        found["shares"] = list(found["shares"])[:dims]
-    if found.get("pool") is not None:
-        pool = [place for place in found["pool"] if place < dims] or [0]
-        sampled = found.get("sampled") or 1
+    dims, smaller = settings["dims"], dict(settings)
+    if "length" in smaller:
+        smaller["length"] = min(smaller["length"], dims)
+    if smaller.get("shares") is not None and len(smaller["shares"]) != dims:
+        smaller["shares"] = list(smaller["shares"])[:dims]
+    if smaller.get("pool") is not None:
+        pool = [place for place in smaller["pool"] if place < dims] or [0]
+        sampled = smaller.get("sampled") or 1
         pool = pool[: max(1, min(sampled, dims - 1))]
-        found["pool"] = pool
-        if found.get("from_pool") is not None:
+        smaller["pool"] = pool
+        if smaller.get("from_pool") is not None:
             least, most = max(0, sampled - (dims - len(pool))), min(sampled, len(pool))
-            found["from_pool"] = min(max(found["from_pool"], least), most)
-    return found
+            smaller["from_pool"] = min(max(smaller["from_pool"], least), most)
+    return smaller
 
 
 def _required(accepted: dict[str, inspect.Parameter], setting: str) -> bool:

@@ -28,12 +28,12 @@ def charged_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]
     for title, private in {**valid, **misfits(mechanism, public)}.items():
         held = batch(private, USERS)
         for name in ("count", "costs", "altered"):
-            found = _called(getattr(mechanism, name), held)
-            if isinstance(found, Exception):
-                return [_leak(f"{name} fails on {title} ({type(found).__name__}), which tells the value")]
-            if name == "count" and found != USERS:
-                return [_leak(f"count finds {found} users where there are {USERS}, with {title}")]
-            if name == "costs" and (wrong := _wrong_costs(mechanism, private, found)):
+            result = _called(getattr(mechanism, name), held)
+            if isinstance(result, Exception):
+                return [_leak(f"{name} fails on {title} ({type(result).__name__}), which tells the value")]
+            if name == "count" and result != USERS:
+                return [_leak(f"count finds {result} users where there are {USERS}, with {title}")]
+            if name == "costs" and (wrong := _wrong_costs(mechanism, private, result)):
                 return [_leak(f"{wrong}, with {title}")]
     return _cheap_levels(mechanism)
 

@@ -177,8 +177,8 @@ def check_asked(tried: Tried) -> None:
 def check_holds(tried: Tried) -> None:
     """The exact ε is not above the claim."""
     claim, loss = tried.mechanism.claim, tried.mechanism.loss
-    told = f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}"
-    tried.say(tried.mechanism.holds, told)
+    message = f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}"
+    tried.say(tried.mechanism.holds, message)
 
 
 def check_waste(tried: Tried) -> None:
@@ -205,8 +205,8 @@ def check_exact_mean(tried: Tried) -> None:
     mechanism = tried.joint.mechanism
     for private, shares, decoded in _moments(tried.joint):
         bias = float(np.abs(shares @ decoded - truth(mechanism, private)).max())
-        told = f"its estimate of {show(private)} is biased by {bias:.3g}"
-        tried.say(bias <= DUST * width(mechanism), told)
+        message = f"its estimate of {show(private)} is biased by {bias:.3g}"
+        tried.say(bias <= DUST * width(mechanism), message)
 
 
 def check_variance(tried: Tried) -> None:
@@ -218,10 +218,10 @@ def check_variance(tried: Tried) -> None:
         mean = shares @ decoded
         variance = shares @ (decoded - mean) ** 2
         fourth = shares @ (decoded - mean) ** 4
-        found = _estimates(mechanism, private, draws).var(axis=0)
+        drawn = _estimates(mechanism, private, draws).var(axis=0)
         allowed = DEVIATIONS * np.sqrt(np.maximum(fourth - variance**2, 0) / draws) + DUST * variance + DUST
-        told = f"the variance of its estimate of {show(private)} is {found}, its tables say {variance}"
-        tried.say(bool((np.abs(found - variance) <= allowed).all()), told)
+        message = f"the variance of its estimate of {show(private)} is {drawn}, its tables say {variance}"
+        tried.say(bool((np.abs(drawn - variance) <= allowed).all()), message)
 
 
 def check_drawn_mean(tried: Tried) -> None:
@@ -234,10 +234,10 @@ def check_drawn_mean(tried: Tried) -> None:
         estimates = _estimates(mechanism, private, draws)
         error = np.abs(estimates.mean(axis=0) - truth(mechanism, private))
         allowed = DEVIATIONS * estimates.std(axis=0) / math.sqrt(draws) + DUST
-        told = (
+        message = (
             f"its estimate of {show(private)} is off by {error.max():.6g} on average over {draws:,} reports"
         )
-        tried.say(bool((error <= allowed).all()), told)
+        tried.say(bool((error <= allowed).all()), message)
 
 
 def _estimates(mechanism: Mechanism, private: Any, draws: int) -> NDArray[np.float64]:
@@ -358,8 +358,8 @@ def check_altered(tried: Tried) -> None:
     values = np.array(mechanism.values_of(rows), dtype=np.float64)
     values[1:3] = public.high + 1e6
     before, after = mechanism.altered(rows), mechanism.altered(mechanism.with_values(rows, values))
-    told = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
-    tried.say(after >= 2 and after >= before, told)
+    message = f"2 of 5 rows outside the range must be counted for their owner, got {after} after {before}"
+    tried.say(after >= 2 and after >= before, message)
 
 
 def _sent(tried: Tried, users: int) -> Reports:
@@ -391,8 +391,8 @@ def check_audit(tried: Tried) -> None:
     """The audit finds no leak."""
     candidate = tried.candidate
     what = candidate.builder if candidate.name is None else candidate.name
-    found = examine(Candidate.of(what, candidate.epsilon), quick=tried.quick, words=SeededWords(SEED))
-    tried.say(found.holds, f"the audit must find no leak: {' | '.join(found.leaks)}")
+    audited = examine(Candidate.of(what, candidate.epsilon), quick=tried.quick, words=SeededWords(SEED))
+    tried.say(audited.holds, f"the audit must find no leak: {' | '.join(audited.leaks)}")
 
 
 def _refused(
@@ -404,7 +404,7 @@ def _refused(
     except kind as error:
         tried.say(bool(str(error)), f"{title} must be refused with a message")
     except Exception as error:
-        told = f"{must}, got {type(error).__name__}: {error}"
-        raise AssertionError(f"{tried.candidate.title}: {told}") from error
+        message = f"{must}, got {type(error).__name__}: {error}"
+        raise AssertionError(f"{tried.candidate.title}: {message}") from error
     else:
         tried.say(False, f"{must}, it was accepted")

@@ -16,15 +16,15 @@ ALWAYS = (
 
 def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> list[str]:
     """All that was not looked at, in sentences."""
-    found = []
+    gaps = []
     if not mechanism.finite:
-        found.append(
+        gaps.append(
             "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
         )
     elif not enumerated:
-        found.append(
+        gaps.append(
             "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
         )
     if refused:
-        found.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
-    return [*found, *ALWAYS]
+        gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
+    return [*gaps, *ALWAYS]

@@ -89,18 +89,18 @@ def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[
         # Where the others are drawn wrongly as well, it is nothing about some users.
         if wrong.all() or float(others.min()) < math.log(FALSE_ALARM / (LOOKS * tails.size)):
             place = int(tails.sum(axis=0).argmin())
-            told = (
+            message = (
                 f"an answer is not drawn from its table: in a call for {users:,} users answer {place} lies in the upper half "
                 f"in {there[:, place].mean():.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
             )
-            return [Leak(told, Rank.ANSWER)]
+            return [Leak(message, Rank.ANSWER)]
         if wrong.any():
             at, place = (int(one) for one in np.unravel_index(int(tails.argmin()), tails.shape))
-            told = (
+            message = (
                 f"some users of a large call are drawn differently: {title.format(at)} of {users:,} give answer {place} in "
                 f"the upper half in {seen[at, place] / asked[at]:.1%}, its table allows {low[place]:.1%} to {high[place]:.1%}"
             )
-            return [Leak(told, Rank.CLEAR)]
+            return [Leak(message, Rank.CLEAR)]
     return []
 
 

@@ -96,12 +96,12 @@ def answers_of(reports: Reports) -> list[Answers]:
     if mechanism.names_dimensions:
         asked = np.zeros((users, len(places)), dtype=np.float32)
         asked[owners, at] = 1
-    found = []
+    answers = []
     for kind in _kinds(codes, mechanism.alphabet):
         bits = np.zeros((users, len(places)), dtype=np.float32)
         bits[owners, at] = kind[codes]
-        found.append(Answers(bits, asked, places))
-    return found
+        answers.append(Answers(bits, asked, places))
+    return answers
 
 
 def _places(count: int) -> NDArray[np.int64]:
@@ -179,9 +179,9 @@ def _triples(answers: Answers, title: str) -> Leak | None:
     pair, third = np.unravel_index(int(tails.argmin()), tails.shape)
     if tails[pair, third] >= _log_error(tails.size):
         return None
-    told = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
+    listed = ", ".join(str(int(answers.places[place])) for place in (first[pair], second[pair], third))
     return Leak(
-        f"answers of one report are not independent: under {title}, those about values {told} depend on each other, "
+        f"answers of one report are not independent: under {title}, those about values {listed} depend on each other, "
         "although any two of them do not (noise that cancels, or is made from other noise, does this)",
         Rank.TOGETHER,
     )

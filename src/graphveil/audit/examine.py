@@ -142,8 +142,8 @@ def examine(
             return look()
         except Exception as error:  # noqa: BLE001
             # Whatever a mechanism of one's own may do wrong ends here as a finding.
-            told = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
-            return Step(title, "it failed on the way", (f"{title}: {told}",), failed=True)
+            message = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
+            return Step(title, "it failed on the way", (f"{title}: {message}",), failed=True)
 
     def enumerated() -> Step:
         nonlocal joint
@@ -197,11 +197,13 @@ def draws_of(joint: Joint | None, quick: bool) -> int:
 
 def _leaks(steps: list[Step]) -> list[str]:
     """All findings, each once, the nearest to the root of a fault first; what failed on the way only where nothing else did."""
-    found = [leak for step in steps for leak in step.leaks if not step.failed]
-    told = dict.fromkeys(found or [leak for step in steps for leak in step.leaks])
+    leaks = [leak for step in steps for leak in step.leaks if not step.failed]
+    distinct = dict.fromkeys(leaks or [leak for step in steps for leak in step.leaks])
     # Tables and enumeration speak first: they are exact.
     exact = {leak for step in steps[:2] for leak in step.leaks}
-    return sorted(told, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT))
+    return sorted(
+        distinct, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT)
+    )
 
 
 def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[str]:

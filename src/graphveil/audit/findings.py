@@ -165,8 +165,8 @@ def show(private: Any) -> str:
         return f"{values[()]:g}"
     if values.size > 4 and (values == values[0]).all():
         return f"{values.size} times {values[0]:g}"
-    told = ", ".join(f"{value:g}" for value in values[:8])
-    return f"[{told}{', …' if values.size > 8 else ''}]"
+    listed = ", ".join(f"{value:g}" for value in values[:8])
+    return f"[{listed}{', …' if values.size > 8 else ''}]"
 
 
 def counted(number: int, noun: str) -> str:

@@ -153,16 +153,16 @@ class Hull:
             return None
         if places * alphabet > MAX_CELLS:
             return None
-        found: dict[FiniteChannel, int] = {}
+        span_of: dict[FiniteChannel, int] = {}
         spans: list[Span] = []
         for channel in channels:
-            if channel not in found:
+            if channel not in span_of:
                 span = Span.of(channel, drawn_from)
                 if span is None:
                     return None
-                found[channel] = len(spans)
+                span_of[channel] = len(spans)
                 spans.append(span.padded(alphabet))
-        kinds = np.array([found[channel] for channel in channels], dtype=np.int64)
+        kinds = np.array([span_of[channel] for channel in channels], dtype=np.int64)
         return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
 
     @property

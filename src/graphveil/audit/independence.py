@@ -28,13 +28,13 @@ def independent(joint: Joint) -> list[str]:
     users = batch(joint.inputs[0], USERS)
     equal = float((joint.shares[0] ** 2).sum())
     first, second = joint.places(users, None), joint.places(users, None)
-    given = joint.places(users, SeededWords(SEED)), joint.places(users, SeededWords(SEED + 1))
+    seeded = joint.places(users, SeededWords(SEED)), joint.places(users, SeededWords(SEED + 1))
     half = len(users) // 2
     pairs = {
         "neighbouring users of one call": (first[0::2], first[1::2]),
         "distant users of one call": (first[:half], first[half:]),
         "the same users in two calls": (first[:half], second[:half]),
-        "the same users with other random words": (given[0][:half], given[1][:half]),
+        "the same users with other random words": (seeded[0][:half], seeded[1][:half]),
     }
     assert len(pairs) == COMPARISONS
     matches = {title: int((one == other).sum()) for title, (one, other) in pairs.items()}

@@ -50,11 +50,11 @@ def misfits(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
     if mechanism.subject == "links":
         return rows
     if mechanism.personal:
-        found = _with_levels(mechanism, rows, "level 1 and ")
+        inputs = _with_levels(mechanism, rows, "level 1 and ")
         inside = np.full(size, middle)
         for level in (-1.0, 0.0, 1e6, 1.5, math.nan, math.inf):
-            found[f"the level {level:g}"] = np.append(inside, level)
-        return found
+            inputs[f"the level {level:g}"] = np.append(inside, level)
+        return inputs
     return rows
 
 
@@ -88,19 +88,19 @@ def _feature_rows(size: int, public: PublicRange) -> dict[str, Any]:
         [0.0, -0.0, 1.0, public.low + width / 4, public.low + width / 8, 5e-324], public.low, public.high
     )
     rows["rows of round values"] = np.resize(special, size)
-    one = np.full(size, public.low)
-    one[-1] = public.high
-    rows["rows with one high value"] = one
+    mostly_low = np.full(size, public.low)
+    mostly_low[-1] = public.high
+    rows["rows with one high value"] = mostly_low
     return rows
 
 
 def _with_levels(mechanism: Mechanism, rows: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Each row with the lowest level, and the first two with every one."""
     levels = len(getattr(mechanism, "budgets", (1.0,)))
-    found = {f"{prefix}{title}": np.append(row, 1.0) for title, row in rows.items()}
+    inputs = {f"{prefix}{title}": np.append(row, 1.0) for title, row in rows.items()}
     for title, row in list(rows.items())[:2] if not prefix else []:
-        found |= {f"level {level}, {title}": np.append(row, level) for level in range(2, levels + 1)}
-    return found
+        inputs |= {f"level {level}, {title}": np.append(row, level) for level in range(2, levels + 1)}
+    return inputs
 
 
 def _lists(size: int) -> dict[str, Any]:

@@ -64,20 +64,20 @@ class Joint:
         """Enumerate the mechanism; an InputError where that is not possible."""
         mechanism.possible_reports()
         inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
-        found = [mechanism.joint_counts(private) for private in inputs]
+        enumerated = [mechanism.joint_counts(private) for private in inputs]
         for private in between(mechanism, inputs):
             try:
-                found.append(mechanism.joint_counts(private))
+                enumerated.append(mechanism.joint_counts(private))
             except InputError:
                 continue  # between two input symbols: its reports are not enumerated
             inputs.append(private)
         if not inputs:
             raise InputError(f"the reports of {mechanism.name} are not enumerated for any input")
-        for private, (counts, total) in zip(inputs, found, strict=True):
+        for private, (counts, total) in zip(inputs, enumerated, strict=True):
             if sum(counts.tolist()) != total or min(counts.tolist()) < 0:
                 raise BrokenError(f"the probabilities of all reports under {show(private)} do not sum to 1")
-        common = math.lcm(*(total for _, total in found))
-        scaled = [counts if total == common else counts * (common // total) for counts, total in found]
+        common = math.lcm(*(total for _, total in enumerated))
+        scaled = [counts if total == common else counts * (common // total) for counts, total in enumerated]
         return cls(mechanism, inputs, scaled, common)
 
     def ordered_pairs(self) -> list[tuple[int, int]]:
@@ -90,10 +90,10 @@ class Joint:
         """The largest ratio over all whole reports and all pairs of inputs that the claim is about; exact."""
         best = WorstReport(0, 0, 0, Fraction(1))
         for likelier, rarer in self.ordered_pairs():
-            found = self._worse(likelier, rarer, best)
-            if found.ratio is None:
-                return found
-            best = found
+            worse = self._worse(likelier, rarer, best)
+            if worse.ratio is None:
+                return worse
+            best = worse
         return best
 
     def worst_between(self, likelier: int, rarer: int) -> WorstReport:
@@ -146,9 +146,9 @@ class Joint:
         """The distribution of whole reports under each input, as floats for statistics."""
         # An integer that is too long for a float still has a share.
         shift = max(self.total.bit_length() - FLOAT_BITS, 0)
-        whole = float(self.total >> shift)
+        total = float(self.total >> shift)
         rows = self.counts if shift == 0 else [counts >> shift for counts in self.counts]
-        return [np.asarray(row, dtype=np.float64) / whole for row in rows]
+        return [np.asarray(row, dtype=np.float64) / total for row in rows]
 
     @cached_property
     def _lookup(self) -> NDArray[np.int64]:

@@ -20,12 +20,12 @@ def load_mechanism(reference: str) -> Mechanism | str | Callable[..., Mechanism]
     registered = registered_by(file)
     if name in registered:
         return name
-    found = find_in(file, name, registered, path, "function that builds a mechanism")
-    if isinstance(found, Mechanism):
-        return found
-    if not callable(found):
+    member = find_in(file, name, registered, path, "function that builds a mechanism")
+    if isinstance(member, Mechanism):
+        return member
+    if not callable(member):
         raise InputError(
-            f"{name!r} in {path} is a {type(found).__name__}: name a function that builds a mechanism"
+            f"{name!r} in {path} is a {type(member).__name__}: name a function that builds a mechanism"
         )
-    built: Callable[..., Mechanism] = found
+    built: Callable[..., Mechanism] = member
     return built

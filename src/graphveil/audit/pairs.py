@@ -38,14 +38,14 @@ def pairs_step(joint: Joint, size: str) -> Step:
         if worst.loss.exceeds(pair_claim(joint.mechanism, first, second)):
             broken[kind] = max(broken.get(kind, NOTHING), worst, key=_bound)
         understated = understated or _understated(joint, worst, first, second)
-    told = ", ".join(
+    listed = ", ".join(
         f"{kind} {'infinite' if worst.ratio is None else power(worst.loss.epsilon)}"
         for kind, worst in kinds.items()
     )
     claimed = ", ".join(f"{budget:g}" for budget in getattr(joint.mechanism, "budgets", ()))
     seen = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: the largest ratio between "
-        f"{told}; budgets {claimed}, the larger one of two"
+        f"{listed}; budgets {claimed}, the larger one of two"
     )
     leaks = [_leak(joint, kind, worst, size) for kind, worst in broken.items()]
     return Step(JOINT, seen, (*leaks, *understated))
@@ -86,16 +86,16 @@ def _leak(joint: Joint, kind: str, worst: WorstReport, size: str) -> str:
     report = joint.mechanism.describe_outcome(worst.place)
     if worst.ratio is None:
         often = Fraction(joint.counts[worst.likelier][worst.place], joint.total)
-        told = (
+        verdict = (
             f"has probability {float(often):.6g} under {_show(likelier)} and 0 under {_show(rarer)}: whoever sees it knows "
             "which it was (epsilon is infinite)"
         )
     else:
-        told = (
+        verdict = (
             f"is {power(worst.loss.epsilon)} times as likely under {_show(likelier)} as under {_show(rarer)}; the claim "
             f"allows {power(pair_claim(joint.mechanism, likelier, rarer))}"
         )
-    return f"{what}: with {size}, the report ({report}) {told}"
+    return f"{what}: with {size}, the report ({report}) {verdict}"
 
 
 def _show(private: Any) -> str:
@@ -106,7 +106,7 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
     """Why the exact losses of a mechanism are above its claims, by levels."""
     levels = range(1, len(mechanism.budgets) + 1)
     pairs = [(one, other) for one in levels for other in levels]
-    found = []
+    causes = []
     for same in (True, False):
         broken = [
             (one, other)
@@ -119,10 +119,10 @@ def personal_cause(mechanism: PersonalMechanism) -> list[str]:
             lost, budget = mechanism.pair_loss(one, other), mechanism.budgets[max(one, other) - 1]
             who = f"rows of level {one}" if same else f"users of level {one} and of level {other}"
             what = "values are not protected at the level's budget" if same else NOT_PROTECTED
-            found.append(
+            causes.append(
                 f"{what}: the exact epsilon between {who} is {rounded_up(lost.epsilon)}, claimed {budget:g}"
             )
-    return found
+    return causes
 
 
 def personal_sentences(mechanism: PersonalMechanism) -> list[str]:

@@ -37,11 +37,11 @@ def same_by_every_path(mechanism: Mechanism, public: PublicRange | None) -> tupl
             if held is None:
                 continue
             try:
-                found = _quietly(mechanism, held)
+                reports = _quietly(mechanism, held)
             except Exception:  # noqa: BLE001
                 refused.append(title)
                 continue
-            if not same_reports(expected, found):
+            if not same_reports(expected, reports):
                 leak = (
                     f"{title} are answered differently: with the same values and the same random words they give other "
                     "reports than an array of double precision"
@@ -170,13 +170,13 @@ def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> lis
                 reports = mechanism.randomize(users, SeededWords(SEED))
                 reports.check()
             except Warning as warning:
-                told = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
-                return [Leak(told, Rank.VALUE)]
+                message = f"a warning ({type(warning).__name__}) tells of {title}: whatever a value is, nothing may be said of it"
+                return [Leak(message, Rank.VALUE)]
             except GraphveilError as error:
                 return [Leak(f"{title} are not answered as others are: {error}", Rank.VALUE)]
             except Exception as error:  # noqa: BLE001
-                told = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
-                return [Leak(told, Rank.VALUE)]
+                message = f"{title} are not answered ({type(error).__name__}): whether somebody answers then tells a value"
+                return [Leak(message, Rank.VALUE)]
         if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
             return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
     return []

@@ -62,9 +62,9 @@ def users_of(mechanism: Mechanism) -> int:
 
 def public_range(candidate: Candidate, mechanism: Mechanism) -> PublicRange | None:
     """The range that values lie in, where there is one."""
-    found = getattr(mechanism, "public", None)
-    if isinstance(found, PublicRange):
-        return found
+    public = getattr(mechanism, "public", None)
+    if isinstance(public, PublicRange):
+        return public
     return PublicRange(*RANGE) if candidate.takes("range") else None
 
 

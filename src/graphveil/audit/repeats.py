@@ -71,11 +71,11 @@ def string_length(codes: Numbers, size: int) -> int | None:
     # Answers of one report may depend on each other, which is not what is looked for here.
     mixed = codes[np.random.default_rng(SEED).permutation(users)]
     equal = int((mixed[: users // 2] == mixed[users // 2 : users // 2 * 2]).all(axis=1).sum()) + 1
-    whole = -math.log2(equal / (users // 2 + 1))
-    each = min(sum(entropies), whole if equal > COMMON else math.inf) / len(entropies) / 2
-    if each <= 0:
+    of_reports = -math.log2(equal / (users // 2 + 1))
+    of_answer = min(sum(entropies), of_reports if equal > COMMON else math.inf) / len(entropies) / 2
+    if of_answer <= 0:
         return None
-    return math.ceil((2 * math.log2(max(size, 2)) + SURE) / each)
+    return math.ceil((2 * math.log2(max(size, 2)) + SURE) / of_answer)
 
 
 def window_hashes(stream: Numbers, length: int) -> NDArray[np.uint64]:
@@ -135,9 +135,9 @@ def never_again(
         if distance is not None:
             return [_leak(what, distance / width, users)]
         for column in stream[:users].T[:MAX_PLACES]:
-            found = periods(_halved(column))
-            if found is not None:
-                return [_leak(what, float(found[0]), users)]
+            period = periods(_halved(column))
+            if period is not None:
+                return [_leak(what, float(period[0]), users)]
     return []
 
 

@@ -97,19 +97,19 @@ class Look:
     def difference(self, events: list[Event], counts: Counts) -> list[tuple[float, str]]:
         """The event that is drawn too often or too rarely, twice, and is the farthest off (in standard deviations)."""
         shares = self.joint.shares[self.index]
-        found = self._outside([*events, *_impossible(shares)], counts)
-        if found:
-            found = self._outside([event for event, _, _ in found], self.draw())
-        if not found:
+        outliers = self._outside([*events, *_impossible(shares)], counts)
+        if outliers:
+            outliers = self._outside([event for event, _, _ in outliers], self.draw())
+        if not outliers:
             return []
-        event, count, share = max(found, key=self._surprise)
-        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(found))
-        told = (
+        event, count, share = max(outliers, key=self._surprise)
+        low, high = clopper_pearson(count, self.draws, 1 - ERROR / len(outliers))
+        message = (
             f"the sampler does not draw what the table says: under {show(self.joint.inputs[self.index])}{self.how}, {event.title} "
             f"came {count:,} times in {self.draws:,} (a probability from {low:.6g} to {high:.6g}), the table says "
             f"{share:.6g}"
         )
-        return [(self._surprise((event, count, share)), told)]
+        return [(self._surprise((event, count, share)), message)]
 
     def _outside(self, events: list[Event], counts: Counts) -> list[tuple[Event, int, float]]:
         shares = self.joint.shares[self.index]
@@ -118,8 +118,8 @@ class Look:
         outside = unlikely(seen, self.draws, expected, ERROR / (len(events) * self.looks))
         return [(events[place], seen[place], expected[place]) for place in np.flatnonzero(outside)]
 
-    def _surprise(self, found: tuple[Event, int, float]) -> float:
-        _, count, share = found
+    def _surprise(self, outlier: tuple[Event, int, float]) -> float:
+        _, count, share = outlier
         return abs(count - share * self.draws) / math.sqrt(max(share * (1 - share) * self.draws, 1e-9))
 
 

@@ -78,17 +78,17 @@ def _cause(mechanism: Mechanism, loss: Loss) -> str:
                 f"is not divided over the {count} answers of a report" if claim.delta else "is not claimed"
             )
             return f"delta {fault}: they spend {float(spent):.6g} together, claimed {claim.delta:g}"
-    told = f"the exact epsilon of a report is {rounded_up(loss.epsilon)}, claimed {claim.epsilon:g}"
+    message = f"the exact epsilon of a report is {rounded_up(loss.epsilon)}, claimed {claim.epsilon:g}"
     if broken:
         worst = max(broken, key=lambda channel: channel.epsilon)
         own = f"{worst.name} was given {worst.claim.epsilon:g} and has {rounded_up(worst.epsilon)}"
-        return f"{told}: {own}; {describe_worst(worst)}"
+        return f"{message}: {own}; {describe_worst(worst)}"
     if count > 1:
         return (
-            f"{told}: its {count} answers spend up to {rounded_up(gravest.epsilon)} each, so the budget is not divided over them "
+            f"{message}: its {count} answers spend up to {rounded_up(gravest.epsilon)} each, so the budget is not divided over them "
             f"in shares that sum to one; {describe_worst(gravest)}"
         )
-    return f"{told}: {describe_worst(gravest)}"
+    return f"{message}: {describe_worst(gravest)}"
 
 
 def _delta_cause(channel: FiniteChannel) -> str:
@@ -116,13 +116,13 @@ def describe_worst(channel: FiniteChannel) -> str:
         channel.row(symbol)[worst.output] / channel.total for symbol in (worst.likelier, worst.rarer)
     )
     one, other = channel.inputs[worst.likelier], channel.inputs[worst.rarer]
-    told = (
+    message = (
         f"output {worst.output} of {channel.name} has probability {often:.6g} under input {worst.likelier} "
         f"({one:g}) and {rarely:.6g} under input {worst.rarer} ({other:g})"
     )
     if worst.ratio is None:
-        return f"{told}, so that this output proves which it was not"
-    return f"{told}, a ratio of {power(Loss.of(worst.ratio).epsilon)}"
+        return f"{message}, so that this output proves which it was not"
+    return f"{message}, a ratio of {power(Loss.of(worst.ratio).epsilon)}"
 
 
 def _channel_leaks(channel: FiniteChannel) -> list[str]:
@@ -135,23 +135,23 @@ def _channel_leaks(channel: FiniteChannel) -> list[str]:
         wrong = [symbol for symbol, row in enumerate(rows) if sum(row) != channel.total or min(row) < 0]
         if wrong:
             return [f"row {wrong[0]} of {channel.name} does not sum to 1"]
-        found = worst_ratio(np.array(rows, dtype=object if long else np.int64))
-        leaks += _understated(channel, found)
+        worst = worst_ratio(np.array(rows, dtype=object if long else np.int64))
+        leaks += _understated(channel, worst)
     if size <= MAX_ALIAS:
         leaks += _alias_leaks(channel)
     return leaks
 
 
-def _understated(channel: FiniteChannel, found: Worst) -> list[str]:
+def _understated(channel: FiniteChannel, worst: Worst) -> list[str]:
     # A stated infinite loss understates nothing.
     if channel.claim.delta > 0 or channel.loss.terms is None:
         return []
-    if not Loss.of(found.ratio).exceeds(Fraction(channel.epsilon)):
+    if not Loss.of(worst.ratio).exceeds(Fraction(channel.epsilon)):
         return []
     return [
         (
-            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(Loss.of(found.ratio).epsilon)} "
-            f"(output {found.output}, inputs {found.likelier} and {found.rarer})"
+            f"{channel.name} states an epsilon of {rounded_up(channel.epsilon)}, its table has {rounded_up(Loss.of(worst.ratio).epsilon)} "
+            f"(output {worst.output}, inputs {worst.likelier} and {worst.rarer})"
         )
     ]
 

@@ -44,10 +44,10 @@ def _owner(mechanism: Mechanism, name: str) -> type | None:
 
 def reason(mechanism: Mechanism, name: str) -> str | None:
     """Why an override is right, by its docstring: its first sentence."""
-    found = inspect.getattr_static(type(mechanism), name, None)
-    function = getattr(found, "fget", None) or getattr(found, "func", None) or found
-    told = inspect.cleandoc(getattr(function, "__doc__", None) or "")
-    return " ".join(told.split()) or None
+    member = inspect.getattr_static(type(mechanism), name, None)
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    docstring = inspect.cleandoc(getattr(function, "__doc__", None) or "")
+    return " ".join(docstring.split()) or None
 
 
 @dataclass(frozen=True)
@@ -145,17 +145,17 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
 
 
 def _summed(mechanism: Mechanism) -> float:
-    found = Loss.total(answer.channel.loss.times(answer.count) for answer in mechanism.answers).epsilon
-    return found if math.isfinite(found) else math.inf
+    epsilon = Loss.total(answer.channel.loss.times(answer.count) for answer in mechanism.answers).epsilon
+    return epsilon if math.isfinite(epsilon) else math.inf
 
 
 def _documented(mechanism: Mechanism) -> set[str]:
     """Overrides with a docstring of their own, not one that they inherit."""
-    found = set()
+    documented = set()
     for name in STATED:
         owner = _owner(mechanism, name)
         member = None if owner is None else vars(owner).get(name)
         function = getattr(member, "fget", None) or getattr(member, "func", None) or member
         if getattr(function, "__doc__", None):
-            found.add(name)
-    return found
+            documented.add(name)
+    return documented

@@ -29,9 +29,9 @@ def versions_step(
     for title, version in candidate.variants():
         tried.append(title)
         own = getattr(version, "public", public)
-        found = look_at(version, own if isinstance(own, PublicRange) else None, words)
-        if found:
-            first = found[0]
+        own_leaks = look_at(version, own if isinstance(own, PublicRange) else None, words)
+        if own_leaks:
+            first = own_leaks[0]
             leaks.append(Leak(f"with {title}: {first}", getattr(first, "rank", Rank.FORMAT)))
             break
     paths = "sparse and dense rows, types and orders of memory give the same reports"

@@ -20,7 +20,7 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     size = describe_size(mechanism)
     if mechanism.personal:
         return pairs_step(joint, size)
-    told = (
+    result = (
         f"{size}, {len(joint.counts[0]):,} different reports, {len(joint.inputs)} inputs: "
         if joint.counts
         else ""
@@ -28,19 +28,19 @@ def joint_step(joint: Joint | None, finite: bool) -> Step:
     claim = mechanism.claim
     if claim.delta > 0:
         delta, pair = joint.delta_at(claim.epsilon)
-        told += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
+        result += f"delta at epsilon {claim.epsilon:g} is {float(delta):.6g}, claimed {claim.delta:g}"
         if delta <= Fraction(claim.delta):
-            return Step(JOINT, told, tuple(_stated(joint)))
+            return Step(JOINT, result, tuple(_stated(joint)))
         one, other = (show(joint.inputs[index]) for index in pair)
         leak = (
             f"with {size}, whole reports tell {one} from {other} with delta {float(delta):.6g} at epsilon "
             f"{claim.epsilon:g}, claimed {claim.delta:g}"
         )
-        return Step(JOINT, told, (leak,))
-    told += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
+        return Step(JOINT, result, (leak,))
+    result += f"the largest ratio is {power(worst.loss.epsilon)}, claimed e^{claim.epsilon:g}"
     if not worst.loss.exceeds(claim.epsilon):
-        return Step(JOINT, told, tuple(_stated(joint)))
-    return Step(JOINT, told, (*_stated(joint), f"with {size}, {describe_worst(joint)}"))
+        return Step(JOINT, result, tuple(_stated(joint)))
+    return Step(JOINT, result, (*_stated(joint), f"with {size}, {describe_worst(joint)}"))
 
 
 def _stated(joint: Joint) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Channel, FiniteChannel, Values, verified
 from graphveil.channels.exact import MARGIN, TOTAL, Claim, Counts
+from graphveil.checks import check_whole
 from graphveil.errors import ClaimError, InputError
 
 # Input grids: enough points that rounding between them adds less than 0.4% to the variance of any family.
@@ -56,9 +57,7 @@ def input_grid(epsilon: float, points: int | None, most: int = MAX_POINTS) -> Va
     """The input symbols on [-1, 1]: as many as asked for, or as the ε needs."""
     if points is None:
         points = POINTS if epsilon <= FINE_ABOVE else FINE_POINTS
-    if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or not 2 <= points <= most:
-        raise InputError(f"points must be an integer from 2 to {most}, got {points!r}")
-    return np.linspace(-1.0, 1.0, int(points))
+    return np.linspace(-1.0, 1.0, check_whole(points, "points", least=2, most=most))
 
 
 def window_table(

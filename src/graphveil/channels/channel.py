@@ -292,8 +292,8 @@ class Channel(FiniteChannel):
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The same numbers in memory that nobody can write to: a channel is shared by all who ask for it."""
-    whole = np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype)
-    return whole.reshape(array.shape)
+    copied = np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype)
+    return copied.reshape(array.shape)
 
 
 def _half_sums(table: Counts) -> tuple[Counts, Counts]:

@@ -10,7 +10,7 @@ from graphveil.channels.build import family, window_table
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import Claim, check_epsilon, exp_below, target
 from graphveil.channels.square_wave import half_width
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 
 # A table has an entry for every level and twice as many outputs.
 MAX_LEVELS = 1024
@@ -30,8 +30,7 @@ def esw(epsilon: float, levels: int) -> FiniteChannel:
     True
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(levels, bool) or not isinstance(levels, (int, np.integer)) or not 2 <= levels <= MAX_LEVELS:
-        raise InputError(f"levels must be an integer from 2 to {MAX_LEVELS}, got {levels!r}")
+    levels = check_whole(levels, "levels", least=2, most=MAX_LEVELS)
     reach = math.floor(levels * half_width(epsilon) / 2)
     first = list(range(levels))
     table = window_table(

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 
 TOTAL_BITS = 62
@@ -54,11 +55,7 @@ class Claim:
 
 def check_epsilon(epsilon: float) -> float:
     """Return a per-value ε as a float, or say why it cannot be used."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.integer, np.floating)):
-        raise InputError(f"epsilon must be a positive number, got {epsilon!r}")
-    value = float(epsilon)
-    if not math.isfinite(value) or value <= 0:
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}")
+    value = check_number(epsilon, "epsilon", above=0)
     if not MIN_EPSILON <= value <= MAX_EPSILON:
         raise InputError(
             f"epsilon for one value must be between {MIN_EPSILON:g} and {MAX_EPSILON:g}, got {value:g}: "
@@ -73,13 +70,7 @@ def check_epsilon(epsilon: float) -> float:
 
 def check_delta(delta: float) -> float:
     """Return a δ strictly between 0 and 1, or say why it cannot be used."""
-    if (
-        isinstance(delta, bool)
-        or not isinstance(delta, (int, float, np.integer, np.floating))
-        or not 0 < delta < 1
-    ):
-        raise InputError(f"delta must be a number strictly between 0 and 1, got {delta!r}")
-    return float(delta)
+    return check_number(delta, "delta", above=0, below=1)
 
 
 def target(epsilon: float) -> Fraction:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphveil.channels.build import calibrated, family, fitted, input_grid, rounded_table
 from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, check_epsilon
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 
 # Bins of a response: a table has an entry for every two of them.
 MAX_BINS = 1024
@@ -40,12 +40,6 @@ def unbiased_outputs(epsilon: float, inputs: Values) -> Values:
     return outputs
 
 
-def _check_size(size: int, name: str) -> int:
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_BINS:
-        raise InputError(f"{name} must be an integer from 2 to {MAX_BINS}, got {size!r}")
-    return int(size)
-
-
 def _end_rows(aim: Fraction, size: int, claim: Claim) -> Channel:
     """The first and the last row of a graded table, the worst pair: where they break the claim, so does the whole."""
     masses = np.exp(-float(aim) / (size - 1) * np.arange(size))
@@ -68,7 +62,7 @@ def featurerr(epsilon: float, bins: int = 10, raw: bool = False) -> FiniteChanne
     >>> featurerr(1.0).epsilon <= 1.0
     True
     """
-    epsilon, bins = check_epsilon(epsilon), _check_size(bins, "bins")
+    epsilon, bins = check_epsilon(epsilon), check_whole(bins, "bins", least=2, most=MAX_BINS)
 
     def build(aim: Fraction) -> Channel:
         table = rounded_table(graded_masses(float(aim), bins))

@@ -15,6 +15,7 @@ from graphveil.channels.build import family
 from graphveil.channels.channel import Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, check_epsilon, exp_below, target
 from graphveil.channels.words import Words
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 
 MAX_SYMBOLS = 1 << 24
@@ -118,12 +119,11 @@ def kary(epsilon: float, size: int) -> FiniteChannel:
     True
     """
     epsilon = check_epsilon(epsilon)
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= MAX_SYMBOLS:
-        raise InputError(f"the number of symbols must be an integer from 2 to {MAX_SYMBOLS}, got {size!r}")
-    other = math.ceil(TOTAL / (exp_below(target(epsilon)) + int(size) - 1))
+    size = check_whole(size, "the number of symbols", least=2, most=MAX_SYMBOLS)
+    other = math.ceil(TOTAL / (exp_below(target(epsilon)) + size - 1))
     if size * other >= TOTAL:
         raise InputError(
             f"epsilon must be larger than about {size * size / TOTAL:.2g} for {size} symbols, got {epsilon:g}: "
             "2^62 counts cannot resolve less; spend it on fewer values or use fewer symbols"
         )
-    return KaryChannel(f"kary({size})", int(size), other, Claim(epsilon))
+    return KaryChannel(f"kary({size})", size, other, Claim(epsilon))

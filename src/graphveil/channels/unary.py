@@ -11,6 +11,7 @@ from graphveil.channels.build import family
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MARGIN, MIN_EPSILON, TOTAL, Claim, check_epsilon, exp_below
 from graphveil.channels.product import ProductChannel
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 
 BITS = 10
@@ -49,8 +50,7 @@ def _string(name: str, epsilon: float, count: int, keeps: list[Fraction], raw: b
 
 def _check(epsilon: float, bits: int) -> float:
     epsilon = check_epsilon(epsilon)
-    if isinstance(bits, bool) or not isinstance(bits, (int, np.integer)) or not 1 <= bits <= 16:
-        raise InputError(f"bits must be an integer from 1 to 16, got {bits!r}")
+    check_whole(bits, "bits", least=1, most=16)
     if epsilon / bits < MIN_EPSILON:
         raise InputError(f"epsilon must be at least {MIN_EPSILON * bits:g} for {bits} bits, got {epsilon:g}")
     return epsilon

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import is_whole
 from graphveil.errors import InputError
 
 WordArray = NDArray[np.uint64]
@@ -72,9 +73,7 @@ class SeededWords(Words):
 
     def __init__(self, seed: int, *stream: int) -> None:
         numbers = (seed, *stream)
-        if any(
-            isinstance(number, bool) or not isinstance(number, (int, np.integer)) for number in numbers
-        ) or any(number < 0 for number in numbers):
+        if not all(is_whole(number) and number >= 0 for number in numbers):
             raise InputError(f"seed and stream must be integers of at least 0, got {numbers}")
         if any(number > MAX_SEED for number in numbers):
             raise InputError("seed and stream must be integers of at most 64 bits: take smaller ones")

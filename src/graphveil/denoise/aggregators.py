@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import edge_matrix
 from graphveil.linear.sparse import SparseMatrix
@@ -27,9 +27,7 @@ class Aggregator(nn.Module, ABC):
 
     def __init__(self, hops: int) -> None:
         super().__init__()
-        if isinstance(hops, bool) or not isinstance(hops, int) or hops < 0:
-            raise InputError(f"hops must be an integer of at least 0, got {hops!r}")
-        self.hops = hops
+        self.hops = check_whole(hops, "hops", least=0)
 
     @abstractmethod
     def coefficients(self) -> list[float]:

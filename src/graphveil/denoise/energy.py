@@ -26,6 +26,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from graphveil.checks import check_whole
 from graphveil.denoise.components import find_components
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
@@ -82,8 +83,7 @@ def energy_over_hops(
     Inputs wider than ``sketch`` are first multiplied by so many random columns of signs: project before you propagate.
     Energies then are estimates without bias, whose standard deviation is at most √(2/sketch) of them.
     """
-    if isinstance(hops, bool) or not isinstance(hops, int) or hops < 0:
-        raise InputError(f"hops must be an integer of at least 0, got {hops!r}")
+    hops = check_whole(hops, "hops", least=0)
     values = _matrix(values, graph.node_count)
     if sketch is not None and values.shape[1] > sketch:
         signs = np.random.Generator(np.random.Philox(seed)).choice([-1.0, 1.0], (values.shape[1], sketch))
@@ -114,8 +114,8 @@ def energy_over_hops(
 
 def _inner(one: Energies, other: Energies, chosen: NDArray[np.bool_]) -> Energies:
     """The inner product of two matrices over the users that are not chosen, and over those that are."""
-    each = np.einsum("ij,ij->i", one, other)
-    return np.array([each[~chosen].sum(), each[chosen].sum()])
+    by_user = np.einsum("ij,ij->i", one, other)
+    return np.array([by_user[~chosen].sum(), by_user[chosen].sum()])
 
 
 def _normalised(graph: Graph) -> Any:

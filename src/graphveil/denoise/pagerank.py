@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graphveil import linear
+from graphveil.checks import check_number
 from graphveil.denoise.blocks import (
     SPARSE_DENSITY,
     block_width,
@@ -96,16 +97,9 @@ class PageRank:
     algorithm: Algorithm = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "r", "r_max"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise InputError(f"{name} must be a finite number, got {value!r}")
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha must be above 0 and below 1, got {self.alpha!r}")
-        if not 0 <= self.r <= 1:
-            raise InputError(f"r must be within 0 and 1, got {self.r!r}")
-        if not self.r_max > 0:
-            raise InputError(f"r_max must be above 0, got {self.r_max!r}")
+        object.__setattr__(self, "alpha", check_number(self.alpha, "alpha", above=0, below=1))
+        object.__setattr__(self, "r", check_number(self.r, "r", least=0, most=1))
+        object.__setattr__(self, "r_max", check_number(self.r_max, "r_max", above=0))
         if self.algorithm not in ALGORITHMS:
             raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {self.algorithm!r}")
 
@@ -164,8 +158,8 @@ class PageRank:
         matrix = pagerank_matrix(graph, self.r, device=device, dtype=dtype)
         hops = self._series(matrix, plan.algorithm, plan.hops[plan.algorithm])
         width = COLUMNS if plan.precision == "single" else COLUMNS // 2
-        found = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
-        return self._with_own_rows(found, graph, device)
+        propagated = propagated_blocks(estimate, hops, device, widest=width, dtype=dtype)
+        return self._with_own_rows(propagated, graph, device)
 
     def whole(
         self, estimate: Estimate, graph: Graph, device: torch.device | str = "cpu"

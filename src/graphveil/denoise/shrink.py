@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graphveil.errors import InputError
+from graphveil.checks import check_number
 from graphveil.mechanisms import Estimate
 
 
@@ -20,9 +20,7 @@ class Shrinkage(nn.Module):
 
     def __init__(self, threshold: float) -> None:
         super().__init__()
-        if not threshold >= 0:
-            raise InputError(f"threshold must be at least 0, got {threshold!r}")
-        self.threshold = float(threshold)
+        self.threshold = check_number(threshold, "threshold", least=0, infinite=True)
 
     def extra_repr(self) -> str:
         """What the module's repr shows."""

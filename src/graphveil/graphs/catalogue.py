@@ -60,21 +60,21 @@ def describe(source: str) -> Listing:
         if listing.file is not None:
             verify(Path(listing.file))
         return listing
-    found = find(source)
-    if is_reference(source) or (found is None and not Path(source).is_file() and is_outside(source)):
+    stored = find(source)
+    if is_reference(source) or (stored is None and not Path(source).is_file() and is_outside(source)):
         return _made(source)
-    path = Path(source).expanduser() if found is None else found.path
+    path = Path(source).expanduser() if stored is None else stored.path
     if not path.is_file():
         raise InputError(
             f"no graph is named {source!r}: see `graphveil data list`, or give the path of an .npz file"
         )
     verify(path)
-    return _own(path, "file" if found is None else found.place)
+    return _own(path, "file" if stored is None else stored.place)
 
 
 def _registered(known: Dataset) -> Listing:
-    found = None if known.embedded else find(known.name)
-    place = "embedded" if known.embedded else "not here" if found is None else found.place
+    stored = None if known.embedded else find(known.name)
+    place = "embedded" if known.embedded else "not here" if stored is None else stored.place
     return Listing(
         known.name,
         known.users,
@@ -83,7 +83,7 @@ def _registered(known: Dataset) -> Listing:
         known.classes,
         known.range,
         place,
-        None if found is None else str(found.path),
+        None if stored is None else str(stored.path),
         known.about,
         known.note,
         RULES[known.values],
@@ -135,10 +135,10 @@ def _made(source: str) -> Listing:
 
 def _own_or_unreadable(name: str) -> Listing:
     """A broken file is listed without numbers, so that the others can be seen."""
-    found = find(name)
-    if found is None:
+    stored = find(name)
+    if stored is None:
         return Listing(name, None, None, None, None, None, "not here")
     try:
-        return _own(found.path, found.place)
+        return _own(stored.path, stored.place)
     except InputError as error:
-        return Listing(name, None, None, None, None, None, found.place, str(found.path), note=str(error))
+        return Listing(name, None, None, None, None, None, stored.place, str(stored.path), note=str(error))

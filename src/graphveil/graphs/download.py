@@ -26,10 +26,10 @@ def get(name: str, *, again: bool = False) -> Path:
     known = dataset(name)
     if known.embedded:
         raise InputError(f"{name} is generated on this machine: load it, there is nothing to get")
-    found = find(name)
-    if found is not None and not again:
-        verify(found.path)
-        return found.path
+    stored = find(name)
+    if stored is not None and not again:
+        verify(stored.path)
+        return stored.path
     return keep(name, fetch(known))
 
 

@@ -21,8 +21,8 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
     """
     outside = None if source == TOWN else outside_digest(source)
     if source == TOWN or outside is not None:
-        told = json.dumps([outside or TOWN, options], sort_keys=True, default=str)
-        return hashlib.sha256(told.encode()).hexdigest()
+        described = json.dumps([outside or TOWN, options], sort_keys=True, default=str)
+        return hashlib.sha256(described.encode()).hexdigest()
     return file_digest(graph_file(source))
 
 

@@ -58,14 +58,14 @@ def read_levels(file: str | Path, users: int) -> Levels:
     if path.suffix not in SUFFIXES:
         raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
     try:
-        found: Any = np.load(path) if path.suffix == ".npy" else _numbers(path)
+        numbers: Any = np.load(path) if path.suffix == ".npy" else _numbers(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror or error}): name a file of levels"
         ) from None
     except ValueError:
         raise InputError(f"{path} holds no list of integers: give one level a user") from None
-    array = np.asarray(found)
+    array = np.asarray(numbers)
     if array.shape != (users,) or array.dtype.kind not in "iu":
         raise InputError(
             f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"

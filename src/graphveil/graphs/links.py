@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, pair_codes
-from graphveil.graphs.splits import check_seed
+from graphveil.graphs.splits import check_seed, check_split_shares
 
 if TYPE_CHECKING:
     from graphveil.graphs.users import Users
@@ -65,11 +65,7 @@ def hold_out_links(
     """
     if graph.links is not None:
         raise InputError("links are held out of this graph already: start from the graph that was loaded")
-    if not (train > 0 and validation > 0 and train + validation < 1):
-        raise InputError(
-            "shares of training and validation links must be positive and leave some for testing, "
-            f"got {train} and {validation}"
-        )
+    check_split_shares(train, validation)
     pairs = graph.pairs()
     if len(pairs) < FEWEST_LINKS:
         raise InputError(
@@ -111,14 +107,14 @@ def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
         first, second = np.triu_indices(nodes, 1)
         codes = np.setdiff1d(first * nodes + second, links, assume_unique=True)
         return _pairs(random.permutation(codes)[:count], nodes)
-    found = np.empty(0, dtype=np.int64)
-    while len(found) < count:
-        drawn = np.sort(random.integers(0, nodes, (2 * (count - len(found)) + 16, 2)), axis=1)
+    unlinked = np.empty(0, dtype=np.int64)
+    while len(unlinked) < count:
+        drawn = np.sort(random.integers(0, nodes, (2 * (count - len(unlinked)) + 16, 2)), axis=1)
         codes = pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], nodes)
-        found = np.concatenate([found, codes[~np.isin(codes, links)]])
+        unlinked = np.concatenate([unlinked, codes[~np.isin(codes, links)]])
         # Each pair counts where it was drawn first.
-        found = found[np.sort(np.unique(found, return_index=True)[1])]
-    return _pairs(found[:count], nodes)
+        unlinked = unlinked[np.sort(np.unique(unlinked, return_index=True)[1])]
+    return _pairs(unlinked[:count], nodes)
 
 
 def _pairs(codes: NDArray[np.int64], nodes: int) -> Pairs:

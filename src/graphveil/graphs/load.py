@@ -56,14 +56,14 @@ def load(
         )
         return _town(seed, split, options)
     if isinstance(source, str) and _is_outside(source):
-        told = {
+        named = {
             "split": split,
             "range": range,
             "label": label,
             "largest_classes": largest_classes,
             "max_gigabytes": max_gigabytes,
         }
-        given = {key: value for key, value in told.items() if value is not None}
+        given = {key: value for key, value in named.items() if value is not None}
         return load_outside(source, seed, {**given, **options})
     if options:
         raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
@@ -124,8 +124,8 @@ def graph_file(source: str | Path) -> Path:
     """The file of a graph, by name or path; a registered one that is not on this machine is downloaded."""
     if _is_path(source):
         return Path(source).expanduser()
-    if (found := find(str(source))) is not None:
-        return found.path
+    if (stored := find(str(source))) is not None:
+        return stored.path
     if source in DATASETS:
         return get(str(source))
     names = sorted({*DATASETS, *own_names(), *plugins(GROUP)})

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.graphs.arrays import MAX_GIGABYTES, check_gigabytes, read_arrays
 from graphveil.graphs.graph import MAX_NODES
@@ -74,9 +75,7 @@ def check_gigabyte_limit(gigabytes: Any) -> float:
     """Return a limit of memory as a number of gigabytes, or say that it is none."""
     if gigabytes is None:
         return MAX_GIGABYTES
-    if isinstance(gigabytes, bool) or not isinstance(gigabytes, (int, float)) or not gigabytes > 0:
-        raise InputError(f"max_gigabytes must be a positive number, got {gigabytes!r}")
-    return float(gigabytes)
+    return check_number(gigabytes, "max_gigabytes", above=0, infinite=True)
 
 
 def write_npz(path: Path, raw: Raw) -> None:
@@ -183,8 +182,8 @@ def _sparse(
     indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any], path: Path
 ) -> Any:
     """Sparse features, all of whose parts fit together."""
-    whole = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (indptr, indices, shape))
-    if not whole or data.ndim != 1 or data.dtype.kind not in "biuf" or shape.size != 2:
+    integers = all(part.ndim == 1 and part.dtype.kind in "iu" for part in (indptr, indices, shape))
+    if not integers or data.ndim != 1 or data.dtype.kind not in "biuf" or shape.size != 2:
         raise InputError(
             f"{path} has sparse features that do not fit together: x_indptr, x_indices and x_shape (two of them) must be "
             "integers, x_data numbers"
@@ -210,13 +209,13 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
         "y": None if raw.labels is None else len(raw.labels),
         "x": None if raw.features is None else int(raw.features.shape[0]),
     }
-    given = {key: count for key, count in counts.items() if count is not None}
+    known = {key: count for key, count in counts.items() if count is not None}
     named = int(raw.edges.max()) + 1 if raw.edges.size else 0
-    if len(set(given.values())) > 1:
+    if len(set(known.values())) > 1:
         raise InputError(
-            f"{path}: features must have one row for each of {given['y']} users, got {given['x']}"
+            f"{path}: features must have one row for each of {known['y']} users, got {known['x']}"
         )
-    users = next(iter(given.values()), named)
+    users = next(iter(known.values()), named)
     if named > users:
         raise InputError(
             f"{path}: edges must name users 0..{users - 1}, got {named - 1}: leave out the others"

@@ -17,12 +17,12 @@ GROUP = "graphveil.datasets"
 Loader = Callable[..., tuple[Graph, Users]]
 
 
-def _loader(name: str, found: Any) -> Loader:
-    if not callable(found):
+def _loader(name: str, member: Any) -> Loader:
+    if not callable(member):
         raise InputError(
-            f"{name} is a {type(found).__name__}: name a function that returns a graph and its users, as gv.from_arrays does"
+            f"{name} is a {type(member).__name__}: name a function that returns a graph and its users, as gv.from_arrays does"
         )
-    return found  # type: ignore[no-any-return]
+    return member  # type: ignore[no-any-return]
 
 
 LOADERS = Registry[Loader]("dataset", group=GROUP, adapt=_loader)
@@ -43,16 +43,16 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
             raise InputError(f"{source} takes no {key}: it takes {', '.join(accepted) or 'no options'}")
     seeded = {"seed": seed} if "seed" in accepted else {}
     try:
-        found = load(**options, **seeded)
+        loaded = load(**options, **seeded)
     except GraphveilError:
         raise
     except Exception as error:
         raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not (isinstance(found, tuple) and [type(each) for each in found] == [Graph, Users]):
+    if not (isinstance(loaded, tuple) and [type(each) for each in loaded] == [Graph, Users]):
         raise InputError(
-            f"{source} must return a graph and its users, as gv.from_arrays does, it returned {type(found).__name__}"
+            f"{source} must return a graph and its users, as gv.from_arrays does, it returned {type(loaded).__name__}"
         )
-    graph, users = found
+    graph, users = loaded
     return (graph, users) if seeded else resplit(graph, users, seed)
 
 

@@ -67,9 +67,9 @@ def _features(path: Path, shape: tuple[int, int]) -> Any:
 
 
 def _file(folder: Path, stem: str, ending: str) -> Path:
-    found = sorted(path for path in folder.rglob(f"*{stem}*{ending}") if path.is_file())
-    if len(found) != 1:
+    files = sorted(path for path in folder.rglob(f"*{stem}*{ending}") if path.is_file())
+    if len(files) != 1:
         raise InputError(
-            f"the archive should hold one file named *{stem}*{ending}, it has {len(found)}: it has changed"
+            f"the archive should hold one file named *{stem}*{ending}, it has {len(files)}: it has changed"
         )
-    return found[0]
+    return files[0]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.words import MAX_SEED
+from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Mask
 
@@ -106,11 +107,7 @@ def random_split(
     labels: Labels, seed: int, train: float = TRAIN_SHARE, validation: float = VALIDATION_SHARE
 ) -> Split:
     """A random split of all users with a label, by shares; what is left tests."""
-    if not (train > 0 and validation > 0 and train + validation < 1):
-        raise InputError(
-            "shares of training and validation must be positive and leave some for testing, "
-            f"got {train} and {validation}"
-        )
+    check_split_shares(train, validation)
     order = _shuffled(labels, seed, 1)
     first = round(train * len(order))
     second = first + round(validation * len(order))
@@ -121,8 +118,8 @@ def few_label_split(
     labels: Labels, seed: int, per_class: int = PER_CLASS, validation: int = VALIDATION_COUNT
 ) -> Split:
     """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
-    if per_class < 1 or validation < 1:
-        raise InputError(f"per_class and validation must be at least 1, got {per_class} and {validation}")
+    check_whole(per_class, "per_class", least=1)
+    check_whole(validation, "validation", least=1)
     order = _shuffled(labels, seed, 2)
     # A stable sort by class keeps the random order within each class.
     by_class = order[np.argsort(labels[order], kind="stable")]
@@ -189,14 +186,23 @@ def check_private_labels(recipe: SplitRecipe | None) -> None:
         )
 
 
+def check_split_shares(train: Any, validation: Any, names: tuple[str, str] = ("train", "validation")) -> None:
+    """Refuse shares of training and validation that are none, or that leave nothing for testing."""
+    for share, name in zip((train, validation), names, strict=True):
+        check_number(share, name, above=0, below=1)
+    if not train + validation < 1:
+        raise InputError(
+            f"{' and '.join(names)} must be shares that leave some for testing, got {train} and {validation}"
+        )
+
+
 def check_seed(seed: Any, runs: int = 1) -> int:
     """Refuse a seed that is not an integer from 0 to 2^64 - 1; run i of several uses the seed plus i."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
-    if int(seed) + runs - 1 > MAX_SEED:
+    checked = check_whole(seed, "seed", least=0)
+    if checked + runs - 1 > MAX_SEED:
         whose = "seed" if runs == 1 else f"the seed of the last of {runs} runs, each of which adds 1,"
         raise InputError(f"{whose} must be at most 2^64 - 1: take a smaller seed")
-    return int(seed)
+    return checked
 
 
 def _shuffled(labels: Labels, seed: int, stream: int) -> NDArray[np.int64]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.splits import check_seed
+from graphveil.graphs.splits import check_seed, check_split_shares
 
 BLOCK = 1 << 22
 
@@ -40,30 +41,22 @@ class Town:
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+            check_whole(getattr(self, name), name, least=least)
         check_seed(self.seed)
+        check_number(self.degree, "degree", above=0)
         for name in ("nearby", "often", "rarely"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} must lie in [0, 1], got {getattr(self, name)!r}")
-        if self.telling > self.features:
-            raise InputError(
-                f"telling must lie in 0..{self.features}, the number of features, got {self.telling}"
-            )
+            check_number(getattr(self, name), name, least=0, most=1)
+        check_whole(self.telling, "telling", least=0, most=self.features, why="the number of features")
         if self.users < self.kinds * self.neighbourhood:
             raise InputError(
                 f"{self.users} users do not fill one neighbourhood of {self.neighbourhood} for each of {self.kinds} kinds: "
                 "add users or make neighbourhoods smaller"
             )
-        if not self.degree > 0 or self.degree * self.nearby >= self.neighbourhood - 1:
+        if self.degree * self.nearby >= self.neighbourhood - 1:
             raise InputError(
-                f"degree must be positive and leave strangers in a neighbourhood of {self.neighbourhood}, got {self.degree!r}"
+                f"degree must leave strangers in a neighbourhood of {self.neighbourhood}, got {self.degree!r}"
             )
-        if not (self.labelled > 0 and self.validated > 0 and self.labelled + self.validated < 1):
-            raise InputError(
-                "labelled and validated must be positive shares that leave some users for testing"
-            )
+        check_split_shares(self.labelled, self.validated, ("labelled", "validated"))
 
 
 _LEAST = {"users": 1, "features": 1, "telling": 0, "kinds": 2, "neighbourhood": 2, "seed": 0}

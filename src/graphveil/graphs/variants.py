@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.npz import Raw
 
@@ -37,10 +38,7 @@ def with_largest_classes(raw: Raw, count: int) -> Raw:
     if raw.features is not None and raw.features.shape[0] != users:
         raise InputError(f"features must have one row for each of {users} users, got {raw.features.shape[0]}")
     classes, sizes = np.unique(raw.labels[raw.labels >= 0], return_counts=True)
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 2 <= count <= len(classes):
-        raise InputError(
-            f"largest_classes must be an integer from 2 to {len(classes)}, the number of classes, got {count!r}"
-        )
+    check_whole(count, "largest_classes", least=2, most=len(classes), why="the number of classes")
     largest = np.sort(classes[np.argsort(-sizes, kind="stable")[:count]])
     kept = np.isin(raw.labels, largest)
     number = np.cumsum(kept) - 1

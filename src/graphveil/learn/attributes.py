@@ -75,8 +75,8 @@ def sparse_model_scores(
         if best is None or loss < lowest:
             best, lowest = model, loss
     assert best is not None
-    found: Scores = best.weights.abs().sum(1).cpu().numpy() / known.class_count
-    return found
+    importance: Scores = best.weights.abs().sum(1).cpu().numpy() / known.class_count
+    return importance
 
 
 def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 from graphveil.learn.denoised import Denoised
 from graphveil.learn.known import Known
 
@@ -49,8 +49,7 @@ def class_tables(values: Denoised, known: Known, bins: int = BINS) -> Iterator[t
     Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value included. So equal
     values share a bin, and bins can be empty.
     """
-    if bins < 2:
-        raise InputError(f"bins must be at least 2, got {bins}")
+    check_whole(bins, "bins", least=2)
     users = known.train_users
     ranks = [math.ceil(len(users) * k / bins) - 1 for k in range(1, bins)]
     labels = torch.from_numpy(known.labels[users]).to(values.device)
@@ -79,6 +78,6 @@ def _scores(values: Denoised, known: Known, bins: int, score: Callable[[Scores, 
     scores = np.zeros(values.shape[1])
     for first, observed in class_tables(values, known, bins):
         of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
-        found = score(observed, of_class * of_bin / observed[..., 0].sum())
-        scores[first : first + observed.shape[2]] = found
+        of_block = score(observed, of_class * of_bin / observed[..., 0].sum())
+        scores[first : first + observed.shape[2]] = of_block
     return scores

@@ -52,12 +52,12 @@ class Denoised:
 
         The next block overwrites it: room that is taken and given back for each costs more than what is done in it.
         """
-        found = propagated_blocks(self.estimate, self.hops, self.device, widest=WIDEST)
+        propagated = propagated_blocks(self.estimate, self.hops, self.device, widest=WIDEST)
         if users is None:
-            yield from ((first, block) for first, _, block in found)
+            yield from ((first, block) for first, _, block in propagated)
             return
         chosen, room = torch.from_numpy(users).to(self.device), torch.empty(0)
-        for first, _, block in found:
+        for first, _, block in propagated:
             if room.shape[1:] != block.shape[1:]:
                 room = block.new_empty((len(users), block.shape[1]))
             yield first, torch.index_select(block, 0, chosen, out=room)

@@ -90,10 +90,10 @@ def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
     if not public:
         return own
     mixed, linked = validation.mixed(0)
-    each = weighted_products(rows, mixed, own), weighted_products(rows, mixed, shared)
-    size = np.std(each[0]) / max(float(np.std(each[1])), TINY)
-    found = {share: area_under_curve(each[0] + share * size * each[1], linked) for share in PUBLIC_SHARES}
-    share = max(found, key=lambda one: found[one])
+    reported, known = weighted_products(rows, mixed, own), weighted_products(rows, mixed, shared)
+    size = np.std(reported) / max(float(np.std(known)), TINY)
+    areas = {share: area_under_curve(reported + share * size * known, linked) for share in PUBLIC_SHARES}
+    share = max(areas, key=lambda share: areas[share])
     return (own + share * size * shared).astype(np.float32)
 
 

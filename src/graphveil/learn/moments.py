@@ -96,8 +96,10 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
         variances = rows.square().mean(0)
         varies = variances > ROUNDING * means.square()
         shared = (aims @ rows / len(users)).square()
-        found = torch.where(varies, shared / (variances * spread).where(varies, torch.ones_like(means)), 0)
-        scores[first : first + rows.shape[1]] = found.clamp(max=1).cpu().numpy()
+        explained = torch.where(
+            varies, shared / (variances * spread).where(varies, torch.ones_like(means)), 0
+        )
+        scores[first : first + rows.shape[1]] = explained.clamp(max=1).cpu().numpy()
     return scores
 
 
@@ -134,8 +136,8 @@ def _fisher(between: Scores, within: Scores) -> Scores:
 
 def _variances(values: Denoised) -> Scores:
     """What all components together come to."""
-    found = [block.double().var(0, correction=0).cpu().numpy() for _, block in values.blocks()]
-    return np.concatenate(found)
+    variances = [block.double().var(0, correction=0).cpu().numpy() for _, block in values.blocks()]
+    return np.concatenate(variances)
 
 
 def _pair_matrix(pairs: Pairs, values: Denoised) -> SparseMatrix:
@@ -149,5 +151,5 @@ def _pair_matrix(pairs: Pairs, values: Denoised) -> SparseMatrix:
 
 def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> Scores:
     """The mean over pairs of the product of their rows."""
-    found: Scores = matrix.multiply(rows, room).mul_(rows).sum(0).double().cpu().numpy() / count
-    return found
+    means: Scores = matrix.multiply(rows, room).mul_(rows).sum(0).double().cpu().numpy() / count
+    return means

@@ -35,21 +35,21 @@ CONVENTION = (
 TOPOLOGY = "topology"
 
 
-def outside_backbone(name: str, found: Any) -> Callable[..., Backbone]:
+def outside_backbone(name: str, member: Any) -> Callable[..., Backbone]:
     """What was found in a file or a package, as a function that makes a backbone."""
-    if isinstance(found, nn.Module):
+    if isinstance(member, nn.Module):
         raise InputError(
             f"{name} is a module that is built already, for one number of columns: name its class, or a function that makes it"
         )
-    if not callable(found) or (isinstance(found, type) and not issubclass(found, nn.Module)):
-        kind = found.__name__ if isinstance(found, type) else type(found).__name__
+    if not callable(member) or (isinstance(member, type) and not issubclass(member, nn.Module)):
+        kind = member.__name__ if isinstance(member, type) else type(member).__name__
         raise InputError(f"{name} is no backbone but a {kind}: name {CONVENTION}")
 
     def make(inputs: int, hidden: int, outputs: int, **options: Any) -> Backbone:
-        accepted = _parameters(found)
+        accepted = _parameters(member)
         taken = {key: value for key, value in options.items() if key in accepted}
         try:
-            made = found(inputs, hidden, outputs, **taken)
+            made = member(inputs, hidden, outputs, **taken)
         except TypeError as error:
             raise InputError(
                 f"{name} cannot be made with ({inputs}, {hidden}, {outputs}): {error}; it must be {CONVENTION}"

@@ -67,8 +67,8 @@ def _norm_square(mechanism: Targetable, weights: Floats) -> float:
     """The expected square of the norm of a row of estimates, whose attributes are multiplied by these weights."""
     asking = mechanism.asking
     squares = asking.inclusion * asking.factors**2
-    whole = mechanism.spread**2 * mechanism.report_length
-    return float(whole * (squares * weights**2).sum() / squares.sum())
+    expected = mechanism.spread**2 * mechanism.report_length
+    return float(expected * (squares * weights**2).sum() / squares.sum())
 
 
 def _weighed(estimate: Estimate, weights: Floats) -> Any:

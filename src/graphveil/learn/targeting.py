@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import InputError
+from graphveil.checks import check_whole
 
 Scores = NDArray[np.float64]
 # What a split of the budget is chosen for: an attribute whose mean differs between classes by this share of its range, asked
@@ -70,8 +70,8 @@ def signal(scores: Scores, null: Scores) -> Scores:
     at_least = (len(order) - np.searchsorted(order, scores, side="left")) * (len(scores) / len(order))
     seen = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
     real = np.clip(1 - at_least / np.maximum(seen, 1), 0.0, 1.0)
-    found: Scores = np.maximum(scores - null.mean(), 0.0) * real
-    return found
+    excess: Scores = np.maximum(scores - null.mean(), 0.0) * real
+    return excess
 
 
 def expected_target(
@@ -143,17 +143,16 @@ def expected_error(
     noise = 2 * classes * first.mean_square * attributes / (heard * first.asked)
     distance = 2 * NOMINAL_EFFECT / math.sqrt(noise)
     normal = NormalDist()
-    found = 1 - normal.cdf(normal.inv_cdf(1 - size / attributes) - distance)
+    chance = 1 - normal.cdf(normal.inv_cdf(1 - size / attributes) - distance)
     pooled = min(1.0, NOMINAL_SHARE * second.asked / size)
     rest = max(second.asked - pooled * size, 0.0) / (attributes - size)
     before = first.asked / attributes / first.mean_square if both else 0.0
     errors = [1 / (before + share / second.mean_square) for share in (pooled, max(rest, 1e-12))]
-    return found * errors[0] + (1 - found) * errors[1]
+    return chance * errors[0] + (1 - chance) * errors[1]
 
 
 def _check_size(size: int, attributes: int) -> None:
-    if not 1 <= size <= attributes:
-        raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {size}")
+    check_whole(size, "pool", least=1, most=attributes, why="the number of attributes")
 
 
 def _numbers(attributes: NDArray[np.int64]) -> tuple[int, ...]:

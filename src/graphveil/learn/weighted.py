@@ -121,14 +121,14 @@ def fit_with_links(
     best, step = Best(targets, schedule, progress), adam(model, schedule)
     pattern, weights = topology.pattern, topology.weights
     kept = weights
-    given = inputs(topology)
+    features = inputs(topology)
     for epoch in range(schedule.epochs):
         if epoch and epoch % turns.every == 0 and turns.rate > 0:
-            gradient = weight_gradient(model, given, pattern, weights, targets)
+            gradient = weight_gradient(model, features, pattern, weights, targets)
             weights = objective.step(weights, gradient, turns.rate)
             topology = WeightedTopology(pattern, weights)
-            given = inputs(topology)
-        hidden = model.first(given, topology)
+            features = inputs(topology)
+        hidden = model.first(features, topology)
         model.train()
         loss = targets.train_loss(model.second(hidden, topology))
         with torch.no_grad():

@@ -82,7 +82,7 @@ def _push(
     queue, touched = np.empty(nodes, dtype=np.int32), np.empty(nodes, dtype=np.int32)
     counts = np.zeros(last - first, dtype=np.int64)
     users = np.empty(1024, dtype=np.int32)
-    found = np.empty(1024)
+    masses = np.empty(1024)
     used = 0
     for column in range(first, last):
         head, waiting, reached = 0, 0, 0
@@ -129,9 +129,9 @@ def _push(
                     waiting += 1
         if used + reached > len(users):
             room = max(2 * len(users), used + reached)
-            more_users, more_found = np.empty(room, dtype=np.int32), np.empty(room)
-            more_users[:used], more_found[:used] = users[:used], found[:used]
-            users, found = more_users, more_found
+            more_users, more_masses = np.empty(room, dtype=np.int32), np.empty(room)
+            more_users[:used], more_masses[:used] = users[:used], masses[:used]
+            users, masses = more_users, more_masses
         before = used
         # Rising users: by a look at everybody where many were reached, else by sorting.
         if 16 * reached > nodes:
@@ -145,8 +145,8 @@ def _push(
         for place in range(reached):
             user = touched[place]
             if total[user] != 0.0:
-                users[used], found[used] = user, total[user] * scale[user]
+                users[used], masses[used] = user, total[user] * scale[user]
                 used += 1
             residue[user], total[user], state[user] = 0.0, 0.0, 0
         counts[column - first] = used - before
-    return counts, users[:used].copy(), found[:used].copy()
+    return counts, users[:used].copy(), masses[:used].copy()

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.words import Words
+from graphveil.checks import check_number, is_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.encode import choose_dimensions
-from graphveil.mechanisms.limits import MAX_NUMBER, MAX_SAMPLED, is_whole, short
+from graphveil.mechanisms.limits import MAX_SAMPLED
 
 Floats = NDArray[np.float64]
 # A chance is a number of 2^53 equally likely cases.
@@ -78,10 +79,9 @@ class Asking:
         if not all(map(is_whole, pool)):
             raise InputError(f"pool must be a list of dimensions, got {short(pool)}")
         expected = len(pool) if from_pool is None else from_pool
-        number = isinstance(expected, (float, np.floating)) or is_whole(expected)
-        if not number or not -MAX_NUMBER <= expected <= MAX_NUMBER:
-            raise InputError(f"from_pool must be a number, got {short(from_pool)}")
-        return cls(size, count, tuple(sorted(int(place) for place in pool)), float(expected))
+        return cls(
+            size, count, tuple(sorted(int(place) for place in pool)), check_number(expected, "from_pool")
+        )
 
     def described(self) -> dict[str, Any]:
         """What a fingerprint says of a pool; nothing where there is none."""
@@ -165,12 +165,12 @@ class Asking:
             for number, chance in self.takes.items()
         }
         total = math.lcm(*(chance.denominator for chance in chances.values()))
-        found = [
+        choices = [
             (subset, chances[taken])
             for subset in combinations(range(self.size), self.count)
             if (taken := len(pool.intersection(subset))) in chances
         ]
-        return [subset for subset, _ in found], [int(chance * total) for _, chance in found], total
+        return [subset for subset, _ in choices], [int(chance * total) for _, chance in choices], total
 
     @property
     def choices(self) -> int:

@@ -6,17 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphveil.channels import KaryChannel, esw, featurerr, kary
 from graphveil.channels.exact import MAX_EPSILON, Claim, check_epsilon
 from graphveil.channels.graded import MAX_BINS
+from graphveil.checks import check_shares, check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
-from graphveil.mechanisms.limits import check_tables, check_whole
+from graphveil.mechanisms.limits import check_tables
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
 from graphveil.mechanisms.registry import check_dims
@@ -32,8 +32,8 @@ def build_featurerr(
     decode to their upper edges and the estimate is biased; ``debiased`` divides the response out.
     """
     check_dims(dims)
-    weights = np.full(dims, 1 / dims) if shares is None else _checked_shares(shares, int(dims))
-    size, different = check_whole("bins", bins, 2, MAX_BINS), set(weights.tolist())
+    weights = np.full(dims, 1 / dims) if shares is None else check_shares(shares, "shares", int(dims))
+    size, different = check_whole(bins, "bins", least=2, most=MAX_BINS), set(weights.tolist())
     check_tables(
         "featurerr", len(different), size, size, "round the shares to fewer values, or take fewer bins"
     )
@@ -57,29 +57,12 @@ def build_featurerr(
     )
 
 
-def _checked_shares(shares: Any, dims: int) -> NDArray[np.float64]:
-    """Shares that add up to 1."""
-    wrong = InputError(f"shares must be {dims} numbers of at least 0 that are not all 0")
-    try:
-        weights = np.asarray(shares, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
-    if weights.shape != (dims,) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise wrong
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if not 0 < total < math.inf:
-        raise wrong
-    normalised: NDArray[np.float64] = weights / total
-    return normalised
-
-
 def build_item(epsilon: float, dims: int, length: int, range: Any = (0, 1)) -> ItemMechanism:
     """One item of a sparse binary row of at most ``length`` ones."""
     check_dims(dims)
     if PublicRange.of(range) != PublicRange(0.0, 1.0):
         raise InputError(f"range must be (0, 1) for item, whose rows are binary, got {range!r}")
-    check_whole("length", length, 1, int(dims), ", the number of items")
+    check_whole(length, "length", least=1, most=int(dims), why="the number of items")
     response = amplified(check_epsilon(epsilon), int(length))
     if response > MAX_EPSILON:
         most = math.log1p(math.expm1(MAX_EPSILON) / length)

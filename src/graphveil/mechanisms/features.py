@@ -15,6 +15,7 @@ from graphveil.channels.alias import code_type
 from graphveil.channels.channel import Codes, FiniteChannel, Values
 from graphveil.channels.exact import Claim
 from graphveil.channels.words import SystemWords, Words
+from graphveil.checks import check_number
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
@@ -139,10 +140,10 @@ class FeatureMechanism(Mechanism):
     @cached_property
     def _places(self) -> dict[FiniteChannel, NDArray[np.int64]]:
         """The dimensions that each channel answers, where there are several."""
-        found: dict[FiniteChannel, list[int]] = {}
+        places_of: dict[FiniteChannel, list[int]] = {}
         for place, channel in enumerate(self.channels):
-            found.setdefault(channel, []).append(place)
-        return {channel: np.array(places) for channel, places in found.items()}
+            places_of.setdefault(channel, []).append(place)
+        return {channel: np.array(places) for channel, places in places_of.items()}
 
     def estimate(self, reports: Reports) -> Estimate:
         factor = self.public.half_width * self.scale
@@ -279,8 +280,7 @@ def budget_shares(
         or not (np.isfinite(alpha).all() and np.isfinite(beta).all())
     ):
         raise InputError("importance and sensitivity must be two lists of finite numbers of the same length")
-    if not 0 <= gamma <= 1:
-        raise InputError(f"gamma must lie in [0, 1], got {gamma!r}")
+    check_number(gamma, "gamma", least=0, most=1)
     shares = gamma * alpha + (1 - gamma) * (beta.min() + beta.max() - beta)
     if (shares < 0).any() or shares.sum() <= 0:
         raise InputError("importance and sensitivity must be at least 0, and not all shares may be 0")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_shares
 from graphveil.errors import InputError
-from graphveil.mechanisms.limits import short
 
 ITERATIONS, CLOSE = 300, 1e-9
 
@@ -52,16 +51,4 @@ def estimate_level_shares(counts: Any, transition: Any, iterations: int = ITERAT
 
 def checked_shares(shares: Any, levels: int) -> Floats:
     """Shares of all levels that sum to 1, or an error that says what is wrong."""
-    wrong = InputError(f"shares must be {levels} numbers of at least 0, one a level, got {short(shares)}")
-    try:
-        array = np.asarray(shares, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise wrong from None
-    if array.shape != (levels,) or not (np.isfinite(array).all() and (array >= 0).all()):
-        raise wrong
-    with np.errstate(over="ignore"):
-        total = float(array.sum())
-    if not 0 < total < math.inf:
-        raise wrong
-    normalised: Floats = array / total
-    return normalised
+    return check_shares(shares, "shares", levels, why="one a level")

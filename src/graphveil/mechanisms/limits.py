@@ -7,11 +7,11 @@ limits is served within about a second and a few hundred megabytes. Limits of on
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
 
+from graphveil.checks import MAX_NUMBER, short
 from graphveil.errors import InputError
 
 # Features of a row: the largest public graphs have some 10^4, bags of words some 10^5. Some arrays have an entry for each.
@@ -53,36 +53,6 @@ NUMBERS = (
     ),
     "classes",
 )
-# No setting counts further than this, and numpy cannot hold more.
-MAX_NUMBER = (1 << 63) - 1
-
-
-def short(value: Any) -> str:
-    """A value as an error shows it: a long list or number is cut in the middle.
-
-    >>> short(list(range(1000)))
-    '[0, 1, 2, 3, 4, 5, ...]'
-    """
-    # Python refuses to write out integers of more than some thousand digits.
-    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
-        return f"an integer of {value.bit_length()} bits"
-    return reprlib.repr(value)
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a value is an integer; True and False are none."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def check_whole(name: str, value: Any, low: int, high: int, why: str = "") -> int:
-    """Return an integer from low to high, or say which numbers can be taken.
-
-    >>> check_whole("levels", 4, 2, MAX_LEVELS)
-    4
-    """
-    if not is_whole(value) or not low <= value <= high:
-        raise InputError(f"{name} must be an integer from {low} to {high}{why}, got {short(value)}")
-    return int(value)
 
 
 def check_settings(settings: dict[str, Any]) -> None:

@@ -219,8 +219,8 @@ def _ones(words: Words, planes: int, size: int) -> NDArray[np.int64]:
     for _ in range(planes - 1):
         left &= words.take(width)
     some = np.flatnonzero(left)
-    found, bits = np.nonzero((left[some, None] >> np.arange(WORD_BITS, dtype=np.uint64)) & np.uint64(1))
-    places: NDArray[np.int64] = some[found] * WORD_BITS + bits
+    word, bits = np.nonzero((left[some, None] >> np.arange(WORD_BITS, dtype=np.uint64)) & np.uint64(1))
+    places: NDArray[np.int64] = some[word] * WORD_BITS + bits
     return places[places < size]
 
 

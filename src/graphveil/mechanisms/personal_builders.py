@@ -25,10 +25,11 @@ from graphveil.channels import (
 from graphveil.channels.build import MAX_POINTS
 from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
+from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
-from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables, check_whole, short
+from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
@@ -56,30 +57,30 @@ TAIL_CELLS = 512
 
 def takes_levels(name: str) -> bool:
     """Whether users of this feature mechanism choose a privacy level."""
-    found = entry(name)
-    return found.subject == "features" and "budgets" in inspect.signature(found.build).parameters
+    registered = entry(name)
+    return registered.subject == "features" and "budgets" in inspect.signature(registered.build).parameters
 
 
 def level_budgets(epsilon: float, levels: Any, budgets: Any) -> tuple[float, ...]:
     """ε_1 < … < ε_f: as given, or ε·2^(level-1) for so many levels (4 unless told otherwise)."""
     if budgets is None:
-        count = check_whole("levels", 4 if levels is None else levels, 2, MAX_LEVELS)
+        count = check_whole(4 if levels is None else levels, "levels", least=2, most=MAX_LEVELS)
         return tuple(epsilon * 2.0**level for level in range(count))
-    given = _listed(budgets)
-    rising = all(one < other for one, other in pairwise(given))
-    if len(given) < 2 or not rising or not all(0 < budget < math.inf for budget in given):
+    numbers = _listed(budgets)
+    rising = all(one < other for one, other in pairwise(numbers))
+    if len(numbers) < 2 or not rising or not all(0 < budget < math.inf for budget in numbers):
         raise InputError(
             f"budgets must be at least two positive finite numbers that rise, got {short(budgets)}"
         )
-    if given[0] != epsilon:
+    if numbers[0] != epsilon:
         raise InputError(
-            f"budgets must start with epsilon, the strictest level's budget: got {given[0]:g} and epsilon {epsilon:g}"
+            f"budgets must start with epsilon, the strictest level's budget: got {numbers[0]:g} and epsilon {epsilon:g}"
         )
-    if levels is not None and levels != len(given):
+    if levels is not None and levels != len(numbers):
         raise InputError(
-            f"levels must be the number of budgets, {len(given)}, or left out, got {short(levels)}"
+            f"levels must be the number of budgets, {len(numbers)}, or left out, got {short(levels)}"
         )
-    return given
+    return numbers
 
 
 def _listed(budgets: Any) -> tuple[float, ...]:
@@ -112,7 +113,7 @@ def inside(inner: Any, binary: bool, points: int | None) -> Callable[[float], Fi
 
 def _inside_points(binary: bool, points: Any) -> int:
     """How many input points a family has inside a personal mechanism."""
-    chosen = INSIDE_POINTS if points is None else check_whole("points", points, 2, MAX_POINTS)
+    chosen = INSIDE_POINTS if points is None else check_whole(points, "points", least=2, most=MAX_POINTS)
     if binary:
         check_two_points(points)
     return 2 if binary else chosen
@@ -130,9 +131,7 @@ def _check_work(name: str, inner: str, tables: int, binary: bool, points: Any) -
 
 def _check_personal(dims: Any, gamma: Any, sampled: Any) -> None:
     check_dims(dims, sampled)
-    number = isinstance(gamma, (int, float, np.integer, np.floating)) and not isinstance(gamma, bool)
-    if not number or not 0 < gamma < 1:
-        raise InputError(f"gamma must be a number strictly between 0 and 1, got {gamma!r}")
+    check_number(gamma, "gamma", above=0, below=1)
 
 
 def _named_more_often(
@@ -175,10 +174,10 @@ def build_ppm(
     # Rounded down, so that the level's and the values' budgets never add up to more than the whole.
     left = [math.nextafter(budget - level_budget, 0.0) for budget in all_budgets]
     check_level_cases(count, len(set(asked)))
-    each = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
-    _check_work("ppm", inner, len(set(each.values())), binary, points)
-    tables = {value: family(value) for value in set(each.values())}
-    way = {(budget, size): Way(size, tables[value]) for (budget, size), value in each.items()}
+    per_value = {(budget, size): min(MAX_EPSILON, budget / size) for budget in left for size in set(asked)}
+    _check_work("ppm", inner, len(set(per_value.values())), binary, points)
+    tables = {value: family(value) for value in set(per_value.values())}
+    way = {(budget, size): Way(size, tables[value]) for (budget, size), value in per_value.items()}
     ways = tuple(tuple(way[budget, size] for size in asked) for budget in left)
     public, claim = PublicRange.of(range), Claim(all_budgets[-1])
     kept = binary and ways[0][0].channel.input_count == 2

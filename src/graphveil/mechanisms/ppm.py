@@ -16,19 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.alias import code_type
-from graphveil.channels.channel import Channel, FiniteChannel, Values
+from graphveil.channels.channel import Channel, Values
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import DrawnWords, SystemWords, Words
-from graphveil.errors import InputError, MessageError
+from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Answer, Mechanism, Subject
-from graphveil.mechanisms.encode import binary_symbols, choose_some, round_at_random
+from graphveil.mechanisms.encode import choose_some
 from graphveil.mechanisms.estimate import Estimate
-from graphveil.mechanisms.level_shares import checked_shares, estimate_level_shares
+from graphveil.mechanisms.level_shares import checked_shares
 from graphveil.mechanisms.personal import PersonalRows, level_of
-from graphveil.mechanisms.ppm_errors import largest_variance, mean_errors, mean_squares
-from graphveil.mechanisms.ppm_losses import loss_between, worst
+from graphveil.mechanisms.ppm_decoding import Decoding
+from graphveil.mechanisms.ppm_errors import EntryErrors
+from graphveil.mechanisms.ppm_levels import RandomizedLevels
+from graphveil.mechanisms.ppm_losses import PairLosses, worst
 from graphveil.mechanisms.ppm_outcomes import WholeReports
+from graphveil.mechanisms.ppm_reports import ReportForm
+from graphveil.mechanisms.ppm_tables import AnswerTable
 from graphveil.mechanisms.ppm_ways import Way, check_alike, groups, top
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
@@ -118,10 +122,10 @@ class PersonalMechanism(Mechanism):
     def names_dimensions(self) -> bool:
         return self.most < self.size
 
-    @cached_property
+    @property
     def blank(self) -> int:
         """The code of a dimension that is named and not answered."""
-        return max(way.first + way.channel.output_count for ways in self.ways for way in ways)
+        return self._table.blank
 
     @property
     def alphabet(self) -> int:
@@ -130,6 +134,28 @@ class PersonalMechanism(Mechanism):
     @property
     def strictest(self) -> float:
         return self.budgets[0] if not self.blinded else 0.0
+
+    @cached_property
+    def _table(self) -> AnswerTable:
+        return AnswerTable(self.ways, self.claim, self.binary)
+
+    @cached_property
+    def _levels(self) -> RandomizedLevels:
+        return RandomizedLevels(self.level_channel, len(self.budgets))
+
+    @cached_property
+    def _form(self) -> ReportForm:
+        return ReportForm(
+            self.name, self.asking, self.blank, self.level_channel.output_count, self._table.counts
+        )
+
+    @cached_property
+    def _decoding(self) -> Decoding:
+        return Decoding(self.ways, self.size, self._levels, self.blank)
+
+    @cached_property
+    def _errors(self) -> EntryErrors:
+        return EntryErrors(self._decoding)
 
     # What the client does.
 
@@ -142,12 +168,11 @@ class PersonalMechanism(Mechanism):
         # Whatever a level is, the same number of words is drawn: all named dimensions are answered, some answers forgotten.
         dims = self.asking.choose(rows.users, source)
         named = self.level_channel.respond(levels, source)
-        answered = choose_some(self._counts[levels, named], self.most, source)
+        answered = choose_some(self._table.counts[levels, named], self.most, source)
         values = self.public.to_unit(rows.take(dims))
-        symbols = self._encode(values, self._starts[levels, named], source)
-        drawn = self._all_rows.respond(symbols.ravel(), source)
+        drawn = self._table.respond(values, levels, named, source)
         codes = np.empty((rows.users, self.report_length), dtype=code_type(self.alphabet))
-        codes[:, :-1] = np.where(answered, drawn.reshape(answered.shape), self.blank)
+        codes[:, :-1] = np.where(answered, drawn, self.blank)
         codes[:, -1] = named
         return self._reports(dims, codes)
 
@@ -164,19 +189,6 @@ class PersonalMechanism(Mechanism):
         wrong = held.clipped_levels(len(self.budgets)) != listed(held.levels, "levels")
         return int((wrong | rows.outside(self.public, self.binary)).sum())
 
-    def _encode(self, values: Values, starts: NDArray[np.int64], words: Words) -> NDArray[np.int64]:
-        """Values of [-1, 1] as rows of the table of all channels: those of the channel that starts there."""
-        if self.binary:
-            return starts[:, None] + binary_symbols(values)
-        # Words are drawn for all values alike: those of a user do not depend on the levels of others.
-        chance = words.take(values.size).reshape(values.shape)
-        rows = np.empty(values.shape, dtype=np.int64)
-        for (channel, _), start in self._blocks.items():
-            own = starts == start
-            given = DrawnWords(chance[own].ravel())
-            rows[own] = start + round_at_random(values[own], channel.inputs, given)
-        return rows
-
     def _reports(self, dims: NDArray[np.int32], codes: NDArray[np.unsignedinteger]) -> Reports:
         pointers = even_pointers(len(codes), self.report_length)
         if not self.names_dimensions:
@@ -184,33 +196,6 @@ class PersonalMechanism(Mechanism):
         places = np.full(codes.shape, self.size, dtype=np.int32)
         places[:, :-1] = dims
         return Reports(self, pointers, places.ravel(), codes.ravel())
-
-    @cached_property
-    def _counts(self) -> NDArray[np.int64]:
-        """How many values are answered, by level and randomized level."""
-        return np.array([[way.count for way in ways] for ways in self.ways])
-
-    @cached_property
-    def _blocks(self) -> dict[tuple[FiniteChannel, int], int]:
-        """Where the rows of each channel start in the table of all of them."""
-        kinds = list(dict.fromkeys((way.channel, way.first) for ways in self.ways for way in ways))
-        sizes = [channel.input_count for channel, _ in kinds]
-        return dict(zip(kinds, (int(start) for start in np.cumsum([0, *sizes[:-1]])), strict=True))
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.array([[self._blocks[way.channel, way.first] for way in ways] for ways in self.ways])
-
-    @cached_property
-    def _all_rows(self) -> Channel:
-        """The rows of all channels in one table, so that a user's words do not depend on the levels of others."""
-        size = sum(channel.input_count for channel, _ in self._blocks)
-        table = np.zeros((size, self.blank), dtype=np.int64)
-        for (channel, first), start in self._blocks.items():
-            for symbol in range(channel.input_count):
-                table[start + symbol, first : first + channel.output_count] = channel.row(symbol)
-        rows, codes = np.arange(float(len(table))), np.arange(float(self.blank))
-        return Channel("all answers", table, rows, codes, self.claim)
 
     @property
     def level_budgets(self) -> tuple[float, ...]:
@@ -230,79 +215,40 @@ class PersonalMechanism(Mechanism):
     # What the server does.
 
     def check_reports(self, reports: Reports) -> None:
-        codes = reports.codes.reshape(-1, self.report_length)
-        if reports.dims is not None and (reports.dims.reshape(codes.shape)[:, -1] != self.size).any():
-            raise MessageError(f"a report of {self.name} must end with its level, at place {self.size}")
-        if (codes[:, -1] >= self.level_channel.output_count).any():
-            raise MessageError(f"codes of levels must be below {self.level_channel.output_count}")
-        if (codes[:, :-1] > self.blank).any():
-            raise MessageError(f"codes of values must be at most {self.blank}, which is a blank")
-        if reports.dims is not None and not self.asking.allows(reports.dims.reshape(codes.shape)[:, :-1]):
-            raise MessageError(
-                f"a report of {self.name} must name as many values of the pool as its plan says"
-            )
-        given = (codes[:, :-1] != self.blank).sum(axis=1)
-        if not (self._counts.T[codes[:, -1]] == given[:, None]).any(axis=1).all():
-            raise MessageError(f"a report of {self.name} must answer as many values as its level says")
+        self._form.check(reports)
 
     def level_codes(self, reports: Reports) -> NDArray[np.int64]:
         """τ' of every user as codes of ``level_channel``."""
-        return reports.codes.reshape(-1, self.report_length)[:, -1].astype(np.int64)
+        return self._form.codes(reports)[:, -1].astype(np.int64)
 
     def levels(self, reports: Reports) -> NDArray[np.int64]:
         """τ' of every user, clamped to 1..f: a randomized level, which says as little as the claim."""
-        return self._clamped[self.level_codes(reports)]
+        return self._levels.clamped[self.level_codes(reports)]
 
-    @cached_property
-    def _clamped(self) -> NDArray[np.int64]:
-        return np.clip(self.level_channel.outputs, 1, len(self.budgets)).astype(np.int64)
-
-    @cached_property
+    @property
     def transition(self) -> Floats:
         """The probability of each τ' (column) for each level (row)."""
-        return np.array([[count / self.level_channel.total for count in row] for row in self._level_rows])
-
-    @cached_property
-    def _level_rows(self) -> list[list[int]]:
-        return [self.level_channel.row(level) for level in range(len(self.budgets))]
+        return self._levels.transition
 
     def level_shares(self, reports: Reports) -> Floats:
         """Which share of users chose each level: as given, or estimated from all τ' by EM."""
         if self.shares is not None:
             return np.array(self.shares)
-        counts = np.bincount(self.level_codes(reports), minlength=self.level_channel.output_count)
-        return estimate_level_shares(counts, self.transition)
+        return self._levels.shares(self.level_codes(reports))
 
     def posterior(self, shares: Any) -> Floats:
         """P[τ | τ'] at these shares: a row a τ', a column a level."""
-        prior = checked_shares(shares, len(self.budgets))
-        joint = prior[:, None] * self.transition
-        return np.asarray((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
+        return self._levels.posterior(shares)
 
     def decoding(self, shares: Any) -> Floats:
         """What each code (column) beside each τ' (row) adds to an estimate, in half widths; a blank adds 0."""
-        decoded = np.zeros((self.level_channel.output_count, self.blank + 1))
-        for place, weights in enumerate(self.posterior(shares)):
-            ways = [ways[place] for ways in self.ways]
-            for group in groups(tuple(ways)).values():
-                way, weight = ways[group[0]], weights[group]
-                tops = np.array([top(ways[level].channel) for level in group])
-                # r(a_τ) of a level is 1 over its magnitude; the signs are the same for all levels of the group.
-                response = weight @ (1 / tops) / weight.sum() if weight.sum() > 0 else (1 / tops).mean()
-                signs = way.channel.outputs / tops[0]
-                codes = slice(way.first, way.first + way.channel.output_count)
-                decoded[place, codes] = self.size / way.count * signs / response
-        return decoded
+        return self._decoding.table(shares)
 
     def estimate(self, reports: Reports, shares: Any = None) -> Estimate:
         """Estimates of all rows; ``shares`` of the levels replace those that are estimated from the reports."""
         shares = self.level_shares(reports) if shares is None else shares
-        codes = reports.codes.reshape(-1, self.report_length)
+        codes, dims = self._form.codes(reports), self._form.dims(reports)
         decoded = self.public.half_width * self.decoding(shares)
-        if reports.dims is None:
-            dims = np.broadcast_to(np.arange(self.size, dtype=np.int32), (len(codes), self.size))
-        else:
-            dims = reports.dims.reshape(codes.shape)[:, :-1]
         answered = codes[:, :-1] != self.blank
         values = decoded[codes[:, -1:].astype(np.int64), codes[:, :-1]][answered]
         if not self.asking.even:
@@ -322,47 +268,22 @@ class PersonalMechanism(Mechanism):
         With one bit: h²·Σ P[τ' | τ'c]·(d/m')/E[r(a_τ) | τ']², h the half width (at the middle of the range; a value x
         half widths away has h²x² less). A τ'c that is never seen gets the variance at equal shares.
         """
-        prior = checked_shares(shares, len(self.budgets))
-        if not ((prior @ self.transition) > 0).all():
-            prior = np.full(len(prior), 1 / len(prior))
-        squares = self._mean_squares(prior)
-        seen = prior @ self.transition
-        found = []
-        for level in range(1, len(self.budgets) + 1):
-            weight = np.where(self._clamped == level, seen, 0.0)
-            found.append(largest_variance(self._grid, weight @ squares / weight.sum()))
-        return self.public.half_width**2 * np.array(found)
+        return self.public.half_width**2 * self._errors.variances(shares)
 
     def level_errors(self, shares: Any) -> Floats:
         """The mean square error of an estimated entry for users of each level, all input symbols equally likely.
 
         Noise and bias together: what a level's users gain or lose, which they know and the server does not.
         """
-        found = mean_errors(self.ways, self.size, self.decoding(shares), self.transition)
-        return self.public.half_width**2 * found
+        return self.public.half_width**2 * self._errors.by_level(shares)
 
     def answered_by_level(self) -> Floats:
         """How many values a user of each level answers in expectation."""
-        return np.asarray((self.transition * self._counts).sum(axis=1))
+        return np.asarray((self.transition * self._table.counts).sum(axis=1))
 
     def clamped_transition(self) -> Floats:
         """The probability of each τ' within 1..f (column) for each level (row)."""
-        return np.stack(
-            [
-                self.transition[:, self._clamped == level].sum(axis=1)
-                for level in range(1, len(self.budgets) + 1)
-            ],
-            axis=1,
-        )
-
-    def _mean_squares(self, shares: Floats) -> Floats:
-        """The mean square of an estimated entry, in half widths, beside each τ' (row) at each input of the grid (column)."""
-        return mean_squares(self.ways, self.size, self.decoding(shares), self.posterior(shares), self._grid)
-
-    @cached_property
-    def _grid(self) -> Values:
-        """All values that are an input of some channel; in between, mean squares are linear."""
-        return np.unique(np.concatenate([way.channel.inputs for ways in self.ways for way in ways]))
+        return self._levels.clamped_transition()
 
     @property
     def largest(self) -> float:
@@ -377,7 +298,7 @@ class PersonalMechanism(Mechanism):
         Blanks and the level's code count as 0, so that √(codes) times this is how long a row is.
         """
         shares = np.array(self.settled().shares)
-        seen, squares = shares @ self.transition, self._mean_squares(shares).mean(axis=1)
+        seen, squares = shares @ self.transition, self._errors.mean_squares(shares).mean(axis=1)
         entry = seen @ squares * self.size / self.report_length * self.asking.mean_square_factor
         return self.public.half_width * math.sqrt(entry)
 
@@ -397,23 +318,11 @@ class PersonalMechanism(Mechanism):
         The largest over τ' of ln(P[τ' | one]/P[τ' | other]) plus m' times the largest loss of an answer, over all pairs of
         values or, with ``equal_rows``, over all values that both have in common.
         """
-        return self._losses[one - 1, other - 1, equal_rows]
+        return self._losses.between(one - 1, other - 1, equal_rows)
 
     @cached_property
-    def _losses(self) -> dict[tuple[int, int, bool], Loss]:
-        levels = range(len(self.budgets))
-        return {
-            (one, other, equal): self._loss_between(one, other, equal)
-            for one in levels
-            for other in levels
-            for equal in (False, True)
-        }
-
-    def _loss_between(self, one: int, other: int, equal_rows: bool) -> Loss:
-        if one == other and equal_rows:
-            return Loss(())
-        rows, ways = self._level_rows, self.ways
-        return loss_between((rows[one], ways[one]), (rows[other], ways[other]), equal_rows)
+    def _losses(self) -> PairLosses:
+        return PairLosses(self._levels.rows, self.ways)
 
     @property
     def loss(self) -> Loss:
@@ -438,7 +347,7 @@ class PersonalMechanism(Mechanism):
     @property
     def counts_follow_named(self) -> bool:
         """Whether the number of answers depends on the randomized level alone."""
-        return bool((self._counts == self._counts[0]).all())
+        return bool((self._table.counts == self._table.counts[0]).all())
 
     def feature_loss(self, level: int) -> Loss:
         """The exact loss between two rows of users of one level."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,38 @@ Case = tuple[Way, Way, Fraction]
 ROUGHLY = 2.0**-45
 # Stands for a count of 0 in floats, so that nothing is divided by 0.
 NEXT_TO_NOTHING = 1e-200
+
+
+@dataclass(frozen=True, eq=False)
+class PairLosses:
+    """The losses between any two levels, counted from 0, each computed once.
+
+    ``rows`` is how many of the level channel's draws give each τ', ``ways`` how values are answered beside it, by level.
+    """
+
+    rows: Sequence[Sequence[int]]
+    ways: Sequence[Sequence[Way]]
+
+    def between(self, one: int, other: int, equal_rows: bool) -> Loss:
+        """The exact loss of whole reports between two levels: `loss_between`."""
+        return self._losses[one, other, equal_rows]
+
+    @cached_property
+    def _losses(self) -> dict[tuple[int, int, bool], Loss]:
+        levels = range(len(self.rows))
+        return {
+            (one, other, equal): self._computed(one, other, equal)
+            for one in levels
+            for other in levels
+            for equal in (False, True)
+        }
+
+    def _computed(self, one: int, other: int, equal_rows: bool) -> Loss:
+        if one == other and equal_rows:
+            return Loss(())
+        return loss_between(
+            (self.rows[one], self.ways[one]), (self.rows[other], self.ways[other]), equal_rows
+        )
 
 
 def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
@@ -44,11 +77,11 @@ def loss_between(one: Level, other: Level, equal_rows: bool) -> Loss:
         ratio = Fraction(often, rarely)
         likeliest[way, against] = max(likeliest.get((way, against), ratio), ratio)
     cases = [(way, against, ratio) for (way, against), ratio in likeliest.items()]
-    found = []
+    losses = []
     for way, against, ratio in cases if len(cases) == 1 else _nearly_worst(cases, equal_rows):
         answer = Loss.of(largest_ratio(way.channel, against.channel, equal_rows))
-        found.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
-    return worst(found)
+        losses.append(Loss.total([Loss.of(ratio), answer.times(way.count)]))
+    return worst(losses)
 
 
 def _nearly_worst(cases: list[Case], equal_rows: bool) -> list[Case]:

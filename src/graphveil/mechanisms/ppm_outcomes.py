@@ -94,8 +94,8 @@ class WholeReports:
                 total ** (self.most - way.count) * (orders // math.comb(self.most, way.count)) * part.weight
             )
             counts.append(named[part.level_code] * left * reduce(np.multiply.outer, rows).ravel())
-        whole = self.asking.subsets()[2] * orders * total ** (self.most + 1)
-        return np.concatenate(counts), whole
+        draws = self.asking.subsets()[2] * orders * total ** (self.most + 1)
+        return np.concatenate(counts), draws
 
     @property
     def _orders(self) -> int:
@@ -118,12 +118,12 @@ class WholeReports:
         for part in self.parts():
             if index < part.size:
                 codes = part.way.first + np.array(np.unravel_index(index, part.shape))
-                told = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
-                told += [
+                parts = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
+                parts += [
                     f"dimension {place} = code {code}"
                     for place, code in zip(part.answered, codes, strict=True)
                 ]
-                return ", ".join(told)
+                return ", ".join(parts)
             index -= part.size
         raise InputError("there is no such report")
 

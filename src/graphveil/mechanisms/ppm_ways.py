@@ -27,10 +27,10 @@ class Way:
 
 def groups(ways: tuple[Way, ...]) -> dict[tuple[int, int], list[int]]:
     """Levels whose answers have the same number and the same codes beside one τ'."""
-    found: dict[tuple[int, int], list[int]] = {}
+    levels_of: dict[tuple[int, int], list[int]] = {}
     for level, way in enumerate(ways):
-        found.setdefault((way.count, way.first), []).append(level)
-    return found
+        levels_of.setdefault((way.count, way.first), []).append(level)
+    return levels_of
 
 
 def check_alike(one: FiniteChannel, other: FiniteChannel) -> None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Claim
+from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject
@@ -24,12 +23,8 @@ from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.limits import (
     MAX_DIMS,
     MAX_LINK_USERS,
-    MAX_NUMBER,
     MAX_WORD,
     check_settings,
-    check_whole,
-    is_whole,
-    short,
 )
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.outside import File, Origin
@@ -55,29 +50,29 @@ class Entry:
     sound: bool = True
 
 
-def _outside_entry(name: str, found: Any) -> Entry:
+def _outside_entry(name: str, member: Any) -> Entry:
     """What was found in a file or a package, as a mechanism that can be named: an entry, or a function that builds one."""
     if len(name) > MAX_WORD:
         raise InputError(
             f"the name of a mechanism has at most {MAX_WORD} characters, got {len(name)}: give a shorter path"
         )
-    if isinstance(found, Entry):
-        return replace(found, name=name)
-    if isinstance(found, Mechanism):
+    if isinstance(member, Entry):
+        return replace(member, name=name)
+    if isinstance(member, Mechanism):
         raise InputError(
             f"{name} is a mechanism that is built already, for one budget: name the function that builds it"
         )
-    accepted = _parameters(found) if callable(found) else []
+    accepted = _parameters(member) if callable(member) else []
     if "epsilon" not in accepted:
         raise InputError(
             f"{name} must be a name that is registered there or a function that builds a mechanism from epsilon, dims, range "
-            f"and so on, got {type(found).__name__ if not accepted else 'one that takes ' + ', '.join(accepted)}"
+            f"and so on, got {type(member).__name__ if not accepted else 'one that takes ' + ', '.join(accepted)}"
         )
     subject = _subject(accepted)
 
-    @wraps(found)
+    @wraps(member)
     def build(**settings: Any) -> Mechanism:
-        built = found(**settings)
+        built = member(**settings)
         if not isinstance(built, Mechanism) or built.subject != subject:
             raise InputError(
                 f"{name} must build a mechanism for {subject}, it returns {type(built).__name__}: subclass "
@@ -85,7 +80,7 @@ def _outside_entry(name: str, found: Any) -> Entry:
             )
         return built
 
-    return Entry(name, subject, (inspect.getdoc(found) or "").split("\n")[0], build)
+    return Entry(name, subject, (inspect.getdoc(member) or "").split("\n")[0], build)
 
 
 def _parameters(build: Callable[..., Any]) -> list[str]:
@@ -117,8 +112,8 @@ def register(
     """
 
     def add(build: Builder) -> Builder:
-        told = summary or (inspect.getdoc(build) or "").split("\n")[0]
-        _entries.add(name, Entry(name, subject, told, build, sound))
+        description = summary or (inspect.getdoc(build) or "").split("\n")[0]
+        _entries.add(name, Entry(name, subject, description, build, sound))
         return build
 
     return add
@@ -157,7 +152,7 @@ def all_names(warn: Callable[[str], None]) -> list[str]:
 
 def names(subject: Subject | None = None) -> list[str]:
     """The names of all registered mechanisms, or of those for features, label, level or links."""
-    return [name for name, found in _entries.items() if subject in (None, found.subject)]
+    return [name for name, registered in _entries.items() if subject in (None, registered.subject)]
 
 
 def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
@@ -169,11 +164,11 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
     >>> mechanism("multibit", epsilon=1.0, dims=1433, range=(0, 1))
     FeatureMechanism(multibit, epsilon=1, 1 of 1433 values, Channel(onebit, epsilon=1, 2 -> 2) each)
     """
-    found = entry(name)
+    registered = entry(name)
     check_settings(settings)
     check_budget(epsilon, settings.get("delta"))
     settings = {key: value for key, value in settings.items() if value is not None}
-    accepted = inspect.signature(found.build).parameters
+    accepted = inspect.signature(registered.build).parameters
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         for key in settings:
             if key not in accepted:
@@ -183,7 +178,7 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
         named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         if named and parameter.default is parameter.empty and key != "epsilon" and key not in settings:
             raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
-    return found.build(epsilon=float(epsilon), **settings)
+    return registered.build(epsilon=float(epsilon), **settings)
 
 
 _NEEDED = {
@@ -197,29 +192,20 @@ _NEEDED = {
 
 def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None:
     """Refuse an ε that is not positive and finite, and a δ outside [0, 1); ``name`` is what the ε is called there."""
-    if not _is_number(epsilon) or not math.isfinite(epsilon) or epsilon <= 0:
-        raise InputError(f"{name} must be a positive finite number, got {short(epsilon)}")
-    if delta is not None and (not _is_number(delta) or not 0 <= delta < 1):
-        raise InputError(f"delta must be a number in [0, 1), got {short(delta)}")
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a number that fits a float; True and False are none."""
-    if is_whole(value):
-        return bool(-MAX_NUMBER <= value <= MAX_NUMBER)
-    return isinstance(value, (float, np.floating))
+    check_number(epsilon, name, above=0)
+    if delta is not None:
+        check_number(delta, "delta", least=0, below=1)
 
 
 def check_dims(dims: Any, sampled: Any = None, subject: Subject = "features") -> None:
     """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
-    if not is_whole(dims) or dims < 1:
-        raise InputError(f"dims must be an integer of at least 1, got {short(dims)}")
+    check_whole(dims, "dims", least=1)
     most = MAX_LINK_USERS if subject == "links" else MAX_DIMS
     if dims > most:
         what = "users" if subject == "links" else "features"
         raise InputError(f"dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time")
     if sampled is not None:
-        check_whole("sampled", sampled, 1, int(dims), ", the number of dimensions")
+        check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")
 
 
 def check_two_points(points: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.checks import check_number, is_number
 from graphveil.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -85,10 +86,8 @@ class PublicBall:
     centre: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.radius) and 1e-100 <= self.radius <= 1e100):
-            raise InputError(f"radius must be a positive number (1e-100 to 1e100), got {self.radius!r}")
-        if not (_is_number(self.centre) and abs(self.centre) <= 1e100):
-            raise InputError(f"centre must be a number of at most 1e100, got {self.centre!r}")
+        check_number(self.radius, "radius", least=1e-100, most=1e100)
+        check_number(self.centre, "centre", least=-1e100, most=1e100)
 
     @classmethod
     def around(cls, public: PublicRange, dimensions: int) -> PublicBall:
@@ -179,8 +178,8 @@ class Rows:
         place = np.minimum(np.searchsorted(held, asked), max(len(held) - 1, 0))
         values = np.zeros(asked.size)
         if len(held):
-            found = held[place] == asked
-            values[found] = _floats(matrix.data[place[found]])
+            present = held[place] == asked
+            values[present] = _floats(matrix.data[place[present]])
         return values.reshape(dimensions.shape)
 
     def norms(self) -> Floats:
@@ -282,7 +281,7 @@ def numbers_of(array: NDArray[Any]) -> Floats:
 
 def _number(value: Any) -> float:
     try:
-        return float(value) if _is_number(value) or isinstance(value, (bool, np.bool_)) else math.nan
+        return float(value) if is_number(value) or isinstance(value, (bool, np.bool_)) else math.nan
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
@@ -300,10 +299,6 @@ def _misfits(values: Floats, public: PublicRange, binary: bool) -> NDArray[np.bo
     else:
         fit = (values >= public.low) & (values <= public.high)
     return np.asarray(~fit)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _canonical(data: Any) -> Any:

@@ -97,20 +97,22 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
 def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
     """What a method is tried with, by name."""
     links = LINK_EPSILON if method.reports_links else None
-    found = {
+    trials = {
         "classes": Trial(settings),
         "private labels": Trial(settings, label_epsilon=LABEL_EPSILON),
         "links": Trial(settings, task="link"),
     }
     if links is not None:
-        found["private links"] = Trial(settings, links)
-        found["private links and labels"] = Trial(settings, links, label_epsilon=LABEL_EPSILON)
+        trials["private links"] = Trial(settings, links)
+        trials["private links and labels"] = Trial(settings, links, label_epsilon=LABEL_EPSILON)
     if method.several_tasks:
-        found["norms"] = Trial(settings, links, norm_epsilon=NORM_EPSILON)
+        trials["norms"] = Trial(settings, links, norm_epsilon=NORM_EPSILON)
     if not method.reads_features:
-        silent = {name: each for name, each in found.items() if method.reports_features or each.label_epsilon}
-        found |= {f"{name}, a third silent": replace(each, silent=True) for name, each in silent.items()}
-    return found
+        silent = {
+            name: each for name, each in trials.items() if method.reports_features or each.label_epsilon
+        }
+        trials |= {f"{name}, a third silent": replace(each, silent=True) for name, each in silent.items()}
+    return trials
 
 
 class First(NamedTuple):
@@ -211,9 +213,9 @@ def check_claims(tried: Tried) -> None:
 
 def check_budgets(tried: Tried) -> None:
     """What users were charged is the budget that was given, whatever the method claims; for features at most that."""
-    given = given_budgets(tried.method, tried.trial)
+    budgets = given_budgets(tried.method, tried.trial)
     for subject in SUBJECTS:
-        spent, budget = tried.first.ledger.total(subject).epsilon, given.get(subject, 0.0)
+        spent, budget = tried.first.ledger.total(subject).epsilon, budgets.get(subject, 0.0)
         assert spent <= budget * (1 + 1e-12), (
             f"{tried.method.name} charged more than the budget it was given for {subject}: {spent:g} of {budget:g}"
         )
@@ -224,15 +226,15 @@ def check_budgets(tried: Tried) -> None:
 
 def given_budgets(method: Method, trial: Trial) -> dict[Subject, float]:
     """The most that a user may be charged for each subject, from the numbers that the trial gives alone."""
-    given: dict[Subject, float] = {
+    budgets: dict[Subject, float] = {
         "label": trial.label_epsilon or 0.0,
         "links": trial.link_epsilon or 0.0,
     }
     if method.reports_features:
         # Where users choose a level, the budget that is given is the strictest one's, and each next level has twice that.
         levels = LEVELS if takes_levels(trial.options.get("mechanism", method.mechanism)) else 1
-        given["features"] = EPSILON * 2 ** (levels - 1) + (trial.norm_epsilon or 0.0)
-    return given
+        budgets["features"] = EPSILON * 2 ** (levels - 1) + (trial.norm_epsilon or 0.0)
+    return budgets
 
 
 def check_control(tried: Tried) -> None:
@@ -277,8 +279,8 @@ def check_silence(tried: Tried) -> None:
 def check_labels_unseen(tried: Tried) -> None:
     """With a budget for labels, nothing is known of them but what was reported."""
     method, first, (graph, _) = tried.method, tried.first, tried.data
-    told = graph.with_labels(np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count))
-    again = answers(run(method, told, Replay(first.reports), tried.trial), told)
+    relabelled = graph.with_labels(np.where(graph.test, graph.labels, (graph.labels + 1) % graph.class_count))
+    again = answers(run(method, relabelled, Replay(first.reports), tried.trial), relabelled)
     assert np.array_equal(first.answers, again), (
         f"{method.name} knows more of private labels than was reported"
     )
@@ -394,7 +396,7 @@ def run(
 
 def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> Job:
     """A short job: a few epochs of a small model."""
-    given = {"epochs": 3, "hidden": 16, **trial.settings}
+    settings = {"epochs": 3, "hidden": 16, **trial.settings}
     public = public_part(
         graph,
         private_labels=trial.label_epsilon is not None,
@@ -403,7 +405,7 @@ def make_job(method: Method, graph: Graph, users: Respondents, trial: Trial) -> 
     return Job.of(
         public,
         users,
-        method.settings.of(given),
+        method.settings.of(settings),
         seed=3,
         epsilon=EPSILON if method.reports_features else None,
         link_epsilon=trial.link_epsilon,

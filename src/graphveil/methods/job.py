@@ -109,20 +109,20 @@ class Job:
         That is asked for by mechanism.binary=false, or by naming a number of input points.
         """
         options = self.mechanism_options
-        told = options.get("binary", "points" not in options)
-        if not isinstance(told, bool):
-            raise InputError(f"mechanism.binary must be true or false, got {told!r}")
-        if told and "binary" in options and not self.graph.binary:
+        binary = options.get("binary", "points" not in options)
+        if not isinstance(binary, bool):
+            raise InputError(f"mechanism.binary must be true or false, got {binary!r}")
+        if binary and "binary" in options and not self.graph.binary:
             raise InputError(f"the values of {self.graph.name} are not binary: leave mechanism.binary out")
-        return (self.graph.binary and told) or None
+        return (self.graph.binary and binary) or None
 
     def _budgets_at(self, epsilon: float | None) -> tuple[float, ...] | None:
         """The budgets of the levels in a question that spends this much of the strictest one."""
-        whole, budgets = self.budgets.epsilon, self.levels.budgets
-        if budgets is None or epsilon == whole:
+        strictest, budgets = self.budgets.epsilon, self.levels.budgets
+        if budgets is None or epsilon == strictest:
             return budgets
-        assert epsilon is not None and whole is not None
-        return (epsilon, *(budget * (epsilon / whole) for budget in budgets[1:]))
+        assert epsilon is not None and strictest is not None
+        return (epsilon, *(budget * (epsilon / strictest) for budget in budgets[1:]))
 
     def _delta_at(self, epsilon: float | None) -> float | None:
         """The share of δ that goes with a share of ε."""

@@ -134,26 +134,26 @@ def check_norms(method: Method) -> None:
         )
 
 
-def _outside_method(name: str, found: Any) -> Method:
+def _outside_method(name: str, member: Any) -> Method:
     """What was found in a file or a package, as a method: an instance, or a class that is made without arguments."""
-    if isinstance(found, type) and issubclass(found, Method):
+    if isinstance(member, type) and issubclass(member, Method):
         try:
-            found = found()
+            member = member()
         except TypeError as error:
             raise InputError(f"{name} cannot be made without arguments: {error}") from None
-    if not isinstance(found, Method):
-        kind = found.__name__ if isinstance(found, type) else type(found).__name__
+    if not isinstance(member, Method):
+        kind = member.__name__ if isinstance(member, type) else type(member).__name__
         raise InputError(
             f"{name} is no method but a {kind}: name a subclass of graphveil.methods.Method, or an instance of one"
         )
-    check_named(found, name)
-    return found
+    check_named(member, name)
+    return member
 
 
 def check_named(method: Method, where: str) -> None:
     """Refuse a method that does not say what it is called."""
-    told = getattr(method, "name", None)
-    if not isinstance(told, str) or not told:
+    name = getattr(method, "name", None)
+    if not isinstance(name, str) or not name:
         raise InputError(f'{where} has no name: give its class one, like name = "mine"')
 
 
@@ -195,9 +195,9 @@ def method_origin(name: str) -> Origin | None:
 
 def take_method(method: Any) -> str:
     """Register a method that is given as an object or a class, in the place of one that was so before; its name."""
-    found = _outside_method(getattr(method, "__name__", type(method).__name__), method)
-    if found.name in _given and _methods.holds(found.name, _given[found.name]):
-        _methods.forget(found.name)
-    _methods.add(found.name, found)
-    _given[found.name] = found
-    return found.name
+    registered = _outside_method(getattr(method, "__name__", type(method).__name__), method)
+    if registered.name in _given and _methods.holds(registered.name, _given[registered.name]):
+        _methods.forget(registered.name)
+    _methods.add(registered.name, registered)
+    _given[registered.name] = registered
+    return registered.name

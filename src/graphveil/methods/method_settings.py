@@ -64,8 +64,8 @@ class Settings(BaseModel):
                 raise InputError(
                     f"there is no setting {key!r} here: choose from {', '.join(cls.model_fields)}"
                 ) from None
-            told = problem["msg"]
+            message = problem["msg"]
             if several:
                 kinds = [other["msg"].split(",")[0].removeprefix("Input should be ") for other in choices]
-                told = f"Input should be {', or '.join(kinds)}"
-            raise InputError(f"setting {key}: {told}, got {problem['input']!r}") from None
+                message = f"Input should be {', or '.join(kinds)}"
+            raise InputError(f"setting {key}: {message}, got {problem['input']!r}") from None

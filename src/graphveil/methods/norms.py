@@ -59,10 +59,10 @@ class ReportedNorms:
         if not validation.any():
             return np.full(len(apart), self.centre)
         seen = apart[validation] - apart[validation].mean()
-        told = self.standard[validation] - self.standard[validation].mean()
+        reported = self.standard[validation] - self.standard[validation].mean()
         power = float(seen @ seen)
-        slope = min(float(seen @ told) / power, 1.0) if power > 0 else 0.0
-        chance = float(told.var()) / power if power > 0 else 0.0
+        slope = min(float(seen @ reported) / power, 1.0) if power > 0 else 0.0
+        chance = float(reported.var()) / power if power > 0 else 0.0
         kept = max(0.0, slope - chance / slope) if slope > 0 else 0.0
         return np.clip(self.centre + self.spread * kept * apart, 0.0, self.bound)
 

@@ -33,14 +33,14 @@ class Questions:
     @property
     def claims(self) -> dict[Subject, Claim]:
         """What a user will be charged at most, by subject."""
-        found: dict[Subject, Claim] = {}
+        claims: dict[Subject, Claim] = {}
         if self.features or self.norms:
-            found["features"] = add_up(plan.claim for plan in (*self.features, *self.norms))
+            claims["features"] = add_up(plan.claim for plan in (*self.features, *self.norms))
         if self.labels is not None:
-            found["label"] = self.labels.claim
+            claims["label"] = self.labels.claim
         if self.links is not None:
-            found["links"] = self.links.claim
-        return found
+            claims["links"] = self.links.claim
+        return claims
 
     @property
     def cost(self) -> Claim:

@@ -71,16 +71,16 @@ class Structure(Method):
             return validation_quality(graph, rows, transition)
 
         with watch.stage("train"):
-            found = candidates(job, quality)
-            held_out = {name: rows[graph.validation] for name, rows in found.items()}
+            predictions = candidates(job, quality)
+            held_out = {name: rows[graph.validation] for name, rows in predictions.items()}
             weights = learn.choose_blend(held_out, quality, job.settings.blend)
-            rows = learn.mix(found, weights)
+            rows = learn.mix(predictions, weights)
         return Outcome(
             np.log(np.maximum(rows, SMALLEST)).astype(np.float32),
             -quality(rows[graph.validation])[1],
             float((rows.argmax(1) == graph.labels)[graph.validation].mean()),
             watch.seconds,
-            " + ".join(name for name in found if name in weights),
+            " + ".join(name for name in predictions if name in weights),
         )
 
 

@@ -36,7 +36,7 @@ def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
     if of.targets.transition is not None:
         # One's own report is no anchor where it is noise: let it go with the hops.
         makers["label diffusion"] = lambda progress: of.label_propagation(1.0, progress)
-    found = {}
+    predictions = {}
     for place, (name, make) in enumerate(makers.items()):
 
         def progress(done: int, most: int, _: float, place: int = place, name: str = name) -> None:
@@ -45,8 +45,8 @@ def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
         progress(0, 1, 0.0)
         # Each candidate starts from the seed, whatever came before it.
         with learn.seeded(job.seed):
-            found[name] = make(progress).detach().cpu().numpy()
-    return found
+            predictions[name] = make(progress).detach().cpu().numpy()
+    return predictions
 
 
 class _Candidates:

@@ -57,11 +57,11 @@ class LinkCandidates:
 
     def scores(self, pairs: Pairs, wanted: Collection[str]) -> dict[str, Scores]:
         """The scores of these names."""
-        found = {name: score(pairs) for name, score in self.near.items() if name in wanted}
+        scores = {name: score(pairs) for name, score in self.near.items() if name in wanted}
         if any(name in wanted for name in self.walks):
             walks = learn.walk_scores(self.graph, pairs, self.hops)
-            found |= {name: score(pairs, walks) for name, score in self.walks.items() if name in wanted}
-        return found | {name: score(pairs) for name, score in self.spectral.items() if name in wanted}
+            scores |= {name: score(pairs, walks) for name, score in self.walks.items() if name in wanted}
+        return scores | {name: score(pairs) for name, score in self.spectral.items() if name in wanted}
 
     def _walks_of(self, hop: int, pairs: Pairs, walks: Scores) -> Scores:
         return learn.by_degrees(self.graph, pairs, walks[:, hop - 1])

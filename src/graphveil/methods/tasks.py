@@ -98,12 +98,12 @@ class NodeTask(Task):
 
     def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         scores = fitted.scores.detach().cpu().numpy()
-        told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
+        validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
         hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
         if job.norms is None:
-            return Outcome(scores, *told, embedding=hidden)
+            return Outcome(scores, *validated, embedding=hidden)
         classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
-        return Outcome(classes, *told, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
+        return Outcome(classes, *validated, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         return users.evaluate(outcome.scores, graph)
@@ -154,8 +154,8 @@ class LinkTask(Task):
 
     def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         rows = fitted.scores.detach().cpu().numpy()
-        told = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-        return Outcome(None, *told, learn.InnerProducts(rows), rows)
+        validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
+        return Outcome(None, *validated, learn.InnerProducts(rows), rows)
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         assert outcome.pair_scores is not None

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.turnout import SILENCES
@@ -71,10 +72,7 @@ class Budgets:
         if self.norm_epsilon is None:
             raise InputError("norm_bound has no meaning where no norms are learned: give norm_epsilon too")
         low, high = NORM_BOUNDS
-        if not low <= self.norm_bound <= high:
-            raise InputError(
-                f"norm_bound must be a positive number ({low:g} to {high:g}), got {self.norm_bound!r}"
-            )
+        check_number(self.norm_bound, "norm_bound", least=low, most=high)
 
     @property
     def private_labels(self) -> bool:
@@ -112,8 +110,8 @@ class Levels:
 
     def check(self) -> None:
         """Refuse a share that is none, and a distribution that there is not."""
-        if self.gamma is not None and not 0 < self.gamma < 1:
-            raise InputError(f"gamma must be a number strictly between 0 and 1, got {self.gamma!r}")
+        if self.gamma is not None:
+            check_number(self.gamma, "gamma", above=0, below=1)
         source = level_source(self.level_distribution or "uniform")
         if isinstance(source, str) and source not in DISTRIBUTIONS:
             draw_levels(1, 2, source)
@@ -138,9 +136,7 @@ class Turnout:
 
     def check(self) -> None:
         """Refuse a share that is none."""
-        share = self.participation
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise InputError(f"participation must be a share above 0 and up to 1, got {share!r}")
+        share = check_number(self.participation, "participation", above=0, most=1)
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
@@ -163,8 +159,8 @@ class Machine:
         """Refuse a device that there is not, and no memory at all."""
         if self.device not in DEVICES:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
-        if self.max_memory is not None and not self.max_memory > 0:
-            raise InputError(f"max_memory must be a positive number of gigabytes, got {self.max_memory!r}")
+        if self.max_memory is not None:
+            check_number(self.max_memory, "max_memory", above=0, infinite=True, why="in gigabytes")
 
 
 # The records by the name of the field that holds them, in a spec and in a job.

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from graphveil import denoise, learn, linear
 from graphveil.channels.words import SeededWords
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.personal_builders import takes_levels
@@ -128,8 +129,8 @@ class Togl(Method):
         for plan in job.questions.features:
             _targetable(plan)
         pool, attributes = job.settings.pool, job.graph.feature_count
-        if isinstance(pool, int) and pool > attributes:
-            raise InputError(f"pool must be from 1 to {attributes}, the number of attributes, got {pool}")
+        if isinstance(pool, int):
+            check_whole(pool, "pool", least=1, most=attributes, why="the number of attributes")
         refuse_links(job)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
@@ -232,9 +233,9 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
         train = graph.links.train
         return learn.pair_fisher_scores(values, train.linked, train.unlinked)
     # Without hops, whoever is silent has no values to be compared with others.
-    told = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
+    heard = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
     known = learn.Known(
-        _labels(job, topology), graph.train & told, graph.validation & told, graph.class_count
+        _labels(job, topology), graph.train & heard, graph.validation & heard, graph.class_count
     )
     scores = learn.ANALYSES[settings.analysis](values, known)
     if job.norms is None:
@@ -259,22 +260,27 @@ def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
         nothing = (levels, nothing)
     # An analysis that looks at each attribute by itself needs no more attributes than scores.
     apart = job.task is LINK or job.settings.analysis in APART
-    found: list[Scores] = []
-    while len(found) < NULL_ROUNDS and len(found) * mechanism.dimensions < NULL_SCORES:
-        words = SeededWords(job.seed, 1, len(found))
+    rounds: list[Scores] = []
+    while len(rounds) < NULL_ROUNDS and len(rounds) * mechanism.dimensions < NULL_SCORES:
+        words = SeededWords(job.seed, 1, len(rounds))
         drawn = mechanism.randomize(nothing, words)
         estimate = replace(drawn, answered=reports.answered).estimate()
         if apart and job.norms is None:
             estimate = estimate.first(NULL_SCORES)
-        found.append(estimate_scores(job, topology, estimate))
-    return np.concatenate(found)
+        rounds.append(estimate_scores(job, topology, estimate))
+    return np.concatenate(rounds)
 
 
 def _known_before(first: Reports, second: Plan) -> float:
     """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
-    told, next_one = first.mechanism, _targetable(second)
-    assert _can_target(told)
-    return told.asking.count / told.size * learn.answer_square(next_one) / learn.answer_square(told)
+    asked_before, next_one = first.mechanism, _targetable(second)
+    assert _can_target(asked_before)
+    return (
+        asked_before.asking.count
+        / asked_before.size
+        * learn.answer_square(next_one)
+        / learn.answer_square(asked_before)
+    )
 
 
 def _labels(job: Job, topology: Topology) -> Any:

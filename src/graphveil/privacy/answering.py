@@ -83,10 +83,10 @@ def look_over(plan: Plan, private: Any) -> int:
 
 def _spent(costs: Any, plan: Plan, users: int) -> Any:
     """What is written down for each user; it decides nothing, so what does not fit is not refused: the claim is booked."""
-    each = np.asarray(costs, dtype=np.float64) if costs is not None else None
-    if each is None or each.shape != (users,):
+    charged = np.asarray(costs, dtype=np.float64) if costs is not None else None
+    if charged is None or charged.shape != (users,):
         return None
-    return np.clip(np.nan_to_num(each, nan=plan.claim.epsilon), 0.0, plan.claim.epsilon)
+    return np.clip(np.nan_to_num(charged, nan=plan.claim.epsilon), 0.0, plan.claim.epsilon)
 
 
 def _refuse_unsound(plan: Plan, mechanism: Mechanism) -> None:

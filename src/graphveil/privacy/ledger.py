@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import MARGIN, Claim
+from graphveil.checks import check_whole
 from graphveil.errors import BudgetError, InputError, PrivacyError
 from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.privacy.plan import Plan
@@ -67,9 +68,7 @@ class Ledger:
         by_level: Sequence[float] | None = None,
         levels: Any = None,
     ) -> None:
-        if isinstance(users, bool) or not isinstance(users, (int, np.integer)) or users < 0:
-            raise InputError(f"users must be an integer of at least 0, got {users!r}")
-        self.users = int(users)
+        self.users = check_whole(users, "users", least=0)
         self._public = _budget(epsilon, self.users, "epsilon", np.inf)
         self._delta = _budget(delta, self.users, "delta", 1.0)
         self._by_level = np.zeros(1) if by_level is None else _level_budgets(by_level)
@@ -130,8 +129,8 @@ class Ledger:
         """
         plan = Plan.checked(plan)
         claim, who, by_level = plan.claim, self.asked(plan), self._costs_by_level(plan)
-        each = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
-        if each.shape != who.shape or not ((each >= 0) & (each <= claim.epsilon)).all():
+        charged = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
+        if charged.shape != who.shape or not ((charged >= 0) & (charged <= claim.epsilon)).all():
             raise InputError(
                 f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
             )
@@ -144,7 +143,7 @@ class Ledger:
                 raise BudgetError(_refusal(plan, len(self._by_level)))
             self._booked[:, who] = booked
             self._asked[who] = True
-            self._spent[who] += each
+            self._spent[who] += charged
             self._spent_delta[who] += claim.delta
             self._booked_delta[who] = spent_delta
             if not who.size:
@@ -180,8 +179,8 @@ class Ledger:
 
 def add_up(claims: Iterable[Claim]) -> Claim:
     """Budgets add up over all that a user sends (basic composition)."""
-    each = list(claims)
-    return Claim(math.fsum(claim.epsilon for claim in each), math.fsum(claim.delta for claim in each))
+    summands = list(claims)
+    return Claim(math.fsum(claim.epsilon for claim in summands), math.fsum(claim.delta for claim in summands))
 
 
 def _added(booked: Floats, cost: Any) -> Floats:
@@ -200,10 +199,10 @@ def _refusal(plan: Plan, levels: int) -> str:
 
 
 def _budget(value: Any, users: int, name: str, limit: float) -> Floats:
-    given = np.asarray(value)
-    if given.dtype.kind not in "iuf" or given.shape not in ((), (users,)):
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iuf" or numbers.shape not in ((), (users,)):
         raise InputError(f"{name} must be one number or {users}, one a user")
-    array = np.array(np.broadcast_to(given.astype(np.float64), (users,)))
+    array = np.array(np.broadcast_to(numbers.astype(np.float64), (users,)))
     if not (np.isfinite(array).all() and (array >= 0).all() and (array < limit).all()):
         raise InputError(
             f"{name} must be finite, at least 0" + (" and below 1" if limit == 1 else "") + " for every user"
@@ -212,10 +211,10 @@ def _budget(value: Any, users: int, name: str, limit: float) -> Floats:
 
 
 def _level_budgets(budgets: Any) -> Floats:
-    given = np.asarray(budgets)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iuf":
+    numbers = np.asarray(budgets)
+    if numbers.ndim != 1 or not numbers.size or numbers.dtype.kind not in "iuf":
         raise InputError("by_level must be a list of numbers, the budget of each level")
-    return _budget(given, given.size, "by_level", np.inf)
+    return _budget(numbers, numbers.size, "by_level", np.inf)
 
 
 def _own_levels(levels: Any, users: int, count: int) -> NDArray[np.int64]:

@@ -18,10 +18,11 @@ from pydantic import (
 from pydantic.types import StrictBool, StrictFloat, StrictInt
 
 from graphveil.channels.exact import Claim
+from graphveil.checks import short
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users, short
+from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
 from graphveil.mechanisms.registry import Entry
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
@@ -189,7 +190,7 @@ class Plan(BaseModel):
 
     def build(self) -> Mechanism:
         """The mechanism that answers this plan."""
-        told = {
+        settings = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "dims": self.dims,
@@ -199,7 +200,7 @@ class Plan(BaseModel):
             "classes": self.classes,
             "levels": self.levels,
         }
-        return _built(entry(self.mechanism), json.dumps([told, self.options], sort_keys=True))
+        return _built(entry(self.mechanism), json.dumps([settings, self.options], sort_keys=True))
 
 
 @lru_cache(maxsize=KEPT)

@@ -69,7 +69,7 @@ def test_every_packaged_sweep_can_be_run(name):
     assert sweep.title
     for cell in cells:
         cell.spec.check()
-        assert cell.spec.runs == (5 if name.startswith("togl") else 10)
+        assert cell.spec.runs == (10 if name.startswith("ppgnn") else 5)
         assert cell.spec.control
 
 
@@ -81,6 +81,7 @@ def test_the_packaged_sweeps_are_these():
         "ppgnn-hops",
         "ppgnn-m",
         "ppgnn-weights",
+        "silence",
         "togl-analysis",
         "togl-backbones",
         "togl-epsilon",

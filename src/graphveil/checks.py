@@ -1,0 +1,151 @@
+"""Checks of public numbers: one that fits comes back as a plain int or float, any other is refused.
+
+An error names what was wrong, what was expected, and what was got. It shows the value: a number that only a user may know
+must never be checked here. What a client holds is clipped and not refused.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+# The largest integer that numpy can hold, and that an error writes out.
+MAX_NUMBER = (1 << 63) - 1
+
+
+def short(value: Any) -> str:
+    """A value as an error shows it: a long list or number is cut in the middle.
+
+    >>> short(list(range(1000)))
+    '[0, 1, 2, 3, 4, 5, ...]'
+    """
+    # Python refuses to write out integers of more than some thousand digits.
+    if isinstance(value, int) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        return f"an integer of {value.bit_length()} bits"
+    return reprlib.repr(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an integer or a float, be it NaN; True and False are none."""
+    return is_whole(value) or isinstance(value, (float, np.floating))
+
+
+def check_whole(
+    value: Any, name: str, *, least: int | None = None, most: int | None = None, why: str = ""
+) -> int:
+    """Return an integer within bounds, or say which integers can be taken; ``why`` says where a bound comes from.
+
+    >>> check_whole(4, "levels", least=2, most=64)
+    4
+    """
+    low, high = (-math.inf if least is None else least), (math.inf if most is None else most)
+    if not is_whole(value) or not low <= value <= high:
+        raise _refusal(value, name, "an integer" + _whole_bounds(least, most), why)
+    return int(value)
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    infinite: bool = False,
+    why: str = "",
+) -> float:
+    """Return a number within bounds as a float, or say which numbers can be taken.
+
+    ``least`` and ``most`` are bounds that can be taken themselves, ``above`` and ``below`` bounds that cannot. A number is
+    finite, unless ``infinite`` says that there may be no limit; ``why`` says where a bound comes from.
+
+    >>> check_number(0.5, "gamma", above=0, below=1)
+    0.5
+    """
+    converted = _as_float(value)
+    fits = (
+        not math.isnan(converted)
+        and (infinite or math.isfinite(converted))
+        and (least is None or converted >= least)
+        and (above is None or converted > above)
+        and (most is None or converted <= most)
+        and (below is None or converted < below)
+    )
+    if not fits:
+        raise _refusal(value, name, _numbers_between(least, above, most, below, infinite), why)
+    return converted
+
+
+def check_shares(values: Any, name: str, count: int, why: str = "") -> NDArray[np.float64]:
+    """Return so many numbers of at least 0, not all 0, divided by their sum; or say that they must be such.
+
+    >>> check_shares([1, 3], "shares", 2).tolist()
+    [0.25, 0.75]
+    """
+    refusal = _refusal(values, name, f"{count} numbers of at least 0 that are not all 0", why)
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise refusal from None
+    if weights.shape != (count,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise refusal
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not 0 < total < math.inf:
+        raise refusal
+    normalised: NDArray[np.float64] = weights / total
+    return normalised
+
+
+def _refusal(value: Any, name: str, expected: str, why: str) -> InputError:
+    return InputError(f"{name} must be {expected}{f', {why}' if why else ''}, got {short(value)}")
+
+
+def _as_float(value: Any) -> float:
+    """A number as a float; NaN where it is none, infinite where it is larger than a float can be."""
+    if not is_number(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _whole_bounds(least: int | None, most: int | None) -> str:
+    if least is not None and most is not None:
+        return f" from {least} to {most}"
+    if least is not None:
+        return f" of at least {least}"
+    return "" if most is None else f" of at most {most}"
+
+
+def _numbers_between(
+    least: float | None, above: float | None, most: float | None, below: float | None, infinite: bool
+) -> str:
+    """The numbers that can be taken, in words."""
+    if least is not None and most is not None:
+        return f"a number from {least:g} to {most:g}"
+    if above is not None and below is not None:
+        return f"a number strictly between {above:g} and {below:g}"
+    if least is not None and below is not None:
+        return f"a number in [{least:g}, {below:g})"
+    if above is not None and most is not None:
+        return f"a number above {above:g} and up to {most:g}"
+    kind = "number" if infinite else "finite number"
+    if above == 0:
+        return f"a positive {kind}"
+    bounds = {"of at least": least, "above": above, "of at most": most, "below": below}
+    said = [f" {words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+    return f"a {kind}" + "".join(said)
