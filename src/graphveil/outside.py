@@ -146,7 +146,7 @@ def load_file(path: Path) -> File:
     if _holding and full in _files and _files[full].complete:
         return _files[full]
     source, now = _content(path)
-    if any(isinstance(each, File) and each.path == full for each in _running):
+    if any(isinstance(file, File) and file.path == full for file in _running):
         raise InputError(
             f"{path} asks for itself while it is run: put what is to happen once below `if __name__ == '__main__':`"
         )
@@ -244,7 +244,7 @@ def find_in(file: File, name: str, registered: list[str], shown: Path, what: str
         for key, value in vars(file.module).items()
         if callable(value) and getattr(value, "__module__", None) == file.module.__name__
     ]
-    offered = [*(each for each in sorted(registered) if not is_reference(each)), *own]
+    offered = [*(key for key in sorted(registered) if not is_reference(key)), *own]
     raise InputError(f"{shown} has no {name!r}: it has {', '.join(offered) or f'no {what}'}")
 
 

@@ -86,7 +86,7 @@ def test_relu_is_an_option():
     [
         ({"name": "tree"}, "no backbone is named 'tree': choose one of gcn"),
         ({"name": "gcn", "activation": "sine"}, "activation must be one of selu, relu, got 'sine'"),
-        ({"name": "gcn", "dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1.0"),
+        ({"name": "gcn", "dropout": 1.0}, r"dropout must be a number in \[0, 1\), got 1.0"),
     ],
 )
 def test_bad_options_are_refused(options, words):

@@ -101,7 +101,7 @@ def gathered(
     """All blocks as one matrix: sparse where few entries of the first block are left, else dense."""
     start, block = next(blocks)
     if float(np.count_nonzero(block.cpu().numpy())) / block.numel() < SPARSE_DENSITY:
-        pieces = (entries_of(each.cpu().numpy()) for _, each in chain([(start, block)], blocks))
+        pieces = (entries_of(columns.cpu().numpy()) for _, columns in chain([(start, block)], blocks))
         return by_columns(shape, pieces, device)
     whole = torch.empty(shape, device=device)
     whole[:, start : start + block.shape[1]] = block

@@ -37,7 +37,7 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
     """Call the function with the options that it takes by name; where it takes no ``seed``, the split is drawn again here."""
     load = LOADERS.load(source)
     accepted = inspect.signature(load).parameters
-    open_ended = any(each.kind is each.VAR_KEYWORD for each in accepted.values())
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     for key in options:
         if key not in accepted and not open_ended:
             raise InputError(f"{source} takes no {key}: it takes {', '.join(accepted) or 'no options'}")
@@ -48,7 +48,7 @@ def load_outside(source: str, seed: int, options: dict[str, Any]) -> tuple[Graph
         raise
     except Exception as error:
         raise InputError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not (isinstance(loaded, tuple) and [type(each) for each in loaded] == [Graph, Users]):
+    if not (isinstance(loaded, tuple) and [type(part) for part in loaded] == [Graph, Users]):
         raise InputError(
             f"{source} must return a graph and its users, as gv.from_arrays does, it returned {type(loaded).__name__}"
         )

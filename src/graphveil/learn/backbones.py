@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, SGConv, SSGConv
 
+from graphveil.checks import check_number
 from graphveil.errors import InputError
 from graphveil.learn.dropout import dropout
 from graphveil.learn.topology import Topology
@@ -42,8 +43,7 @@ class Backbone(nn.Module, ABC):
         super().__init__()
         if activation not in ACTIVATIONS:
             raise InputError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout must lie in [0, 1), got {dropout!r}")
+        check_number(dropout, "dropout", least=0, below=1)
         self.activation, self.dropout = ACTIVATIONS[activation], dropout
 
     @abstractmethod

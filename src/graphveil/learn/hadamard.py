@@ -100,7 +100,7 @@ def _start(rows: Rows, public: int, validation: LinkPairs) -> Rows:
 def _batches(pairs: LinkPairs, seed: list[int]) -> Iterator[tuple[Pairs, Pairs]]:
     """An epoch of links, each beside a pair that is none, in random order."""
     random = np.random.default_rng(seed)
-    orders = (random.permutation(len(each))[:LINKS_AN_EPOCH] for each in (pairs.linked, pairs.unlinked))
+    orders = (random.permutation(len(side))[:LINKS_AN_EPOCH] for side in (pairs.linked, pairs.unlinked))
     first, second = orders
     for place in range(0, len(first), LINKS_A_STEP):
         part = slice(place, place + LINKS_A_STEP)
@@ -116,7 +116,7 @@ def _slopes(rows: Rows, weights: Rows, linked: Pairs, unlinked: Pairs) -> Rows:
 
 def _spread(rows: Rows, weights: Rows, pairs: LinkPairs) -> float:
     """The standard deviation of scores of training pairs."""
-    some = np.concatenate([each[:LINKS_A_STEP] for each in (pairs.linked, pairs.unlinked)])
+    some = np.concatenate([side[:LINKS_A_STEP] for side in (pairs.linked, pairs.unlinked)])
     return float(np.std(weighted_products(rows, some, weights)))
 
 

@@ -35,7 +35,7 @@ def fisher_scores(values: Denoised, known: Known) -> Scores:
     S_B = Σ_c s_c (μ_c - μ)² and S_W = Σ_c s_c σ²_c, with shares s_c, means μ_c and variances σ²_c of the training users of class c.
     """
     classes, sizes = np.unique(known.labels[known.train_users], return_counts=True)
-    of_each = [known.train_users[known.labels[known.train_users] == each] for each in classes]
+    of_each = [known.train_users[known.labels[known.train_users] == label] for label in classes]
     shares = torch.from_numpy(sizes / sizes.sum()).to(values.device)
     between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for first, block in values.blocks(np.concatenate(of_each)):

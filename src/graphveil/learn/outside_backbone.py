@@ -128,13 +128,15 @@ def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 def _takes_topology(name: str, module: nn.Module) -> bool:
     """Whether forward takes what the library's own backbones take, by the name of its second parameter."""
     accepted = list(_parameters(module.forward).values())
-    several = any(each.kind is each.VAR_POSITIONAL for each in accepted)
+    several = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in accepted)
     needed = [
-        each for each in accepted if each.default is each.empty and each.kind is not each.VAR_POSITIONAL
+        parameter
+        for parameter in accepted
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
     ]
     if not several and (len(accepted) < 2 or len(needed) > 2):
         raise InputError(
-            f"the forward of {name} takes {', '.join(each.name for each in accepted) or 'nothing'}: it must take "
+            f"the forward of {name} takes {', '.join(parameter.name for parameter in accepted) or 'nothing'}: it must take "
             f"(x, edge_index) or (inputs, {TOPOLOGY})"
         )
     return len(accepted) > 1 and accepted[1].name == TOPOLOGY

@@ -30,9 +30,9 @@ class PairTrees:
         self.model = _fit(columns, linked)
         self.unseen = np.zeros(len(linked))
         fold = np.arange(len(linked)) % FOLDS
-        for each in range(FOLDS):
-            fitted = _fit(columns[fold != each], linked[fold != each])
-            self.unseen[fold == each] = _odds(fitted, columns[fold == each])
+        for left_out in range(FOLDS):
+            fitted = _fit(columns[fold != left_out], linked[fold != left_out])
+            self.unseen[fold == left_out] = _odds(fitted, columns[fold == left_out])
 
     def __call__(self, scores: Mapping[str, Scores]) -> Scores:
         """Log odds of a link. Those of the known pairs, each from trees that have not seen it, are ``unseen``."""

@@ -31,7 +31,7 @@ def answer_square(mechanism: Targetable) -> float:
 
 def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
     """For each round the inverse variance of every attribute's estimate, up to one factor: π_j/v."""
-    return [each.asking.inclusion / answer_square(each) for each in mechanisms]
+    return [mechanism.asking.inclusion / answer_square(mechanism) for mechanism in mechanisms]
 
 
 def rounds_input(
@@ -48,12 +48,16 @@ def rounds_input(
     constants alone and as if rounds asked for different values: where they ask for the same ones, rows are a little longer.
     """
     mechanisms = [reports.mechanism for reports in rounds]
-    targets = [each for each in mechanisms if isinstance(each, (FeatureMechanism, PersonalMechanism))]
+    targets = [
+        mechanism for mechanism in mechanisms if isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
+    ]
     weights = precisions(targets)
     if columns == "unbiased":
         total = np.sum(weights, axis=0)
-        weights = [each / np.maximum(total, 1e-300) for each in weights]
-    expected = sum(_norm_square(each, weight) for each, weight in zip(targets, weights, strict=True))
+        weights = [weight / np.maximum(total, 1e-300) for weight in weights]
+    expected = sum(
+        _norm_square(mechanism, weight) for mechanism, weight in zip(targets, weights, strict=True)
+    )
     scale = share * math.sqrt(targets[0].dimensions) / math.sqrt(expected)
     parts = [
         _weighed(reports.estimate(), scale * weight) for reports, weight in zip(rounds, weights, strict=True)

@@ -53,7 +53,7 @@ class Push:
                 parts = list(
                     pool.map(lambda k: self._part(columns, *shares[k : k + 2]), range(len(shares) - 1))
                 )
-        counts, owners, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+        counts, owners, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return Columns(np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]), owners, values)
 
     def _part(self, columns: Columns, first: int, last: int) -> Any:

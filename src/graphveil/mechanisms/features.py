@@ -215,9 +215,9 @@ class FeatureMechanism(Mechanism):
         return self.asking.subsets()
 
     def describe_outcome(self, index: int) -> str:
-        each = self.alphabet**self.sampled
-        subset = self._subsets()[0][index // each]
-        codes = np.unravel_index(index % each, (self.alphabet,) * self.sampled)
+        combinations = self.alphabet**self.sampled
+        subset = self._subsets()[0][index // combinations]
+        codes = np.unravel_index(index % combinations, (self.alphabet,) * self.sampled)
         return ", ".join(
             f"dimension {place} = code {int(code)}" for place, code in zip(subset, codes, strict=True)
         )

@@ -138,7 +138,7 @@ def _named_more_often(
     dims: int, ways: tuple[tuple[Way, ...], ...], pool: Any, from_pool: float | None
 ) -> Asking | None:
     """What a personal mechanism asks where a plan names a pool."""
-    asking = Asking.of(dims, max(way.count for each in ways for way in each), pool, from_pool)
+    asking = Asking.of(dims, max(way.count for beside in ways for way in beside), pool, from_pool)
     return None if asking.even else asking
 
 

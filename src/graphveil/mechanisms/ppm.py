@@ -392,7 +392,7 @@ class PersonalMechanism(Mechanism):
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), ways=ways, blinded=True)
 
     def described(self) -> dict[str, Any]:
-        ways = [[[way.count, way.first, way.channel.fingerprint] for way in each] for each in self.ways]
+        ways = [[[way.count, way.first, way.channel.fingerprint] for way in beside] for beside in self.ways]
         return {
             "dims": self.size,
             "range": [self.public.low, self.public.high],
@@ -413,7 +413,7 @@ def level_loss(rounds: Sequence[PersonalMechanism]) -> Loss:
     levels = range(1, len(rounds[0].budgets) + 1)
     return worst(
         [
-            Loss.total(each.pair_loss(one, other, True) for each in rounds)
+            Loss.total(mechanism.pair_loss(one, other, True) for mechanism in rounds)
             for one in levels
             for other in levels
             if one != other

@@ -109,9 +109,9 @@ def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
         trials["norms"] = Trial(settings, links, norm_epsilon=NORM_EPSILON)
     if not method.reads_features:
         silent = {
-            name: each for name, each in trials.items() if method.reports_features or each.label_epsilon
+            name: trial for name, trial in trials.items() if method.reports_features or trial.label_epsilon
         }
-        trials |= {f"{name}, a third silent": replace(each, silent=True) for name, each in silent.items()}
+        trials |= {f"{name}, a third silent": replace(trial, silent=True) for name, trial in silent.items()}
     return trials
 
 

@@ -128,7 +128,7 @@ def public_part(graph: Graph, *, private_labels: bool, private_links: bool) -> G
 def check_norms(method: Method) -> None:
     """Refuse norms of features in a method that cannot learn them."""
     if not method.several_tasks:
-        able = ", ".join(name for name, each in _methods.items() if each.several_tasks)
+        able = ", ".join(name for name, other in _methods.items() if other.several_tasks)
         raise InputError(
             f"{method.name} learns classes alone, so norm_epsilon has no meaning for it: leave it out, or take one of {able}"
         )

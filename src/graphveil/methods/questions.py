@@ -51,8 +51,8 @@ class Questions:
     def level_budgets(self) -> tuple[float, ...] | None:
         """What the features cost a user of each level, where users choose one: all rounds added up."""
         rounds = [mechanism.level_budgets for mechanism in self.mechanisms]
-        budgets = [each for each in rounds if each is not None]
-        return tuple(sum(each) for each in zip(*budgets, strict=True)) if budgets else None
+        budgets = [by_level for by_level in rounds if by_level is not None]
+        return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 
     def open_ledger(self, users: Users) -> Ledger:
         """Books with just the budget that is needed; where users choose a level, each has that level's."""

@@ -183,21 +183,21 @@ def nested(given: Mapping[str, Any], into: Any) -> dict[str, Any]:
     2.0
     """
     rest, records = dict(given), {}
-    for each in fields(into):
-        if each.name in RECORDS:
-            before: Any = _default(each) if isinstance(into, type) else getattr(into, each.name)
-            own = {name: rest.pop(name) for name in record_fields(each.name) if name in rest}
-            records[each.name] = replace(before, **own)
+    for member in fields(into):
+        if member.name in RECORDS:
+            before: Any = _default(member) if isinstance(into, type) else getattr(into, member.name)
+            own = {name: rest.pop(name) for name in record_fields(member.name) if name in rest}
+            records[member.name] = replace(before, **own)
     return {**rest, **records}
 
 
-def _default(each: Any) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+def _default(member: Any) -> Any:
+    return member.default if member.default_factory is MISSING else member.default_factory()
 
 
 def record_fields(record: str) -> list[str]:
     """The names of a record's options."""
-    return [each.name for each in fields(RECORDS[record])]
+    return [member.name for member in fields(RECORDS[record])]
 
 
 def options_of(holder: Any) -> dict[str, Any]:
