@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphveil.denoise.forgetful import forgetful_mean
     from graphveil.denoise.links import ReportedLinks, refuse_too_many
     from graphveil.denoise.pagerank import PageRank, PageRankPlan
+    from graphveil.denoise.link_graph import PrivateGraph, Variant, private_graph
     from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
 else:
     __getattr__, __dir__ = load_later(
@@ -32,6 +33,7 @@ else:
             "flexprop": ("FlexProp", "user_weights"),
             "forgetful": ("forgetful_mean",),
             "links": ("ReportedLinks", "refuse_too_many"),
+            "link_graph": ("PrivateGraph", "Variant", "private_graph"),
             "pagerank": ("PageRank", "PageRankPlan"),
             "shrink": ("NFR", "GroupLasso", "Shrinkage"),
         },
@@ -49,13 +51,16 @@ __all__ = [
     "KProp",
     "PageRank",
     "PageRankPlan",
+    "PrivateGraph",
     "ReportedLinks",
     "Residual",
     "Shrinkage",
+    "Variant",
     "dirichlet_energy",
     "energy_over_hops",
     "find_components",
     "forgetful_mean",
+    "private_graph",
     "propagated_once",
     "refuse_too_many",
     "spread_labels",

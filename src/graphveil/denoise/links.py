@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,20 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 from scipy.sparse import coo_array
 
+from graphveil.denoise.degree_prior import DegreePrior, shrunk_degrees
 from graphveil.errors import InputError, MessageError
 from graphveil.graphs.graph import Graph
-from graphveil.mechanisms import LinkMechanism, Reports
+from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
 from graphveil.settings import available_gigabytes
 
 # What a pair takes at most while its weight is learned: 150 to 200 bytes, measured on facebook with 3 and 8 million pairs.
 BYTES_A_PAIR = 200
 # Users whose common neighbours are counted together, and steps that counting may take.
 BLOCK_USERS, MOST_STEPS = 256, 300_000_000
+# Above this probability of a wrong answer a quarter of all pairs is reported by mistake.
+DENSE = 0.25
+# Shares of links nearer to 0 or 1 count as this near.
+SMALLEST = 1e-12
 # Reports that make a group of their own, and standard deviations of its density that noise explains.
 RARE, DEVIATIONS = 30, 3.0
 
@@ -28,13 +34,20 @@ class ReportedLinks:
     """The pairs that were reported (m x 2, the larger number first), and what is known in public about the others.
 
     ``users`` is how many there are, ``flip`` the probability q that an answer about a pair is wrong. ``silent`` users have not
-    answered for their pairs: about these nothing is known.
+    answered for their pairs: about these nothing is known. With ``both`` every pair is answered by its two users, and ``yes`` says
+    how many of them named it (all of them, where it is None). Where users pass on only a share of their yeses, ``kept`` is that
+    share for each user. ``degrees`` are reported ones, whose noise has the variance ``degree_variance``.
     """
 
     users: int
     flip: float
     pairs: NDArray[np.int32]
     silent: NDArray[np.bool_] | None = None
+    both: bool = False
+    yes: NDArray[np.int64] | None = None
+    kept: NDArray[np.float64] | None = None
+    degrees: NDArray[np.float64] | None = None
+    degree_variance: float = 0.0
 
     @classmethod
     def of(cls, reports: Reports) -> ReportedLinks:
@@ -46,30 +59,64 @@ class ReportedLinks:
             raise InputError(
                 f"a graph takes the reports of all {mechanism.size} users, these are {reports.asked}"
             )
-        users = np.repeat(reports.places.astype(np.int32), reports.lengths)
-        others = reports.codes.astype(np.int32)
-        if (others >= users).any():
+        both = mechanism.ends == "both"
+        pointers, codes = mechanism.neighbours(reports)
+        users = np.repeat(reports.places.astype(np.int32), np.diff(pointers))
+        others = codes.astype(np.int32)
+        if (others == users).any() or (not both and (others > users).any()):
             raise MessageError(
                 "a user has answered for a pair that is not theirs: only links to smaller numbers are reported"
             )
-        silent = None if reports.answered is None else ~reports.answered
-        return cls(reports.asked, mechanism.flip, np.stack([users, others], axis=1), silent)
+        pairs, yes = np.stack([users, others], axis=1), None
+        if both:
+            sorted_pairs = np.sort(pairs, axis=1)[:, ::-1]
+            pairs, yes = np.unique(sorted_pairs, axis=0, return_counts=True)
+        numbers = mechanism.degrees(reports)
+        return cls(
+            reports.asked,
+            mechanism.flip,
+            pairs,
+            None if reports.answered is None else ~reports.answered,
+            both,
+            yes,
+            None if numbers is None else _of_all(reports, mechanism.kept(numbers)),
+            # Numbers of links to smaller users alone say too little of a degree.
+            None if numbers is None or not mechanism.whole_degrees else _of_all(reports, numbers),
+            mechanism.degree_variance,
+        )
 
     @property
-    def pair_count(self) -> int:
-        """How many pairs of users have been answered for."""
-        unknown = 0 if self.silent is None else int(np.flatnonzero(self.silent).sum())
-        return count_pairs(self.users) - unknown
+    def answer_count(self) -> int:
+        """How many answers about pairs there are."""
+        silent = np.empty(0, dtype=np.int64) if self.silent is None else np.flatnonzero(self.silent)
+        if self.both:
+            return (self.users - 1) * (self.users - len(silent))
+        return count_pairs(self.users) - int(silent.sum())
+
+    @property
+    def yeses(self) -> NDArray[np.float64]:
+        """How many yeses each reported pair stands for: those that were passed on, over the share that is."""
+        yes = np.ones(len(self.pairs)) if self.yes is None else self.yes.astype(np.float64)
+        if self.kept is None or self.both:
+            return yes
+        return np.asarray(yes / np.maximum(self.kept[self.pairs[:, 0]], 1e-12))
+
+    @property
+    def log_ratios(self) -> NDArray[np.float64]:
+        """log P[answers | linked] / P[answers | not linked] of each reported pair: yeses against noes."""
+        each = math.log((1 - self.flip) / self.flip) if self.flip > 0 else math.inf
+        if not self.both:
+            return np.full(len(self.pairs), each)
+        asked = np.full(len(self.pairs), 2)
+        if self.silent is not None:
+            asked -= self.silent[self.pairs].sum(axis=1)
+        assert self.yes is not None
+        return np.asarray((2 * self.yes - asked) * each)
 
     @property
     def density(self) -> float:
         """Which share of all pairs is linked, from the number of reported ones; a share below 0 counts as 0."""
-        return float(density(np.array(len(self.pairs)), np.array(self.pair_count), self.flip))
-
-    @property
-    def plausibility(self) -> float:
-        """The probability that a reported pair is linked, by Bayes from the density."""
-        return float(plausibility(np.array(self.density), self.flip))
+        return float(density(np.array(self.yeses.sum()), np.array(self.answer_count), self.flip))
 
     def plausibilities(self, most_steps: int = MOST_STEPS) -> NDArray[np.float64]:
         """The probability that each of m reported pairs is linked, given how many reported neighbours the two have in common.
@@ -81,19 +128,31 @@ class ReportedLinks:
         Where counting takes more than ``most_steps`` steps, common neighbours are too many to say much, and all pairs
         are alike.
         """
+        return posterior(self._log_odds(most_steps) + self._prior(), self.log_ratios)
+
+    def _prior(self) -> NDArray[np.float64] | float:
+        """By how much reported degrees change the log odds of each reported pair."""
+        if self.degrees is None or not len(self.pairs):
+            return 0.0
+        prior = DegreePrior.of(shrunk_degrees(self.degrees, self.degree_variance))
+        overall = 2 * prior.expected_links / max(self.users * (self.users - 1), 1)
+        return prior.log_odds(self.pairs) - float(log_odds(np.array(overall)))
+
+    def _log_odds(self, most_steps: int) -> NDArray[np.float64]:
+        """The log odds that each reported pair is linked, whatever it has answered itself."""
         degrees = np.bincount(self.pairs.ravel(), minlength=self.users)
         if int((degrees.astype(np.int64) ** 2).sum()) > most_steps or not len(self.pairs):
-            return np.full(len(self.pairs), self.plausibility)
+            return np.full(len(self.pairs), float(log_odds(np.array(self.density))))
         common, totals = self._common_neighbours()
-        reported = np.bincount(common, minlength=len(totals))
-        groups = _joined(reported, RARE)
+        reported = np.bincount(common, weights=self.yeses, minlength=len(totals))
+        groups = _joined(np.bincount(common, minlength=len(totals)), RARE)
         by_group = _rising_density(
             np.bincount(groups, weights=reported), np.bincount(groups, weights=totals), self.flip
         )
-        return plausibility(by_group, self.flip)[groups[common]]
+        return log_odds(by_group)[groups[common]]
 
     def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many reported neighbours each reported pair has in common, and how many of all pairs have so many."""
+        """How many reported neighbours each reported pair has in common, and how many answers are about pairs that have so many."""
         larger, smaller = self.pairs.T
         both = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
         links = coo_array((np.ones(len(both[0]), dtype=np.int32), both), shape=(self.users,) * 2).tocsr()
@@ -102,16 +161,21 @@ class ReportedLinks:
         ends = np.searchsorted(larger, np.arange(0, self.users + BLOCK_USERS, BLOCK_USERS))
         for block, first in enumerate(range(0, self.users, BLOCK_USERS)):
             paths = (links[first : first + BLOCK_USERS] @ links).tocoo()
-            known = paths.col < paths.row + first
-            if self.silent is not None:
-                known &= ~self.silent[paths.row + first]
-            counts = np.bincount(paths.data[known])
+            apart = paths.col < paths.row + first
+            answers = self._answers(paths.row[apart] + first, paths.col[apart])
+            counts = np.bincount(paths.data[apart], weights=answers).astype(np.int64)
             totals = np.pad(totals, (0, max(len(counts) - len(totals), 0)))
             totals[: len(counts)] += counts
             here = slice(int(ends[block]), int(ends[block + 1]))
             common[here] = paths.tocsr()[larger[here] - first, smaller[here]]
-        totals[0] = self.pair_count - totals[1:].sum()
+        totals[0] = self.answer_count - totals[1:].sum()
         return common, totals
+
+    def _answers(self, larger: NDArray[Any], smaller: NDArray[Any]) -> NDArray[np.int64]:
+        """How many answers there are about each of some pairs."""
+        ends = (larger, smaller) if self.both else (larger,)
+        silent = np.zeros(self.users, dtype=bool) if self.silent is None else self.silent
+        return np.sum([~silent[end] for end in ends], axis=0, dtype=np.int64)
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
@@ -137,10 +201,26 @@ def _rising_density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) ->
     return np.clip(rising, 0.0, 1.0)
 
 
-def plausibility(share: NDArray[Any], flip: float) -> NDArray[np.float64]:
-    """The probability that a reported pair is linked where this share of pairs is: ρ(1-q)/(ρ(1-q) + (1-ρ)q)."""
-    true: NDArray[np.float64] = share * (1 - flip)
-    return true / (true + (1 - share) * flip)
+def log_odds(share: NDArray[Any]) -> NDArray[np.float64]:
+    """log ρ/(1-ρ), finite for 0 and 1.
+
+    >>> float(log_odds(np.array(0.5)))
+    0.0
+    """
+    inside = np.clip(share, SMALLEST, 1 - SMALLEST)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def posterior(prior: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of a link from its log odds and the log ratio of what was answered (Bayes)."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(prior + ratio, -700, 700))))
+
+
+def _of_all(reports: Reports, numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers of those who answered, for everybody; of the others the mean is as good a guess as any."""
+    everybody = np.full(reports.asked, float(numbers.mean()) if len(numbers) else 0.0)
+    everybody[reports.places] = numbers
+    return everybody
 
 
 def _joined(counts: NDArray[np.int64], least: int) -> NDArray[np.int64]:
@@ -180,16 +260,27 @@ def dense_gigabytes(users: int) -> float:
     return users * users * 4 / 1e9
 
 
-def refuse_too_many(mechanism: LinkMechanism, max_memory: float | None) -> None:
-    """Refuse links whose noise alone would not fit into memory; from public numbers, before anything is drawn."""
-    needed = candidate_gigabytes(mechanism.size, mechanism.flip)
-    allowed = available_gigabytes() if max_memory is None else max_memory
-    if needed <= allowed:
+def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bool = False) -> None:
+    """Refuse links whose noise alone would not fit into memory, or names most pairs; from public numbers, before anything is drawn.
+
+    ``dense`` allows a graph that is nearly complete. Mechanisms that report about as many pairs as there are links always fit.
+    """
+    if not isinstance(mechanism, LinkMechanism) or not mechanism.reports_noise:
         return
-    limit = "that this machine has left" if max_memory is None else "that --max-memory allows"
-    raise InputError(
-        f"{mechanism.name} at epsilon {mechanism.claim.epsilon:g} reports about "
-        f"{expected_pairs(mechanism.size, mechanism.flip):,.0f} of {count_pairs(mechanism.size):,} pairs by mistake, which "
-        f"take {needed:.1f} GB ({dense_gigabytes(mechanism.size):.1f} GB as one dense matrix), above the {allowed:.1f} GB "
-        f"{limit}: give a larger --link-epsilon, another --link-mechanism, or a larger --max-memory"
+    users, flip = mechanism.size, mechanism.flip
+    needed, allowed = candidate_gigabytes(users, flip), available_gigabytes() if max_memory is None else max_memory
+    told = (
+        f"{mechanism.name} at epsilon {mechanism.claim.epsilon:g} reports about {expected_pairs(users, flip):,.0f} of "
+        f"{count_pairs(users):,} pairs by mistake"
     )
+    if flip > DENSE and not dense:
+        raise InputError(
+            f"{told}, so the private graph says nearly nothing: give a larger --link-epsilon, take --link-mechanism dprr, which "
+            "reports about as many pairs as there are links, or go on with --allow-dense"
+        )
+    if needed > allowed:
+        limit = "that this machine has left" if max_memory is None else "that --max-memory allows"
+        raise InputError(
+            f"{told}, which take {needed:.1f} GB ({dense_gigabytes(users):.1f} GB as one dense matrix), above the {allowed:.1f} GB "
+            f"{limit}: give a larger --link-epsilon, --link-mechanism dprr, or a larger --max-memory"
+        )

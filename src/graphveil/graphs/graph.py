@@ -19,6 +19,8 @@ Mask = NDArray[np.bool_]
 Metric = Literal["accuracy", "roc_auc"]
 METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc")
 UNKNOWN = -1
+# A link whose probability is p counts p²: so much where it is as likely as not.
+LIKELY = 0.25
 MAX_NODES = 2**31 - 1
 
 
@@ -29,7 +31,8 @@ class Graph:
     Edges are stored in both directions as CSR, sorted, without self-loops or repeats. ``labels`` holds -1 where the
     server does not know the label: for all test users, and for users whose label nobody knows. ``recipe`` is how the
     split was drawn; with it, `resplit` draws the next one. ``links`` are the known pairs where links are to be predicted:
-    then the edges are the training links alone.
+    then the edges are the training links alone. ``weights`` say how much each entry of ``indices`` counts, where links are not
+    known for sure; None where all count 1.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Graph:
     feature_names: tuple[str, ...] | None = None
     recipe: SplitRecipe | None = None
     links: KnownLinks | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if (self.labels[self.test] != UNKNOWN).any():
@@ -63,6 +67,8 @@ class Graph:
             )
         if self.links is not None:
             _check_held_out(self, self.links)
+        if self.weights is not None and self.weights.shape != self.indices.shape:
+            raise InputError(f"weights must be {len(self.indices)} numbers, one for each direction of an edge")
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
 
@@ -90,10 +96,39 @@ class Graph:
         both = self.edge_list()
         return np.ascontiguousarray(both[:, both[0] < both[1]].T)
 
-    def with_edges(self, pairs: NDArray[np.integer]) -> Graph:
-        """The same graph with other edges (pairs of users in any order)."""
+    def pair_weights(self) -> NDArray[np.float64]:
+        """How much each of `pairs` counts."""
+        rows = np.repeat(np.arange(self.node_count), self.degrees)
+        once = rows < self.indices
+        return np.ones(int(once.sum())) if self.weights is None else self.weights[once]
+
+    @property
+    def weighted_degrees(self) -> NDArray[np.float64]:
+        """How much the neighbours of each user count together."""
+        if self.weights is None:
+            return self.degrees.astype(np.float64)
+        rows = np.repeat(np.arange(self.node_count), self.degrees)
+        return np.bincount(rows, weights=self.weights, minlength=self.node_count)
+
+    def with_edges(self, pairs: NDArray[np.integer], weights: NDArray[np.float64] | None = None) -> Graph:
+        """The same graph with other edges (pairs of users in any order, each once where they have weights)."""
         indptr, indices = symmetric_csr(pairs, self.node_count)
-        return replace(self, indptr=indptr, indices=indices)
+        if weights is None:
+            return replace(self, indptr=indptr, indices=indices, weights=None)
+        codes = pair_codes(np.sort(pairs, axis=1).astype(np.int64), self.node_count)
+        order = np.argsort(codes)
+        rows = np.repeat(np.arange(self.node_count), np.diff(indptr))
+        both = np.sort(np.stack([rows, indices.astype(np.int64)], axis=1), axis=1)
+        place = np.searchsorted(codes[order], pair_codes(both, self.node_count))
+        return replace(self, indptr=indptr, indices=indices, weights=weights[order][place])
+
+    def unweighted(self, least: float = LIKELY) -> Graph:
+        """The same graph for those who cannot weigh: edges that count at least so much, all alike."""
+        if self.weights is None:
+            return self
+        rows = np.repeat(np.arange(self.node_count), self.degrees)
+        kept = (self.weights >= least) & (rows < self.indices)
+        return self.with_edges(np.stack([rows[kept], self.indices[kept].astype(np.int64)], axis=1))
 
     def with_labels(self, labels: NDArray[np.int64]) -> Graph:
         """The same graph with other labels: what the server knows where users report them."""

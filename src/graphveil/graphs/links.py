@@ -88,6 +88,37 @@ def hold_out_links(
     return known, users.with_test_links(parts[2], (known.indptr, known.indices))
 
 
+def known_links(graph: Graph, seed: int) -> Graph:
+    """A graph whose edges are all that is known of links, divided for link prediction: some of them validate, the others train.
+
+    As many as of public links would (5 of 90), each part with as many pairs that are no edges here. The edges of the result are
+    the training links, with the weights that they have.
+    """
+    pairs = graph.pairs()
+    if len(pairs) < FEWEST_LINKS:
+        raise InputError(
+            f"link prediction needs at least {FEWEST_LINKS} links, and the private graph has {len(pairs)}: give a larger "
+            "--link-epsilon, or another --link-mechanism"
+        )
+    random = np.random.default_rng([check_seed(seed), 6])
+    order = random.permutation(len(pairs))
+    held = max(1, round(len(pairs) * VALIDATION_SHARE / (TRAIN_SHARE + VALIDATION_SHARE)))
+    validating, training = order[:held], np.sort(order[held:])
+    unlinked = non_links(graph, len(pairs), random)
+    weights = None if graph.weights is None else graph.pair_weights()[training]
+    parts = KnownLinks(
+        LinkPairs(pairs[training], unlinked[held:].copy()),
+        LinkPairs(pairs[validating], unlinked[:held].copy()),
+    )
+    return replace(replace(graph, links=None).with_edges(pairs[training], weights), links=parts)
+
+
+def no_known_links() -> KnownLinks:
+    """What is known where links are to be predicted and nobody has told any yet."""
+    nothing = np.empty((0, 2), dtype=np.int64)
+    return KnownLinks(LinkPairs(nothing, nothing), LinkPairs(nothing, nothing))
+
+
 def non_links(graph: Graph, count: int, random: np.random.Generator) -> Pairs:
     """So many different pairs of users that are not linked, each equally likely, in a random order.
 

@@ -40,8 +40,10 @@ class Topology:
 
     @cached_property
     def looped_edges(self) -> Tensor:
-        """All edges in both directions and a loop at every user (2 x entries), for layers that weigh each edge."""
-        edges = torch.from_numpy(self.graph.edge_list())
+        """All edges in both directions and a loop at every user (2 x entries), for layers that weigh each edge
+        themselves; of edges with weights those that are likelier than not.
+        """
+        edges = torch.from_numpy(self.graph.unweighted().edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)
         return torch.cat([edges, loops], dim=1).to(self.device)
 

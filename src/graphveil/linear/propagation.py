@@ -18,10 +18,10 @@ def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     """
     if not loops:
         return scaled_matrix(graph, 0.5, 0.5, device=device)
-    indptr, indices = _with_loops(graph)
-    degree = np.diff(indptr).astype(np.float64)
-    scale = 1 / np.sqrt(degree)
+    indptr, indices, weights = _with_loops(graph)
+    scale = 1 / np.sqrt(1 + graph.weighted_degrees)
     values = np.repeat(scale, np.diff(indptr)) * scale[indices]
+    values = values if weights is None else values * weights
     return SparseMatrix.from_csr(
         indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
     )
@@ -36,12 +36,13 @@ def scaled_matrix(
     graph: Graph, left: float, right: float, *, device: torch.device | str = "cpu"
 ) -> SparseMatrix:
     """D^-left A D^-right; zeros for a user without neighbours."""
-    degree = graph.degrees.astype(np.float64)
+    degree = graph.weighted_degrees
 
     def scale(power: float) -> np.ndarray:
         return np.power(degree, -power, out=np.zeros_like(degree), where=degree > 0)
 
     values = np.repeat(scale(left), graph.degrees) * scale(right)[graph.indices]
+    values = values if graph.weights is None else values * graph.weights
     shape = (graph.node_count,) * 2
     return SparseMatrix.from_csr(
         graph.indptr, graph.indices, values, shape, symmetric=left == right, device=device
@@ -56,6 +57,7 @@ def pagerank_matrix(
     For r within 0 and 1 it is D^(r-1/2) S D^(1/2-r) with S = D^-1/2 A D^-1/2 (1 at loops), so its eigenvalues are real and
     within -1 and 1. D^-r P D^r is the mean over the neighbours: its rows sum to one.
     """
+    graph = graph.unweighted()
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
@@ -87,8 +89,9 @@ def weighted_mean_matrix(
 
     ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
     """
-    indptr, indices = _with_loops(graph)
+    indptr, indices, edges = _with_loops(graph)
     values = np.asarray(weights, dtype=np.float64)[indices]
+    values = values if edges is None else values * edges
     totals = np.add.reduceat(values, indptr[:-1]) if len(values) else values
     values = values / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(indptr))
     return SparseMatrix.from_csr(indptr, indices, values, (graph.node_count,) * 2, device=device)
@@ -96,8 +99,8 @@ def weighted_mean_matrix(
 
 def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
     """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
-    indptr, indices = _with_loops(graph) if loops else (graph.indptr, graph.indices)
-    values = np.ones(len(indices))
+    indptr, indices, weights = _with_loops(graph) if loops else (graph.indptr, graph.indices, graph.weights)
+    values = np.ones(len(indices)) if weights is None else weights
     return SparseMatrix.from_csr(
         indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
     )
@@ -116,8 +119,8 @@ def edge_matrix(edge_index: Tensor, nodes: int) -> SparseMatrix:
     )
 
 
-def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """The edges with a loop at every user, still sorted."""
+def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The edges with a loop at every user, still sorted, and their weights where they have any; a loop counts 1."""
     nodes = graph.node_count
     rows = np.repeat(np.arange(nodes), graph.degrees)
     # A loop goes behind the neighbours with a smaller number.
@@ -125,4 +128,5 @@ def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         np.int64
     )
     indices = np.insert(graph.indices, place, np.arange(nodes, dtype=np.int32))
-    return graph.indptr + np.arange(nodes + 1), indices
+    weights = None if graph.weights is None else np.insert(graph.weights, place, 1.0)
+    return graph.indptr + np.arange(nodes + 1), indices, weights

@@ -96,17 +96,17 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
 
 def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
     """What a method is tried with, by name."""
-    links = LINK_EPSILON if method.reports_links else None
     trials = {
         "classes": Trial(settings),
         "private labels": Trial(settings, label_epsilon=LABEL_EPSILON),
         "links": Trial(settings, task="link"),
+        "private links": Trial(settings, LINK_EPSILON),
+        "private links and labels": Trial(settings, LINK_EPSILON, label_epsilon=LABEL_EPSILON),
     }
-    if links is not None:
-        trials["private links"] = Trial(settings, links)
-        trials["private links and labels"] = Trial(settings, links, label_epsilon=LABEL_EPSILON)
+    if not method.weighs_links:
+        trials["links from private ones"] = Trial(settings, LINK_EPSILON, task="link")
     if method.several_tasks:
-        trials["norms"] = Trial(settings, links, norm_epsilon=NORM_EPSILON)
+        trials["norms"] = Trial(settings, LINK_EPSILON, norm_epsilon=NORM_EPSILON)
     if not method.reads_features:
         silent = {
             name: trial for name, trial in trials.items() if method.reports_features or trial.label_epsilon

@@ -5,19 +5,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from graphveil import denoise
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.methods.link_variants import VARIANTS
 from graphveil.methods.norms import ReportedNorms, largest_norm
 from graphveil.methods.questions import Questions
 from graphveil.methods.tasks import Task, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.privacy import Plan, Respondents
+from graphveil.registry import unknown_name
 
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
@@ -41,6 +44,8 @@ class Job:
     levels: Levels = field(default_factory=Levels)
     machine: Machine = field(default_factory=lambda: Machine(device="cpu"))
     mechanism_options: dict[str, Any] = field(default_factory=dict)
+    # What the mechanism for links is set to, and which variant of the private graph is taken.
+    link_options: dict[str, Any] = field(default_factory=dict)
     backbone: str = "gcn"
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
@@ -161,11 +166,33 @@ class Job:
 
     def link_plan(self) -> Plan:
         """The question for everybody's links."""
+        own = {key: value for key, value in self.link_options.items() if key != "variant"}
         return Plan(
             mechanism=self.budgets.link_mechanism,
             epsilon=self.budgets.link_epsilon,
             dims=self.graph.node_count,
+            options=own,
         )
+
+    @property
+    def link_variant(self) -> denoise.Variant:
+        """How reported links become a graph: as given, or what is usual for the mechanism."""
+        usual = "plain" if self.budgets.link_mechanism == "link-rr" else "hybrid"
+        variant = self.link_options.get("variant", usual)
+        if variant not in VARIANTS:
+            raise unknown_name("variant of links", str(variant), VARIANTS)
+        return cast(denoise.Variant, variant)
+
+    def with_private_links(self) -> Job:
+        """Ask for links: the job as it goes on, with the private graph for its graph."""
+        plan, variant = self.questions.links, self.link_variant
+        assert plan is not None
+        self.say("asking for links", 0.0)
+        reports = self.users.report(plan)
+        self.say("weighing links", 0.0)
+        private = denoise.private_graph(reports, variant, self.seed)
+        graph = replace(self.graph, links=None).with_edges(private.pairs.astype(np.int64), private.weights)
+        return replace(self, graph=self.task.with_private_links(graph, self.seed))
 
     def with_private_labels(self) -> Job:
         """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""

@@ -181,7 +181,7 @@ class Ldpge(Method):
         )
 
     def _propagated(self, job: Job, reports: Reports, estimate: Estimate) -> NDArray[np.float32]:
-        return _pagerank(job.settings, job.settings.r_max).rows(estimate, job.graph, job.device)
+        return _pagerank(job.settings, job.settings.r_max).rows(estimate, job.graph.unweighted(), job.device)
 
     def _refuse(self, job: Job) -> None:
         shape = (job.graph.node_count, job.graph.feature_count)

@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil import denoise
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.links import no_known_links
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
 from graphveil.methods.outcome import Outcome
@@ -43,8 +45,8 @@ class Method(ABC):
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
-    # Whether links can be reported, so that a budget for them has a meaning.
-    reports_links: ClassVar[bool] = False
+    # Whether it asks for private links itself, and weighs them its own way; for the others they are asked for before it learns.
+    weighs_links: ClassVar[bool] = False
     # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
     reports_levels: ClassVar[bool] = False
     level_count: ClassVar[int] = 6
@@ -81,10 +83,13 @@ class Method(ABC):
         job = self.with_questions(job)
         if job.budgets.norm_epsilon is not None:
             check_norms(self)
+        refuse_links(job)
         self.prepare(job)
         if job.budgets.private_labels:
             job = job.with_private_labels()
             job.task.check(self.name, job.graph)
+        if job.budgets.private_links and not self.weighs_links:
+            job = job.with_private_links()
         return job.with_norms()
 
     def run(self, job: Job) -> Outcome:
@@ -107,7 +112,7 @@ class Method(ABC):
             features=self.feature_plans(job),
             norms=job.norm_plans if self.reports_features else (),
             labels=job.label_plan() if job.budgets.private_labels else None,
-            links=job.link_plan() if self.reports_links and job.budgets.private_links else None,
+            links=job.link_plan() if job.budgets.private_links else None,
         )
 
     def with_questions(self, job: Job) -> Job:
@@ -122,7 +127,16 @@ class Method(ABC):
 def public_part(graph: Graph, *, private_labels: bool, private_links: bool) -> Graph:
     """What a server knows of a graph before anybody has answered: no labels or no links where these are private."""
     graph = graph.without_labels() if private_labels else graph
-    return graph.without_edges() if private_links else graph
+    if not private_links:
+        return graph
+    known = None if graph.links is None else no_known_links()
+    return replace(replace(graph, links=None).without_edges(), links=known)
+
+
+def refuse_links(job: Job) -> None:
+    """Refuse, before anybody is asked, private links whose noise would not fit into memory, or hide every link."""
+    if job.budgets.private_links:
+        denoise.refuse_too_many(job.link_plan().build(), job.max_memory, dense=job.machine.allow_dense)
 
 
 def check_norms(method: Method) -> None:

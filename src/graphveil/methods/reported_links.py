@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphveil import denoise, learn, linear
-from graphveil.mechanisms import LinkMechanism
 from graphveil.methods.job import Job
 
 # How much a weight is held to how plausible its pair is, and how much it is shrunk (Solitude's λ1 and λ2).
@@ -22,15 +21,6 @@ class WeighedLinks:
     pattern: linear.PairPattern
     objective: learn.LinkObjective
     topology: learn.WeightedTopology
-
-
-def refuse_links(job: Job) -> None:
-    """Refuse, before anybody is asked, private links whose noise would not fit into memory."""
-    if not job.budgets.private_links:
-        return
-    mechanism = job.link_plan().build()
-    assert isinstance(mechanism, LinkMechanism)
-    denoise.refuse_too_many(mechanism, job.max_memory)
 
 
 def weighed_links(job: Job, pull: float = PULL, shrink: float = SHRINK) -> WeighedLinks:

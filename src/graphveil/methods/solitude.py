@@ -13,7 +13,7 @@ from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID
 from graphveil.methods.node_targets import node_targets
 from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.reported_links import PULL, SHRINK, refuse_links, weighed_links
+from graphveil.methods.reported_links import PULL, SHRINK, weighed_links
 from graphveil.methods.training import train_backbone
 
 
@@ -64,7 +64,7 @@ class Solitude(Method):
     name = "solitude"
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
-    reports_links = True
+    weighs_links = True
     several_tasks = True
     # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
@@ -88,10 +88,6 @@ class Solitude(Method):
         if not job.budgets.private_links:
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
-
-    def prepare(self, job: Job) -> None:
-        """Refuse links whose noise would not fit into memory."""
-        refuse_links(job)
 
     def _public(self, job: Job, inputs: linear.Input, watch: Stopwatch) -> Outcome:
         topology = learn.Topology(job.graph, job.device)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -63,6 +65,8 @@ class Structure(Method):
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
             return learn_links(job)
+        # Its candidates count links, and do not weigh them.
+        job = replace(job, graph=job.graph.unweighted())
         graph, watch = job.graph, Stopwatch()
         corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
         transition = job.label_mechanism.transition if job.label_mechanism and corrected else None

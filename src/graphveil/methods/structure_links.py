@@ -125,7 +125,7 @@ def learn_links(job: Job) -> Outcome:
     watch = Stopwatch()
     job.say("links", 0.0)
     with watch.stage("train"):
-        blend = LinkBlend(job.graph, job.settings.blend)
+        blend = LinkBlend(job.graph.unweighted(), job.settings.blend)
     job.say("links", 1.0)
     return Outcome(
         None,

@@ -9,7 +9,7 @@ from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.divide import resplit
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.links import hold_out_links
+from graphveil.graphs.links import hold_out_links, known_links
 from graphveil.graphs.metrics import measure
 from graphveil.graphs.users import Users
 from graphveil.methods.node_targets import node_targets
@@ -42,6 +42,10 @@ class Task(ABC):
     @abstractmethod
     def check(self, method: str, graph: Graph) -> None:
         """Refuse a graph that says too little to learn from."""
+
+    def with_private_links(self, graph: Graph, seed: int) -> Graph:
+        """The graph to learn from, where its edges are what is known of private links."""
+        return graph
 
     @abstractmethod
     def metric(self, graph: Graph) -> str:
@@ -129,11 +133,8 @@ class LinkTask(Task):
         return hold_out_links(graph, users, seed)
 
     def check_budgets(self, budgets: Budgets) -> None:
-        if budgets.private_labels or budgets.private_links:
-            raise InputError(
-                "where links are predicted, labels are not used and known links are public: "
-                "leave out label_epsilon and link_epsilon"
-            )
+        if budgets.private_labels:
+            raise InputError("where links are predicted, labels are not used: leave out label_epsilon")
         if budgets.norm_epsilon is not None:
             raise InputError(
                 "norms of features are learned beside classes, not beside links: leave norm_epsilon out, or take the task node"
@@ -141,6 +142,10 @@ class LinkTask(Task):
 
     def check(self, method: str, graph: Graph) -> None:
         return
+
+    def with_private_links(self, graph: Graph, seed: int) -> Graph:
+        """Training and validation links come from the private graph too."""
+        return known_links(graph, seed)
 
     def metric(self, graph: Graph) -> str:
         return "roc_auc"

@@ -42,9 +42,11 @@ class Budgets:
         None, "Make labels private too: the budget of training and validation labels."
     )
     link_epsilon: float | None = option(
-        None, "Make links private too, where a method asks for them: the budget a link."
+        None, "Make links private too: what one link costs over everything that both its ends send."
     )
-    link_mechanism: str = option("link-rr", "How users report their links.")
+    link_mechanism: str = option(
+        "link-rr", "How users report their links: link-rr, dprr, blink, or lapgraph, which needs a trusted curator."
+    )
     norm_epsilon: float | None = option(
         None,
         "Also learn to predict how long each user's row of features is (its norm): reports of training and validation users "
@@ -154,6 +156,9 @@ class Machine:
 
     max_memory: float | None = option(None, "Refuse a dense matrix above so many gigabytes.")
     device: str = option("auto", "auto (a GPU if there is one), cpu or cuda.")
+    allow_dense: bool = option(
+        False, "Go on where the noise of private links makes the graph dense: most reported pairs are then no links."
+    )
 
     def check(self) -> None:
         """Refuse a device that there is not, and no memory at all."""

@@ -20,7 +20,6 @@ from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.reported_links import refuse_links, weighed_links
 from graphveil.methods.tasks import LINK
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
@@ -98,7 +97,6 @@ class Togl(Method):
     mechanism = "piecewise"
     settings = ToglSettings
     reports_levels = True
-    reports_links = True
     several_tasks = True
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
         "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
@@ -121,7 +119,7 @@ class Togl(Method):
         return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
 
     def prepare(self, job: Job) -> None:
-        """Refuse mechanisms that cannot ask some attributes more often, and links that would not fit."""
+        """Refuse mechanisms that cannot ask some attributes more often."""
         if job.settings.m_from == "total" and takes_levels(job.budgets.mechanism):
             raise InputError(
                 f"m_from must be round with {job.budgets.mechanism}, whose levels ask for different numbers of values"
@@ -131,7 +129,6 @@ class Togl(Method):
         pool, attributes = job.settings.pool, job.graph.feature_count
         if isinstance(pool, int):
             check_whole(pool, "pool", least=1, most=attributes, why="the number of attributes")
-        refuse_links(job)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
         """Both rounds; the attributes of the second are not known before the first, and cost nothing."""
@@ -143,7 +140,7 @@ class Togl(Method):
     def learn(self, job: Job) -> Outcome:
         settings: ToglSettings = job.settings
         watch = Stopwatch()
-        topology = self._topology(job, watch)
+        topology = learn.Topology(job.graph, job.device)
         first, second = job.questions.features
         with watch.stage("report"):
             job.say("first round", 0.0)
@@ -163,12 +160,6 @@ class Togl(Method):
         return train_backbone(
             job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology
         )
-
-    def _topology(self, job: Job, watch: Stopwatch) -> Topology:
-        if not job.budgets.private_links:
-            return learn.Topology(job.graph, job.device)
-        with watch.stage("report"):
-            return weighed_links(job).topology
 
     def _target(self, job: Job, topology: Topology, first: Reports, second: Plan) -> Target:
         """What round 2 asks, from the reports of round 1."""

@@ -282,6 +282,7 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
         levels=job_levels(spec),
         machine=replace(spec.machine, device=_device(spec.machine.device)),
         mechanism_options=spec.mechanism_options,
+        link_options=spec.link_options,
         backbone=spec.backbone,
         progress=progress,
     )

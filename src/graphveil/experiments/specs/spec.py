@@ -18,7 +18,7 @@ from graphveil.methods.tasks import Task, find_task
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
 
 Part = Literal["method", "control", "structure"]
-MECHANISM_PREFIX, DATA_PREFIX = "mechanism.", "data."
+MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Spec:
     @property
     def method_settings(self) -> dict[str, Any]:
         """The settings that are the method's."""
-        prefixes = (MECHANISM_PREFIX, DATA_PREFIX)
+        prefixes = (MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX)
         return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
 
     def full_settings(self) -> Settings:
@@ -110,6 +110,11 @@ class Spec:
     def mechanism_options(self) -> dict[str, Any]:
         """The settings that are the mechanism's."""
         return self._below(MECHANISM_PREFIX)
+
+    @property
+    def link_options(self) -> dict[str, Any]:
+        """The settings that are the mechanism's for links, and the variant of the private graph."""
+        return self._below(LINK_PREFIX)
 
     @property
     def loader_options(self) -> dict[str, Any]:
@@ -140,11 +145,6 @@ class Spec:
             split = self.loader_options.get("split")
             if split == "few" or isinstance(split, SplitRecipe):
                 check_private_labels(recipe_of(split))
-        if budgets.private_links and not method.reports_links:
-            raise InputError(
-                f"{self.method} takes the links as public, so link_epsilon has no meaning for it: "
-                "leave it out, or take a method that asks for links, like solitude"
-            )
         if budgets.norm_epsilon is not None:
             check_norms(method)
         self._check_turnout()
