@@ -27,8 +27,8 @@ from graphveil.experiments.attributes.comparison import Comparison, compare_rank
 from graphveil.experiments.attributes.figure import write_attribute_figure
 from graphveil.experiments.attributes.ranking import check_ranking
 from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
-from graphveil.experiments.sweeps.figure import check_figure
 from graphveil.methods.terms import Machine
 
 METHOD = "togl"

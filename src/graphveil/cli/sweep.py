@@ -15,8 +15,9 @@ from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
+from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.file import SETTINGS, Fields, packaged, spec_fields
-from graphveil.experiments.sweeps.figure import check_figure, write_figure
+from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
 

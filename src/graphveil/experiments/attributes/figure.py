@@ -37,10 +37,7 @@ def write_attribute_figure(found: Comparison, file: Path) -> None:
     axes.grid(alpha=0.25, axis="x")
     axes.set_axisbelow(True)
     drawing.legend(columns=2)
-    if file.suffix == ".png":
-        file.write_bytes(drawing.png())
-    else:
-        file.write_text(drawing.svg(), encoding="utf-8")
+    drawing.write(file)
 
 
 def _short(name: str) -> str:
