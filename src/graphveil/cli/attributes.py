@@ -26,6 +26,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
 from graphveil.experiments.attributes.figure import write_attribute_figure
 from graphveil.experiments.attributes.ranking import check_ranking
+from graphveil.experiments.runs.format import percent, rounded
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
@@ -164,7 +165,7 @@ def show(found: Comparison) -> None:
 def numbers(about: dict[str, Any], runs: int) -> tuple[str, str, str, str]:
     """What a row says of an attribute."""
     return (
-        f"{about['score']:.3g}",
+        rounded(about["score"]),
         "-" if about["relative"] is None else f"{about['relative']:.2f}",
         f"{about['times_in_top']} of {runs}",
         f"{about['degree_correlation']:+.3f}",
@@ -177,10 +178,10 @@ def lines(fields: dict[str, Any]) -> list[str]:
     fairness = fields["fairness"]
     stable = "one run has no stability to measure"
     if stability["jaccard"] is not None:
-        beside = f"control {stability['control']:.2f}, chance {stability['chance']:.2g}"
+        beside = f"control {stability['control']:.2f}, chance {rounded(stability['chance'], 2)}"
         beside += f", without privacy {stability['without_privacy']:.2f}"
         stable = f"Jaccard {stability['jaccard']:.2f} of the top {top} over pairs of runs, {beside}"
-    share, control, chance = (f"{100 * agreement[key]:.3g}%" for key in ("share", "control", "chance"))
+    share, control, chance = (percent(agreement[key], ".3g") for key in ("share", "control", "chance"))
     return [
         f"stability: {stable}",
         f"agreement with the ranking without privacy: {share} of the top {top}, control {control}, chance {chance}",

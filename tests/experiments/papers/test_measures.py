@@ -8,12 +8,11 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.papers.measures import (
     MEASURES,
-    NUMBER,
-    PERCENT,
     Reading,
     find_measure,
     measured_apart,
 )
+from graphveil.experiments.runs.format import NUMBER
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary
@@ -137,11 +136,6 @@ def test_what_cannot_be_measured_says_why():
 def test_unknown_measures_are_refused(name, words):
     with pytest.raises(InputError, match=words):
         find_measure(name)
-
-
-def test_percent_are_printed_as_before():
-    assert PERCENT.interval(Summary(0.5, 0.45, 0.56)) == "50.0 [45.0, 56.0]"
-    assert PERCENT.interval(None) == "-"
 
 
 def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphveil.experiments.attributes.comparison import LISTED, Comparison
+from graphveil.experiments.runs.format import budget
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
 
 BLUE, GREY, ORANGE, DARK = COLOURS[0], COLOURS[1], COLOURS[3], "#444444"
@@ -31,9 +32,8 @@ def write_attribute_figure(found: Comparison, file: Path) -> None:
     axes.set_xlim(left=0)
     axes.set_xlabel(f"score ({spec.full_settings().model_dump()['analysis']}), mean of {spec.runs} runs")
     axes.set_ylabel("attribute")
-    axes.set_title(
-        f"attributes of {Path(spec.data).stem} at ε = {spec.budgets.epsilon:g}", fontsize=TITLE_SIZE
-    )
+    title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"
+    axes.set_title(title, fontsize=TITLE_SIZE)
     axes.grid(alpha=0.25, axis="x")
     axes.set_axisbelow(True)
     drawing.legend(columns=2)

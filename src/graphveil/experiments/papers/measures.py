@@ -12,6 +12,7 @@ from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.attributes.degrees import degree_correlations
 from graphveil.experiments.attributes.ranking import rank_attributes
+from graphveil.experiments.runs.format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
@@ -19,48 +20,8 @@ from graphveil.experiments.runs.unit import UnitResult, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.registry import unknown_name
 
-NONE = "-"
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How a number is printed: times ``factor``, in this format, with this mark behind; at most ``most``."""
-
-    name: str
-    factor: float = 1.0
-    digits: str = ".3g"
-    mark: str = ""
-    most: float = np.inf
-
-    def number(self, value: float) -> str:
-        """A number that is in the unit already.
-
-        >>> PERCENT.number(81.25), NUMBER.number(0.184), SECONDS.number(21)
-        ('81.2', '0.184', '21.0 s')
-        """
-        return f"{value:{self.digits}}{self.mark}"
-
-    def interval(self, found: Summary | None) -> str:
-        """A mean and its interval.
-
-        >>> PERCENT.interval(Summary(0.5, 0.45, 0.56)), MEGABYTES.interval(Summary(812.4, None, None)), NUMBER.interval(None)
-        ('50.0 [45.0, 56.0]', '812 MB', '-')
-        """
-        if found is None:
-            return NONE
-        mean = f"{self.factor * found.mean:{self.digits}}"
-        if found.low is None or found.high is None:
-            return mean + self.mark
-        low, high = (f"{self.factor * value:{self.digits}}" for value in (found.low, found.high))
-        return f"{mean} [{low}, {high}]{self.mark}"
-
-
-PERCENT = Unit("percent", 100.0, ".1f", most=100.0)
-NUMBER = Unit("number")
-SECONDS = Unit("seconds", digits=".1f", mark=" s")
-MEGABYTES = Unit("MB", digits=".0f", mark=" MB")
 
 
 @dataclass(frozen=True)
@@ -196,10 +157,10 @@ def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
     said = []
     numbers = [number for one in raw if (number := getattr(one, kind)) is not None]
     if numbers:
-        said.append(f"without privacy {100 * float(np.mean(numbers)):.1f}")
+        said.append(f"without privacy {points(float(np.mean(numbers)))}")
     if kind == "accuracy":
         common = float(np.mean([one.commonest for one in attacked]))
-        said.append(f"always the commonest value {100 * common:.1f}")
+        said.append(f"always the commonest value {points(common)}")
     else:
         said.append("50 is nothing learned")
     return "; ".join(said)

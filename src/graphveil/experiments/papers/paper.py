@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.papers.measures import PERCENT, Measure, Unit, find_measure
+from graphveil.experiments.papers.measures import Measure, find_measure
+from graphveil.experiments.runs.format import PERCENT, Unit
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
     Fields,

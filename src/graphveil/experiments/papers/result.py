@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.papers.measures import NONE, Reading, Unit, measured_apart
+from graphveil.experiments.papers.measures import Reading, measured_apart
 from graphveil.experiments.papers.paper import SCORE, PaperCell
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
@@ -36,12 +36,12 @@ class Answer:
     def row(self) -> list[str]:
         """Theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
         cell, unit = self.cell, self.cell.measure.unit
-        theirs = _with_spread(unit, cell.printed, cell.printed_spread)
+        theirs = unit.with_spread(cell.printed, cell.printed_spread)
         ours, spread = self.reading.parts.get("method"), self.spread
         likewise = []
         if cell.spread:
             mean = None if ours is None else unit.factor * ours.mean
-            likewise = [_with_spread(unit, mean, None if spread is None else unit.factor * spread)]
+            likewise = [unit.with_spread(mean, None if spread is None else unit.factor * spread)]
         parts = (unit.interval(self.reading.parts.get(part)) for part in PARTS)
         return [theirs, *likewise, *parts, self.note]
 
@@ -66,13 +66,6 @@ class Answer:
             "measured": measured or None,
             "ours": None if self.result is None else self.result.to_dict(),
         }
-
-
-def _with_spread(unit: Unit, number: float | None, spread: float | None) -> str:
-    """A number that is in the unit already, with what stands behind ±."""
-    if number is None:
-        return NONE
-    return unit.number(number) if spread is None else f"{unit.number(number)} ± {unit.number(spread)}"
 
 
 # What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.

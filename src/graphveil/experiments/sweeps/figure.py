@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
 from graphveil.experiments.sweeps.result import SweepResult
-from graphveil.experiments.sweeps.sweep import text
 
 # Structure is dark grey, so no line is grey.
 DARK = "#444444"
@@ -28,7 +28,7 @@ def write_figure(found: SweepResult, file: Path) -> None:
     for lines, curve in shared:
         colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
         _draw(axes, curve, ":", colour, "structure", marker="")
-    axes.set_xticks(range(len(x.values)), [text(value) for value in x.values])
+    axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
     axes.set_ylabel(f"{found.metric} (%)")
     axes.set_title(found.sweep.title, fontsize=TITLE_SIZE)

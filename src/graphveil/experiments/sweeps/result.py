@@ -8,11 +8,10 @@ from typing import Any
 
 from graphveil.errors import GraphveilError
 from graphveil.experiments.runs.cells import Cells
+from graphveil.experiments.runs.format import NONE, PERCENT, value_text
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import Summary, t_interval
-from graphveil.experiments.sweeps.sweep import Cell, Sweep, text
-
-NONE = "-"
+from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,10 @@ class SweepResult:
         rows = []
         shared = self.structures
         for x, value in enumerate(self.sweep.axes[0].values):
-            row = [text(value)]
+            row = [value_text(value)]
             for line in range(len(self.sweep.lines)):
-                row += [with_interval(self.summary(x, line, part)) for part in ("method", "control")]
-            rows.append(row + [with_interval(dict(curve).get(x)) for _, curve in shared])
+                row += [PERCENT.interval(self.summary(x, line, part)) for part in ("method", "control")]
+            rows.append(row + [PERCENT.interval(dict(curve).get(x)) for _, curve in shared])
         return rows
 
     def also_rows(self, name: str) -> list[list[str]]:
@@ -92,9 +91,8 @@ class SweepResult:
                 [unit.also[name] for unit in cell.of("method") if name in unit.also] if cell else []
                 for cell in cells
             ]
-            rows.append(
-                [text(value), *(f"{100 * sum(each) / len(each):.1f}" if each else NONE for each in measured)]
-            )
+            means = [PERCENT.number(100 * sum(each) / len(each)) if each else NONE for each in measured]
+            rows.append([value_text(value), *means])
         return rows
 
     def _of_lines(self, lines: list[int]) -> str:
@@ -116,17 +114,3 @@ class SweepResult:
             "cells": cells,
             "interrupted": self.interrupted,
         }
-
-
-def with_interval(found: Summary | None) -> str:
-    """Mean and interval in points.
-
-    >>> with_interval(Summary(0.5, 0.45, 0.56)), with_interval(Summary(0.5, None, None)), with_interval(None)
-    ('50.0 [45.0, 56.0]', '50.0', '-')
-    """
-    if found is None:
-        return NONE
-    mean = f"{100 * found.mean:.1f}"
-    if found.low is None or found.high is None:
-        return mean
-    return f"{mean} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
