@@ -18,7 +18,7 @@ from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.experiments.runs.unit import UnitResult, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
-from graphveil.registry import unknown_name
+from graphveil.registry import Registry
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1
@@ -46,18 +46,27 @@ class Measure:
     alone: bool = False
     fewest: int = 1
 
+    def __post_init__(self) -> None:
+        if (self.read is None) == (self.apart is None):
+            raise InputError(
+                f"the measure {self.name!r} must have one of read and apart: read takes a result, apart takes a spec"
+            )
+
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name. ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone."""
+    """The measure of that name, from FILE.py:NAME or an installed package too.
+
+    ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone.
+    """
     known, colon, which = name.partition(":")
-    if known not in MEASURES or (colon and known not in ATTACKS):
-        raise unknown_name("measure", name, MEASURES)
-    if not colon:
-        return MEASURES[known]
+    if not colon or known not in ATTACKS:
+        return MEASURES.load(name)
     if not which.isdecimal():
         raise InputError(f"{known}: takes the number of an attribute, like {known}:5, got {name!r}")
     attribute = int(which)
-    return replace(MEASURES[known], name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute))
+    return replace(
+        MEASURES.find(known), name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute)
+    )
 
 
 def measured_apart(measure: Measure, spec: Spec) -> Reading | GraphveilError:
@@ -166,19 +175,31 @@ def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
     return "; ".join(said)
 
 
+def _outside_measure(name: str, found: Any) -> Measure:
+    """What was found in a file or a package, as a measure of the name by which it was asked for."""
+    if not isinstance(found, Measure):
+        raise InputError(
+            f"{name} is no measure but a {type(found).__name__}: name a Measure of graphveil.experiments.papers.measures"
+        )
+    return replace(found, name=name)
+
+
 # What each attack measure reads off an AttackResult.
 ATTACKS = {"attack": "accuracy", "attack-balanced": "balanced"}
-MEASURES: dict[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
-        Measure("spread", PERCENT, _spread, fewest=2),
-        Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
-        Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
-        Measure("norm_error", NUMBER, _norm_error),
-        Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
-        Measure("degree_correlation", NUMBER, apart=_degree_correlation),
-        Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
-        Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
-    )
-}
+_OWN = (
+    Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
+    Measure("spread", PERCENT, _spread, fewest=2),
+    Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
+    Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
+    Measure("norm_error", NUMBER, _norm_error),
+    Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
+    Measure("degree_correlation", NUMBER, apart=_degree_correlation),
+    Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
+    Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
+)
+MEASURES = Registry[Measure](
+    "measure",
+    {measure.name: measure for measure in _OWN},
+    group="graphveil.measures",
+    adapt=_outside_measure,
+)
