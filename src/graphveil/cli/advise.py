@@ -66,14 +66,14 @@ def levels_command(
     ready = make_ready(spec, "method", 0, None, None)
     (built,) = ready.mechanisms
     assert isinstance(built, PersonalMechanism)
-    found = advise_levels(ready.graph, built, shares)
+    advice = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon
     if as_json:
         told = {
             "data": data,
             "epsilon": epsilon,
             "mechanism": mechanism,
-            "levels": [each.to_dict() for each in found],
+            "levels": [each.to_dict() for each in advice],
         }
         told["level_epsilon"] = level_epsilon if np.isfinite(level_epsilon) else None
         typer.echo(json.dumps(told))
@@ -88,7 +88,7 @@ def levels_command(
         "without it and stricter ones",
     ):
         table.add_column(heading, justify="right")
-    for each in found:
+    for each in advice:
         table.add_row(
             str(each.level),
             f"{each.budget:g}",
@@ -101,7 +101,7 @@ def levels_command(
     console.print(table)
     console.print(
         f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
-        f"are asked, has {rounded(found[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
+        f"are asked, has {rounded(advice[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
     )
     hidden = (
         f"hidden up to ε = {rounded(level_epsilon, 4)}"

@@ -105,14 +105,14 @@ def attributes(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
     file = None if out is None else check_figure(out)
-    found = watched(spec, top)
+    comparison = watched(spec, top)
     if file is not None:
-        write_attribute_figure(found, file)
+        write_attribute_figure(comparison, file)
     if as_json:
         drawn = None if file is None else str(file)
-        typer.echo(json.dumps({**found.to_dict(), "figure": drawn}, ensure_ascii=False))
+        typer.echo(json.dumps({**comparison.to_dict(), "figure": drawn}, ensure_ascii=False))
         return
-    show(found)
+    show(comparison)
     if file is not None:
         typer.echo(f"The figure is in {file}.")
 
@@ -144,18 +144,18 @@ def watched(spec: Spec, top: int) -> Comparison:
         )
 
 
-def show(found: Comparison) -> None:
+def show(comparison: Comparison) -> None:
     """The best attributes as a table, and below how far the ranking can be trusted."""
-    fields = found.to_dict()
+    fields = comparison.to_dict()
     top, runs = fields["top"], fields["runs"]
     table = Table(box=None, padding=(0, 2), header_style="bold")
     table.add_column("rank", justify="right")
-    table.add_column("attribute", justify="right" if found.names is None else "left")
+    table.add_column("attribute", justify="right" if comparison.names is None else "left")
     for heading in ("score", "over one that says nothing", f"in the top {top}", "correlation with degree"):
         table.add_column(heading, justify="right")
     # What is listed starts with the first attributes of the ranking, without gaps.
     for place, each in enumerate(fields["attributes"][: max(PRINTED, top)], 1):
-        table.add_row(str(place), escape(found.name(each["attribute"])), *numbers(each, runs))
+        table.add_row(str(place), escape(comparison.name(each["attribute"])), *numbers(each, runs))
     table.add_row("", "control's best", *numbers(fields["control_best"], runs))
     print_table(table)
     for line in lines(fields):

@@ -82,12 +82,12 @@ def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable
     """The mean over runs of something that every run has, for some parts."""
 
     def read(result: Result) -> Reading:
-        found: dict[str, Summary] = {}
+        summaries: dict[str, Summary] = {}
         for part in parts:
             numbers = [number for unit in result.of(part) if (number := value(unit)) is not None]
             if numbers:
-                found[part] = t_interval(numbers)
-        return Reading(found)
+                summaries[part] = t_interval(numbers)
+        return Reading(summaries)
 
     return read
 
@@ -131,8 +131,10 @@ def _degree_correlation(spec: Spec) -> Reading:
         return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)
-    found = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
-    return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
+    correlations = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
+    return Reading(
+        {"method": Summary(float(np.abs(correlations).mean()), None, None)}, "attributes at random"
+    )
 
 
 def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
@@ -140,7 +142,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
     parts = [part for part in parts_of(spec) if part != "structure"]
-    found: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
+    attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
     for run in range(spec.runs):
         for part in parts:
             ready = make_ready(spec, part, run, None, None)
@@ -150,15 +152,15 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
                 with learn.one_thread():
                     ready.method.run(replace(ready.job, users=listening))
                 reports = listening.features_heard()
-            found[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
+            attacked[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
             if part == "method" and reports is not None:
-                found["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
+                attacked["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
     readings: dict[str, Summary] = {}
     for part in parts:
-        numbers = [number for one in found[part] if (number := getattr(one, kind)) is not None]
+        numbers = [number for one in attacked[part] if (number := getattr(one, kind)) is not None]
         if numbers:
             readings[part] = t_interval(numbers)
-    return Reading(readings, _beside(kind, found["method"], found["raw"]))
+    return Reading(readings, _beside(kind, attacked["method"], attacked["raw"]))
 
 
 def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:

@@ -54,7 +54,7 @@ class Answer:
             "data": cell.spec.data,
             "epsilon": cell.spec.budgets.epsilon,
         }
-        measured = {part: asdict(found) for part, found in self.reading.parts.items()}
+        measured = {part: asdict(summary) for part, summary in self.reading.parts.items()}
         return {
             **about,
             "measure": cell.measured,
@@ -74,17 +74,17 @@ Apart = Reading | GraphveilError | None
 
 def apart(cells: Sequence[PaperCell], interrupted: bool = False) -> tuple[list[Apart], bool]:
     """Measure the cells that need no learning, one after the other; and whether that was interrupted."""
-    found: list[Apart] = []
+    readings: list[Apart] = []
     for cell in cells:
         if interrupted:
-            found.append(None)
+            readings.append(None)
             continue
         try:
-            found.append(measured_apart(cell.measure, cell.spec))
+            readings.append(measured_apart(cell.measure, cell.spec))
         except KeyboardInterrupt:
             interrupted = True
-            found.append(None)
-    return found, interrupted
+            readings.append(None)
+    return readings, interrupted
 
 
 def answers(
@@ -96,20 +96,20 @@ def answers(
     apart.
     """
     results, readings = iter(done.results), iter(measured)
-    found = []
+    answered = []
     for cell, why in zip(cells, skipped, strict=True):
         if why:
-            found.append(Answer(cell, Reading(), None, why))
+            answered.append(Answer(cell, Reading(), None, why))
             continue
-        came = next(results if cell.measure.read is not None else readings)
-        if isinstance(came, GraphveilError):
-            found.append(Answer(cell, Reading(), None, f"not run: {came}"))
-        elif came is None:
-            found.append(Answer(cell, Reading(), None, UNFINISHED))
-        elif isinstance(came, Reading):
-            found.append(Answer(cell, came, None, came.note))
+        obtained = next(results if cell.measure.read is not None else readings)
+        if isinstance(obtained, GraphveilError):
+            answered.append(Answer(cell, Reading(), None, f"not run: {obtained}"))
+        elif obtained is None:
+            answered.append(Answer(cell, Reading(), None, UNFINISHED))
+        elif isinstance(obtained, Reading):
+            answered.append(Answer(cell, obtained, None, obtained.note))
         else:
             assert cell.measure.read is not None
-            reading = cell.measure.read(came)
-            found.append(Answer(cell, reading, came, reading.note))
-    return found
+            reading = cell.measure.read(obtained)
+            answered.append(Answer(cell, reading, obtained, reading.note))
+    return answered

@@ -63,8 +63,8 @@ class Spread:
 
 
 def _half_bootstrap(values: Sequence[float]) -> float | None:
-    found = bootstrap(values)
-    return None if found.low is None or found.high is None else (found.high - found.low) / 2
+    interval = bootstrap(values)
+    return None if interval.low is None or interval.high is None else (interval.high - interval.low) / 2
 
 
 def _deviation(values: Sequence[float]) -> float | None:

@@ -124,6 +124,6 @@ def with_fixed_names(svg: str) -> str:
     if not places:
         return svg
     known = re.compile("|".join(places))
-    content = known.sub(lambda found: f"part{places[found[0]]}", svg)
+    content = known.sub(lambda match: f"part{places[match[0]]}", svg)
     mark = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return known.sub(lambda found: f"part-{mark}-{places[found[0]]}", svg)
+    return known.sub(lambda match: f"part-{mark}-{places[match[0]]}", svg)

@@ -15,23 +15,23 @@ DARK = "#444444"
 LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 
 
-def write_figure(found: SweepResult, file: Path) -> None:
+def write_figure(result: SweepResult, file: Path) -> None:
     """Draw a sweep; values of x stand side by side at equal distances, in their order."""
-    x = found.sweep.axes[0]
+    x = result.sweep.axes[0]
     drawing = Drawing((7.2, 4.2))
     axes = drawing.axes[0]
-    for line, name in enumerate(found.sweep.lines):
+    for line, name in enumerate(result.sweep.lines):
         colour = LINES[line % len(LINES)]
-        _draw(axes, found.curve(line, "method"), "-", colour, name)
-        _draw(axes, found.curve(line, "control"), "--", colour, "its control (ε = 0)")
-    shared = found.structures
+        _draw(axes, result.curve(line, "method"), "-", colour, name)
+        _draw(axes, result.curve(line, "control"), "--", colour, "its control (ε = 0)")
+    shared = result.structures
     for lines, curve in shared:
         colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
         _draw(axes, curve, ":", colour, "structure", marker="")
     axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
-    axes.set_ylabel(f"{found.metric} (%)")
-    axes.set_title(found.sweep.title, fontsize=TITLE_SIZE)
+    axes.set_ylabel(f"{result.metric} (%)")
+    axes.set_title(result.sweep.title, fontsize=TITLE_SIZE)
     axes.grid(alpha=0.25)
     drawing.legend(columns=2)
     drawing.write(file)

@@ -26,12 +26,12 @@ class SweepResult:
     def of(cls, sweep: Sweep, cells: Sequence[Cell], done: Cells) -> SweepResult:
         """The results of the cells that are finished."""
         both = zip(cells, done.results, strict=True)
-        found = {
+        finished = {
             (cell.x, cell.line): result
             for cell, result in both
             if result is not None and not isinstance(result, GraphveilError)
         }
-        return cls(sweep, found, done.interrupted)
+        return cls(sweep, finished, done.interrupted)
 
     @property
     def metric(self) -> str:
@@ -47,20 +47,20 @@ class SweepResult:
     def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
         """One part along a line, with its places on x."""
         places = range(len(self.sweep.axes[0].values))
-        return [(x, found) for x in places if (found := self.summary(x, line, part)) is not None]
+        return [(x, summary) for x in places if (summary := self.summary(x, line, part)) is not None]
 
     @property
     def structures(self) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
         """What structure gives, once for all lines that share it, with the lines that do."""
-        found: list[tuple[list[int], list[tuple[int, Summary]]]] = []
+        shared: list[tuple[list[int], list[tuple[int, Summary]]]] = []
         for line in range(len(self.sweep.lines)):
             curve = self.curve(line, "structure")
-            same = next((lines for lines, other in found if other == curve), None)
+            same = next((lines for lines, other in shared if other == curve), None)
             if same is not None:
                 same.append(line)
             elif curve:
-                found.append(([line], curve))
-        return found
+                shared.append(([line], curve))
+        return shared
 
     def head(self) -> list[str]:
         """The head of the table."""
