@@ -26,7 +26,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
 from graphveil.experiments.attributes.figure import write_attribute_figure
 from graphveil.experiments.attributes.ranking import check_ranking
-from graphveil.experiments.runs.format import percent, rounded
+from graphveil.experiments.runs.format import NONE, percent, rounded
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
@@ -166,7 +166,7 @@ def numbers(about: dict[str, Any], runs: int) -> tuple[str, str, str, str]:
     """What a row says of an attribute."""
     return (
         rounded(about["score"]),
-        "-" if about["relative"] is None else f"{about['relative']:.2f}",
+        NONE if about["relative"] is None else f"{about['relative']:.2f}",
         f"{about['times_in_top']} of {runs}",
         f"{about['degree_correlation']:+.3f}",
     )
