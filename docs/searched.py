@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphveil.cli.tune import text
+from graphveil.experiments.runs.format import exact_text
 from graphveil.methods import find_method, method_names
 from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
 
@@ -23,5 +23,5 @@ def searched_table() -> str:
     found |= {(key, values): ["where users choose levels"] for key, values in LEVEL_GRID.items()}
     lines = ["| setting | values | methods |", "| --- | --- | --- |"]
     for (key, values), methods in sorted(found.items(), key=lambda one: one[0][0]):
-        lines.append(f"| `{key}` | {', '.join(map(text, values))} | {', '.join(methods)} |")
+        lines.append(f"| `{key}` | {', '.join(map(exact_text, values))} | {', '.join(methods)} |")
     return "\n".join(lines)

@@ -317,10 +317,10 @@ def test_everybody_answers_unless_something_else_is_said(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["run", "base", "--epsilon", "1", "--participation", "0"], "participation must be a share above 0"),
+        (["run", "base", "--epsilon", "1", "--participation", "0"], "participation must be a number above 0"),
         (
             ["run", "base", "--epsilon", "1", "--participation", "1.1"],
-            "participation must be a share above 0",
+            "participation must be a number above 0",
         ),
         (["run", "base", "--epsilon", "1", "--silence", "degree"], "silence has no meaning where everybody"),
         (

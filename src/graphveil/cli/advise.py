@@ -18,6 +18,7 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import range_option
 from graphveil.errors import InputError
+from graphveil.experiments.runs.format import percent, rounded
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.advice import advise_levels
@@ -65,14 +66,14 @@ def levels_command(
     ready = make_ready(spec, "method", 0, None, None)
     (built,) = ready.mechanisms
     assert isinstance(built, PersonalMechanism)
-    found = advise_levels(ready.graph, built, shares)
+    advice = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon
     if as_json:
         told = {
             "data": data,
             "epsilon": epsilon,
             "mechanism": mechanism,
-            "levels": [each.to_dict() for each in found],
+            "levels": [each.to_dict() for each in advice],
         }
         told["level_epsilon"] = level_epsilon if np.isfinite(level_epsilon) else None
         typer.echo(json.dumps(told))
@@ -87,21 +88,24 @@ def levels_command(
         "without it and stricter ones",
     ):
         table.add_column(heading, justify="right")
-    for each in found:
-        without = "-" if each.without is None else f"{each.without:.3g}"
+    for each in advice:
         table.add_row(
             str(each.level),
             f"{each.budget:g}",
-            f"{100 * each.share:.0f}%",
-            f"{each.answered:.3g}",
-            f"{each.own:.3g}",
-            without,
+            percent(each.share, ".0f"),
+            rounded(each.answered),
+            rounded(each.own),
+            rounded(each.without),
         )
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
     console.print(
         f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
-        f"are asked, has {found[0].mean:.3g}; the last column says what it has where a level and all stricter ones are not asked."
+        f"are asked, has {rounded(advice[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
     )
-    hidden = f"hidden up to ε = {level_epsilon:.4g}" if np.isfinite(level_epsilon) else "not protected at all"
+    hidden = (
+        f"hidden up to ε = {rounded(level_epsilon, 4)}"
+        if np.isfinite(level_epsilon)
+        else "not protected at all"
+    )
     console.print(f"The level that a user chose is {hidden}.")

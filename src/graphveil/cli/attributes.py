@@ -26,9 +26,10 @@ from graphveil.errors import InputError
 from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
 from graphveil.experiments.attributes.figure import write_attribute_figure
 from graphveil.experiments.attributes.ranking import check_ranking
+from graphveil.experiments.runs.format import NONE, percent, rounded
 from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
-from graphveil.experiments.sweeps.figure import check_figure
 from graphveil.methods.terms import Machine
 
 METHOD = "togl"
@@ -104,14 +105,14 @@ def attributes(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
     file = None if out is None else check_figure(out)
-    found = watched(spec, top)
+    comparison = watched(spec, top)
     if file is not None:
-        write_attribute_figure(found, file)
+        write_attribute_figure(comparison, file)
     if as_json:
         drawn = None if file is None else str(file)
-        typer.echo(json.dumps({**found.to_dict(), "figure": drawn}, ensure_ascii=False))
+        typer.echo(json.dumps({**comparison.to_dict(), "figure": drawn}, ensure_ascii=False))
         return
-    show(found)
+    show(comparison)
     if file is not None:
         typer.echo(f"The figure is in {file}.")
 
@@ -143,18 +144,18 @@ def watched(spec: Spec, top: int) -> Comparison:
         )
 
 
-def show(found: Comparison) -> None:
+def show(comparison: Comparison) -> None:
     """The best attributes as a table, and below how far the ranking can be trusted."""
-    fields = found.to_dict()
+    fields = comparison.to_dict()
     top, runs = fields["top"], fields["runs"]
     table = Table(box=None, padding=(0, 2), header_style="bold")
     table.add_column("rank", justify="right")
-    table.add_column("attribute", justify="right" if found.names is None else "left")
+    table.add_column("attribute", justify="right" if comparison.names is None else "left")
     for heading in ("score", "over one that says nothing", f"in the top {top}", "correlation with degree"):
         table.add_column(heading, justify="right")
     # What is listed starts with the first attributes of the ranking, without gaps.
     for place, each in enumerate(fields["attributes"][: max(PRINTED, top)], 1):
-        table.add_row(str(place), escape(found.name(each["attribute"])), *numbers(each, runs))
+        table.add_row(str(place), escape(comparison.name(each["attribute"])), *numbers(each, runs))
     table.add_row("", "control's best", *numbers(fields["control_best"], runs))
     print_table(table)
     for line in lines(fields):
@@ -164,8 +165,8 @@ def show(found: Comparison) -> None:
 def numbers(about: dict[str, Any], runs: int) -> tuple[str, str, str, str]:
     """What a row says of an attribute."""
     return (
-        f"{about['score']:.3g}",
-        "-" if about["relative"] is None else f"{about['relative']:.2f}",
+        rounded(about["score"]),
+        NONE if about["relative"] is None else f"{about['relative']:.2f}",
         f"{about['times_in_top']} of {runs}",
         f"{about['degree_correlation']:+.3f}",
     )
@@ -177,10 +178,10 @@ def lines(fields: dict[str, Any]) -> list[str]:
     fairness = fields["fairness"]
     stable = "one run has no stability to measure"
     if stability["jaccard"] is not None:
-        beside = f"control {stability['control']:.2f}, chance {stability['chance']:.2g}"
+        beside = f"control {stability['control']:.2f}, chance {rounded(stability['chance'], 2)}"
         beside += f", without privacy {stability['without_privacy']:.2f}"
         stable = f"Jaccard {stability['jaccard']:.2f} of the top {top} over pairs of runs, {beside}"
-    share, control, chance = (f"{100 * agreement[key]:.3g}%" for key in ("share", "control", "chance"))
+    share, control, chance = (percent(agreement[key], ".3g") for key in ("share", "control", "chance"))
     return [
         f"stability: {stable}",
         f"agreement with the ranking without privacy: {share} of the top {top}, control {control}, chance {chance}",

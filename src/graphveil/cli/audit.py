@@ -124,39 +124,39 @@ def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json:
     else:
         load_entry(name)
     with progress() as tell:
-        found = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
+        audited = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
     if as_json:
-        typer.echo(found.to_json())
+        typer.echo(audited.to_json())
     else:
-        show(found)
-    if not found.holds:
+        show(audited)
+    if not audited.holds:
         raise typer.Exit(DOES_NOT_HOLD)
 
 
 def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
-    found, refused = [], []
+    audits, refused = [], []
     with progress() as tell:
         for place, name in enumerate(names(), 1):
             tell(f"{place} of {len(names())}: {name}")
             try:
-                found.append(run_audit(name, settings, quick))
+                audits.append(run_audit(name, settings, quick))
             except InputError as error:
                 refused.append(f"{name}: {error}")
     if as_json:
-        typer.echo(json.dumps([audited.as_dict() for audited in found], ensure_ascii=False))
+        typer.echo(json.dumps([audited.as_dict() for audited in audits], ensure_ascii=False))
     else:
-        Console().print(audit_table(found))
-        if not all(audited.finite for audited in found):
+        Console().print(audit_table(audits))
+        if not all(audited.finite for audited in audits):
             Console().print("(in parentheses: no finite table, by its own closed form)")
         Console(soft_wrap=True).print("What no audit covers: `graphveil audit NAME` ends with it.")
-        for audited in found:
+        for audited in audits:
             for leak in audited.leaks:
                 Console(soft_wrap=True).print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
     for sentence in refused:
         typer.echo(f"not audited, {sentence}", err=True)
-    if not found:
+    if not audits:
         raise InputError("no mechanism could be audited with these settings")
-    if not all(audited.holds for audited in found if entry(audited.name).sound):
+    if not all(audited.holds for audited in audits if entry(audited.name).sound):
         raise typer.Exit(DOES_NOT_HOLD)
 
 
@@ -192,42 +192,42 @@ def audit_table(audits: list[Audit]) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="bold")
     table.add_column("mechanism", no_wrap=True)
     # Nothing is exact where there is no table.
-    word = "exact" if any(found.finite for found in audits) else "stated"
+    word = "exact" if any(audited.finite for audited in audits) else "stated"
     for heading in ("claimed ε", f"{word} ε", "claimed δ", f"{word} δ"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("holds", no_wrap=True)
-    for found in audits:
-        claimed, exact = found.claimed, found.exact
+    for audited in audits:
+        claimed, exact = audited.claimed, audited.exact
         table.add_row(
-            escape(found.name),
+            escape(audited.name),
             f"{claimed.epsilon:g}",
-            rounded_up(exact.epsilon) if found.finite else f"({rounded_up(exact.epsilon)})",
+            rounded_up(exact.epsilon) if audited.finite else f"({rounded_up(exact.epsilon)})",
             f"{claimed.delta:g}",
             rounded_up(exact.delta, 3),
-            "[green]yes[/]" if found.holds else "[bold red]NO[/]",
+            "[green]yes[/]" if audited.holds else "[bold red]NO[/]",
         )
     return table
 
 
-def show(found: Audit) -> None:
+def show(audited: Audit) -> None:
     """The findings of one audit, step by step."""
     console = Console(soft_wrap=True, highlight=False)
-    console.print(audit_table([found]))
-    for step in found.steps:
+    console.print(audit_table([audited]))
+    for step in audited.steps:
         mark = "[dim]-[/]" if step.skipped else "[bold red]✗[/]" if step.leaks else "[green]✓[/]"
         console.print(f"\n{mark} [bold]{escape(step.title)}[/]\n  {escape(step.seen)}")
     parts = (
-        ("It protects", found.protects),
-        ("It leaks", found.leaks),
-        ("On trust", found.trusts),
-        ("Not covered", found.not_covered),
+        ("It protects", audited.protects),
+        ("It leaks", audited.leaks),
+        ("On trust", audited.trusts),
+        ("Not covered", audited.not_covered),
     )
     for title, sentences in parts:
         if sentences:
             console.print(f"\n[bold]{title}[/]")
             for sentence in sentences:
                 console.print(f"  • {escape(sentence)}")
-    if found.holds:
-        console.print(f"\n[green]The claim of {escape(found.name)} holds.[/]")
+    if audited.holds:
+        console.print(f"\n[green]The claim of {escape(audited.name)} holds.[/]")
     else:
-        console.print(f"\n[bold red]The claim of {escape(found.name)} does not hold.[/]")
+        console.print(f"\n[bold red]The claim of {escape(audited.name)} does not hold.[/]")

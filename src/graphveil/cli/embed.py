@@ -16,6 +16,7 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
 from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_spec
 from graphveil.experiments.embeddings.file import check_file
+from graphveil.experiments.runs.format import file_size
 from graphveil.experiments.runs.unit import peak_megabytes
 from graphveil.experiments.specs.spec import Spec
 
@@ -50,7 +51,7 @@ def embed(
         typer.echo(json.dumps({**told(embedding, out), **took}, ensure_ascii=False))
     else:
         rows, columns = embedding.shape
-        typer.echo(f"{rows} x {columns} numbers are in {out} ({size(out.stat().st_size)}).")
+        typer.echo(f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).")
         typer.echo(embedding.statement)
 
 
@@ -77,14 +78,3 @@ def told(embedding: Embedding, file: Path) -> dict[str, Any]:
         "privacy": embedding.privacy,
         "statement": embedding.statement,
     }
-
-
-def size(count: int) -> str:
-    """Bytes in the unit that suits them.
-
-    >>> [size(count) for count in (900, 65_000, 4_000_000)]
-    ['900 bytes', '65 kB', '4.0 MB']
-    """
-    if count < 1000:
-        return f"{count} bytes"
-    return f"{count / 1e3:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"

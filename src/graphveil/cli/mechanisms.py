@@ -23,15 +23,17 @@ def mechanisms(
 
     Example: graphveil mechanisms
     """
-    found = [load_entry(each) for each in (all_names(warn) if name is None else [name])]
+    entries = [load_entry(each) for each in (all_names(warn) if name is None else [name])]
     if as_json:
-        fields = [{"name": one.name, "subject": one.subject, "summary": one.summary} for one in found]
+        fields = [
+            {"name": entry.name, "subject": entry.subject, "summary": entry.summary} for entry in entries
+        ]
         typer.echo(json.dumps({"mechanisms": fields}, ensure_ascii=False))
         return
     table = Table(box=None, padding=(0, 2), header_style="bold")
     table.add_column("mechanism", no_wrap=True)
     table.add_column("reports", no_wrap=True)
     table.add_column("how")
-    for one in found:
-        table.add_row(one.name, one.subject, one.summary)
+    for entry in entries:
+        table.add_row(entry.name, entry.subject, entry.summary)
     Console().print(table)

@@ -27,7 +27,7 @@ def methods(
     Example: graphveil methods mine.py:Mine --settings
     """
     chosen = all_method_names(warn) if name is None else [name]
-    found = {each: load_method(each) for each in chosen}
+    loaded = {each: load_method(each) for each in chosen}
     if as_json:
         fields = [
             {
@@ -40,7 +40,7 @@ def methods(
                 },
                 "tuned": method.tuned,
             }
-            for each, method in found.items()
+            for each, method in loaded.items()
         ]
         typer.echo(json.dumps({"methods": fields}))
         return
@@ -48,10 +48,10 @@ def methods(
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for heading in ("method", "needs --epsilon", "what it is"):
         table.add_column(heading)
-    for each, method in found.items():
+    for each, method in loaded.items():
         table.add_row(each, "yes" if method.reports_features else "no", method.summary)
     console.print(table)
-    for each, method in found.items() if settings else ():
+    for each, method in loaded.items() if settings else ():
         table = Table(title=f"--set for {each}", title_justify="left", box=None, padding=(0, 2))
         for heading in ("key", "default", "meaning"):
             table.add_column(heading)

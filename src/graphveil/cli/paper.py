@@ -65,7 +65,7 @@ def paper(
             raise InputError("name a paper: `graphveil paper` alone lists them")
         listed(as_json)
         return
-    found, tables = find_tables(name)
+    chosen, tables = find_tables(name)
     tables = only(tables, data or [])
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
@@ -79,9 +79,9 @@ def paper(
         tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
     results, interrupted = computed(tables, jobs, everything, quick, any_version)
     if as_json:
-        typer.echo(json.dumps(told(found, results, quick, interrupted), ensure_ascii=False))
+        typer.echo(json.dumps(told(chosen, results, quick, interrupted), ensure_ascii=False))
     else:
-        show(found, results, quick)
+        show(chosen, results, quick)
     if interrupted:
         typer.echo("Interrupted: what was computed is kept, the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -132,9 +132,9 @@ def told(
             "title": table.title,
             "note": table.note,
             "spread": table.spread or None,
-            "cells": [answer.to_dict() for answer in found],
+            "cells": [answer.to_dict() for answer in answered],
         }
-        for table, found in results
+        for table, answered in results
     ]
     about = {"paper": paper.name, "title": paper.title, "source": paper.source}
     return {**about, "quick": quick, "tables": tables, "interrupted": interrupted}
@@ -151,7 +151,7 @@ def forms(table: PaperTable) -> str:
 def show(paper: Paper, results: list[tuple[PaperTable, list[Answer]]], quick: bool) -> None:
     """A line for each printed number."""
     typer.echo(f"{paper.title} ({paper.source})")
-    for table, found in results:
+    for table, answered in results:
         typer.echo(f"\n{table.title}")
         if quick:
             typer.echo(QUICK)
@@ -162,7 +162,7 @@ def show(paper: Paper, results: list[tuple[PaperTable, list[Answer]]], quick: bo
             shown.add_column(label, justify="right", no_wrap=True)
         shown.add_column("", no_wrap=True)
         before = ""
-        for answer in found:
+        for answer in answered:
             row = "" if answer.cell.row == before else answer.cell.row
             shown.add_row(*map(escape, (row, answer.cell.column, *answer.row())))
             before = answer.cell.row

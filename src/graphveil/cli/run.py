@@ -14,10 +14,12 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
+from graphveil.experiments.runs.format import budget, low_to_high, percent, points, rounded
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import parts_of, run_spec
+from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Spec
 
@@ -123,16 +125,16 @@ def _budget(fields: dict[str, Any]) -> str:
     """The ε of a result; where users choose a level, from the strictest to the most relaxed."""
     features = (fields["privacy"] or {}).get("features") or {}
     levels = features.get("per_level")
-    return f"ε = {fields['epsilon']:g}" if not levels else f"ε = {levels[0]:g} to {levels[-1]:g} by level"
+    return f"{budget(levels[0])} to {levels[-1]:g} by level" if levels else budget(fields["epsilon"])
 
 
 def norm_line(fields: dict[str, Any]) -> str:
     """How well norms were predicted, beside the control and one guess for everybody."""
     error, control = fields["also"]["norm_error"], fields["control"]
-    interval = "" if error["low"] is None else f" ({error['low']:.3g} to {error['high']:.3g})"
-    beside = "" if control is None else f", control {control['also']['norm_error']['mean']:.3g}"
-    constant = fields["also"]["norm_constant"]["mean"]
-    return f"norm: mean absolute error {error['mean']:.3g}{interval}{beside}, constant guess {constant:.3g}"
+    interval = "" if error["low"] is None else f" ({rounded(error['low'])} to {rounded(error['high'])})"
+    beside = "" if control is None else f", control {rounded(control['also']['norm_error']['mean'])}"
+    constant = rounded(fields["also"]["norm_constant"]["mean"])
+    return f"norm: mean absolute error {rounded(error['mean'])}{interval}{beside}, constant guess {constant}"
 
 
 def turnout_line(fields: dict[str, Any]) -> str:
@@ -141,14 +143,11 @@ def turnout_line(fields: dict[str, Any]) -> str:
     classes, degrees = (also[name]["mean"] for name in ("class_bias", "degree_bias"))
     return (
         f"{answered:,} of {asked:,} users who were asked answered, and all were charged; their classes differ from everybody's "
-        f"by {100 * classes:.1f}%, their links by {100 * degrees:+.1f}%"
+        f"by {percent(classes)}, their links by {percent(degrees, '+.1f')}"
     )
 
 
-def numbers(summary: dict[str, Any], signed: bool = False) -> tuple[str, str]:
+def numbers(fields: dict[str, Any], signed: bool = False) -> tuple[str, str]:
     """Mean and interval in points."""
-    sign = "+" if signed else ""
-    mean = f"{100 * summary['mean']:{sign}.1f}"
-    if summary["low"] is None:
-        return mean, "one run"
-    return mean, f"{100 * summary['low']:{sign}.1f} to {100 * summary['high']:{sign}.1f}"
+    summary = Summary(fields["mean"], fields["low"], fields["high"])
+    return points(summary.mean, signed), low_to_high(summary, signed)

@@ -15,8 +15,9 @@ from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
+from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.file import SETTINGS, Fields, packaged, spec_fields
-from graphveil.experiments.sweeps.figure import check_figure, write_figure
+from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
 
@@ -69,17 +70,17 @@ def sweep(
         raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
     file = check_figure(out or Path(f"{chosen.name}.svg"))
     done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume, any_version=any_version)
-    found = SweepResult.of(chosen, cells, done)
-    drawn = None if found.interrupted else file
+    result = SweepResult.of(chosen, cells, done)
+    drawn = None if result.interrupted else file
     if drawn is not None:
-        write_figure(found, drawn)
+        write_figure(result, drawn)
     if as_json:
-        whole = {**found.to_dict(), "figure": None if drawn is None else str(drawn)}
+        whole = {**result.to_dict(), "figure": None if drawn is None else str(drawn)}
         typer.echo(json.dumps(whole, ensure_ascii=False))
     else:
-        show(found, drawn)
-    if found.interrupted:
-        state = f"{len(found.results)} of {len(cells)} cells are finished and kept"
+        show(result, drawn)
+    if result.interrupted:
+        state = f"{len(result.results)} of {len(cells)} cells are finished and kept"
         typer.echo(f"Interrupted: {state}, the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED)
 
@@ -94,13 +95,13 @@ def listed(as_json: bool) -> None:
         typer.echo(f"{name:<22}{title}")
 
 
-def show(found: SweepResult, file: Path | None) -> None:
+def show(result: SweepResult, file: Path | None) -> None:
     """The table, and where the figure is."""
-    typer.echo(f"{found.sweep.title}: {found.metric}" if found.results else found.sweep.title)
-    print_rows(found.head(), found.rows())
-    for name in found.sweep.also:
+    typer.echo(f"{result.sweep.title}: {result.metric}" if result.results else result.sweep.title)
+    print_rows(result.head(), result.rows())
+    for name in result.sweep.also:
         typer.echo(f"{name.replace('_', ' ')} (%)")
-        print_rows([found.sweep.axes[0].label, *found.sweep.lines], found.also_rows(name))
+        print_rows([result.sweep.axes[0].label, *result.sweep.lines], result.also_rows(name))
     if file is not None:
         typer.echo(f"The figure is in {file}.")
 

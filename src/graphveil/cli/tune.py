@@ -18,6 +18,7 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
+from graphveil.experiments.runs.format import counted, exact_text, points
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.settings_file import write_settings
 from graphveil.experiments.tuning.space import Space
@@ -108,7 +109,7 @@ def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool)
         current = bars.add_task("starting", total=100, visible=jobs == 1)
 
         def watch(tuned: Tuned) -> None:
-            best = f"{spec.method} on {spec.data}, best {100 * tuned.best.score:.1f}"
+            best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
             bars.update(whole, description=best, completed=len(tuned.trials))
 
         return tune_spec(
@@ -130,14 +131,13 @@ def show(tuned: Tuned, file: Path) -> None:
     table.add_column("default", justify="right")
     table.add_column("best", justify="right")
     for key, value in best.point.items():
-        table.add_row(key, text(tuned.space.defaults[key]), text(value))
-    reached = "-" if defaults is None else f"{100 * defaults.score:.1f}"
-    table.add_row(f"validation {best.metric}", reached, f"{100 * best.score:.1f}", style="bold")
+        table.add_row(key, exact_text(tuned.space.defaults[key]), exact_text(value))
+    reached = points(None if defaults is None else defaults.score)
+    table.add_row(f"validation {best.metric}", reached, points(best.score), style="bold")
     console.print(table)
-    runs = "1 run" if spec.runs == 1 else f"{spec.runs} runs"
     kind = "all" if tuned.total == tuned.space.size else f"of {tuned.space.size} in the grid"
     console.print(
-        f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {runs} each; test labels were not read."
+        f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {counted(spec.runs, 'run')} each; test labels were not read."
     )
     if best is defaults:
         console.print("The defaults are the best of what was tried.")
@@ -156,26 +156,10 @@ def command(spec: Spec, file: Path) -> str:
     own = {name: getattr(spec, name) for name in ("task", "backbone")}
     given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen
     for name, value in given.items():
-        words += [f"--{name.replace('_', '-')}", listed(value)]
+        words += [f"--{name.replace('_', '-')}", exact_text(value)]
     if "range" in spec.data_options:
-        words += ["--range", listed(spec.data_options["range"])]
+        words += ["--range", exact_text(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
-
-
-def listed(value: Any, between: str = ",") -> str:
-    """One value, or several with commas between them."""
-    return between.join(map(text, value)) if isinstance(value, (tuple, list)) else text(value)
-
-
-def text(value: Any) -> str:
-    """A value as `--set` takes it.
-
-    >>> [text(value) for value in (4.0, 1e-4, True, None, "selu")]
-    ['4', '0.0001', 'true', 'none', 'selu']
-    """
-    if isinstance(value, float):
-        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def default_file(spec: Spec) -> Path:
@@ -198,7 +182,7 @@ def default_file(spec: Spec) -> Path:
         first |= {name: plain_name(first[name])} if name in first else {}
     own: dict[str, Any] = {name: getattr(spec, name) for name in ("backbone", "task")}
     first |= {name: plain_name(value) for name, value in own.items() if value != getattr(plain, name)}
-    words = [f"-{SHORT.get(name, name)}{listed(value, '_')}" for name, value in {**first, **told}.items()]
+    words = [f"-{SHORT.get(name, name)}{exact_text(value, '_')}" for name, value in {**first, **told}.items()]
     return Path(f"{plain_name(spec.method)}-{data}{''.join(words)}.toml")
 
 

@@ -1,5 +1,6 @@
 """Measures: what comes out of an experiment besides its score."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,18 +9,20 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.papers.measures import (
     MEASURES,
-    NUMBER,
-    PERCENT,
+    Measure,
     Reading,
     find_measure,
     measured_apart,
 )
+from graphveil.experiments.runs.format import NUMBER
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.runs.unit import UnitResult, peak_megabytes
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Spec
+from graphveil.outside import is_reference
+from tests.packages import install
 
 TOWN = {
     "data.users": 200,
@@ -130,18 +133,62 @@ def test_what_cannot_be_measured_says_why():
     ("name", "words"),
     [
         ("speed", "no measure is named 'speed': choose one of score, spread"),
+        ("sprad", "did you mean 'spread'?"),
         ("score:5", "no measure is named 'score:5'"),
         ("attack:x", "attack: takes the number of an attribute, like attack:5, got 'attack:x'"),
     ],
 )
 def test_unknown_measures_are_refused(name, words):
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=re.escape(words)):
         find_measure(name)
 
 
-def test_percent_are_printed_as_before():
-    assert PERCENT.interval(Summary(0.5, 0.45, 0.56)) == "50.0 [45.0, 56.0]"
-    assert PERCENT.interval(None) == "-"
+def test_a_measure_has_one_of_read_and_apart():
+    for given in ({}, {"read": Reading, "apart": Reading}):
+        with pytest.raises(InputError, match="the measure 'mine' must have one of read and apart"):
+            Measure("mine", NUMBER, **given)
+
+
+OUTSIDE = """
+from graphveil.experiments.papers.measures import Measure, Reading
+from graphveil.experiments.runs.format import PERCENT
+from graphveil.experiments.runs.statistics import Summary
+
+def worst(result):
+    return Reading({"method": Summary(min(result.scores()), None, None)}, "the worst run")
+
+WORST = Measure("worst", PERCENT, worst)
+OTHER = 5
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with a measure; what it brought is forgotten afterwards."""
+    path = tmp_path / "mine.py"
+    path.write_text(OUTSIDE)
+    yield path
+    for name in [name for name in MEASURES if is_reference(name)]:
+        MEASURES.forget(name)
+
+
+def test_a_measure_of_a_file_reads_a_result(file):
+    measure = find_measure(f"{file}:WORST")
+    assert measure.name == f"{file}:WORST"
+    assert measure.read(RESULT) == Reading({"method": Summary(0.5, None, None)}, "the worst run")
+
+
+def test_what_is_no_measure_in_a_file_is_refused(file):
+    with pytest.raises(InputError, match=r"mine\.py:OTHER is no measure but a int"):
+        find_measure(f"{file}:OTHER")
+
+
+def test_a_measure_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, {"graphveil.measures": {"poorest": "WORST"}}, OUTSIDE)
+    try:
+        assert find_measure("poorest").read(RESULT).note == "the worst run"
+    finally:
+        MEASURES.forget("poorest")
 
 
 def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.papers import result as paper_result_module
-from graphveil.experiments.papers.measures import Reading
+from graphveil.experiments.papers.measures import MEASURES, Reading
 from graphveil.experiments.papers.paper import QUICK_EPOCHS, find_tables, only, papers, read_paper
 from graphveil.experiments.papers.result import answers, apart
 from graphveil.experiments.runs.cells import Cells
@@ -42,6 +42,24 @@ slow = ["ε = 2"]
 
 def cell(table, row, column):
     return next(cell for cell in table.cells if (cell.row, cell.column) == (row, column))
+
+
+MEASURE = """
+from graphveil.experiments.papers.measures import Measure, Reading
+from graphveil.experiments.runs.format import SECONDS
+LONGEST = Measure("longest", SECONDS, lambda result: Reading())
+"""
+
+
+def test_a_table_may_name_a_measure_of_a_file(tmp_path):
+    code, file = tmp_path / "mine.py", tmp_path / "own.toml"
+    code.write_text(MEASURE)
+    file.write_text(SMALL.replace('slow = ["ε = 2"]', f'measure = "{code}:LONGEST"'))
+    try:
+        (table,) = read_paper(file).tables
+        assert {one.measure.unit.name for one in table.cells} == {"seconds"}
+    finally:
+        MEASURES.forget(f"{code}:LONGEST")
 
 
 def test_every_cell_of_every_paper_can_be_run():

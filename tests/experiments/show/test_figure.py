@@ -4,7 +4,8 @@ import matplotlib
 import pytest
 from matplotlib.text import Text
 
-from graphveil.experiments.show.figure import Drawing, with_fixed_names
+from graphveil.errors import InputError
+from graphveil.experiments.show.figure import Drawing, check_figure, with_fixed_names
 
 
 def drawn(label="a", size=(4.0, 3.0)):
@@ -48,3 +49,19 @@ def test_dollar_signs_are_shown_as_they_are():
 
 def test_an_element_without_random_names_stays_as_it_is():
     assert with_fixed_names('<svg><g id="axes_1"/></svg>') == '<svg><g id="axes_1"/></svg>'
+
+
+def test_a_file_that_is_no_figure_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is no figure: name a file that ends in .svg or .png"):
+        check_figure(tmp_path / "x.pdf")
+
+
+def test_a_figure_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        check_figure(tmp_path / "nowhere" / "x.svg")
+
+
+@pytest.mark.parametrize(("name", "start"), [("x.svg", b"<svg"), ("x.png", b"\x89PNG")])
+def test_the_end_of_a_files_name_says_what_is_written(tmp_path, name, start):
+    drawn().write(check_figure(tmp_path / name))
+    assert (tmp_path / name).read_bytes().startswith(start)

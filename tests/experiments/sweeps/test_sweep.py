@@ -8,7 +8,7 @@ from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.runs.cells import run_cells, unit_count
 from graphveil.experiments.runs.records import Record, latest
 from graphveil.experiments.specs.file import packaged
-from graphveil.experiments.sweeps.figure import check_figure, write_figure
+from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
 
@@ -282,13 +282,6 @@ def test_a_swept_field_cannot_be_fixed(small):
     with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
         find_sweep("ppgnn-m").over({"settings": {"mechanism.sampled": 3}})
     assert small.over({"runs": 1}).cells()[0].spec.runs == 1
-
-
-def test_a_figure_that_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is no figure"):
-        check_figure(tmp_path / "x.pdf")
-    with pytest.raises(InputError, match="is not a folder"):
-        check_figure(tmp_path / "nowhere" / "x.svg")
 
 
 def test_results_that_differ_in_levels_alone_are_two():

@@ -20,6 +20,7 @@ from graphveil.experiments.attributes.ranking import (
     raw_estimate,
     tie_seeds,
 )
+from graphveil.experiments.runs.format import budget
 from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.job import Progress
 from graphveil.methods.tasks import LINK
@@ -111,21 +112,23 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Whether the ranking says more than its control."""
-        found, top, epsilon = self.agreement, self.ranking.top, self.spec.budgets.epsilon
+        agreement, top, given = self.agreement, self.ranking.top, budget(self.spec.budgets.epsilon)
         words = (
-            f"the top {top} agree with the ranking without privacy in {top * found['share']:.1f} of {top}, "
-            f"the control's in {top * found['control']:.1f}"
+            f"the top {top} agree with the ranking without privacy in {top * agreement['share']:.1f} of {top}, "
+            f"the control's in {top * agreement['control']:.1f}"
         )
-        if found["probability"] > SURE:
+        if agreement["probability"] > SURE:
             few = "" if self.spec.runs >= FEW_RUNS else f" ({self.spec.runs} runs are few)"
             return (
-                f"{words}: no more than blind reports would; at ε = {epsilon:g} nothing measurable is learned of "
+                f"{words}: no more than blind reports would; at {given} nothing measurable is learned of "
                 f"which attributes matter{few}"
             )
         said = (
-            "say which attributes matter" if found["share"] >= 0.5 else "say some of which attributes matter"
+            "say which attributes matter"
+            if agreement["share"] >= 0.5
+            else "say some of which attributes matter"
         )
-        return f"{words}: reports at ε = {epsilon:g} {said}"
+        return f"{words}: reports at {given} {said}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `--json` prints it."""

@@ -24,5 +24,5 @@ def degree_correlations(features: Any, degrees: Any) -> NDArray[np.float64]:
     )
     both = np.asarray(features.T @ centred, dtype=np.float64).ravel() / len(centred)
     scale = spread * centred.std()
-    found: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)
-    return found
+    correlations: NDArray[np.float64] = np.divide(both, scale, out=np.zeros_like(both), where=scale > 0)
+    return correlations

@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphveil.experiments.attributes.comparison import LISTED, Comparison
+from graphveil.experiments.runs.format import budget
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
 
 BLUE, GREY, ORANGE, DARK = COLOURS[0], COLOURS[1], COLOURS[3], "#444444"
 LONGEST_NAME = 24
 
 
-def write_attribute_figure(found: Comparison, file: Path) -> None:
+def write_attribute_figure(comparison: Comparison, file: Path) -> None:
     """Draw the mean scores of the best attributes; those that are among the best without privacy stand out."""
-    spec, top = found.spec, found.ranking.top
-    chosen = found.ranking.order[:LISTED]
-    truly = set(found.reference.order[:top].tolist())
-    scores = found.ranking.mean
+    spec, top = comparison.spec, comparison.ranking.top
+    chosen = comparison.ranking.order[:LISTED]
+    truly = set(comparison.reference.order[:top].tolist())
+    scores = comparison.ranking.mean
     drawing = Drawing((7.2, 1.6 + 0.27 * len(chosen)))
     axes = drawing.axes[0]
     for inside, colour in ((True, BLUE), (False, GREY)):
@@ -24,23 +25,21 @@ def write_attribute_figure(found: Comparison, file: Path) -> None:
         if places:
             label = f"{'' if inside else 'not '}among the top {top} without privacy"
             axes.barh(places, scores[chosen[places]], color=colour, label=label)
-    axes.axvline(found.control.mean.max(), color=ORANGE, linestyle="--", label="the control's best (ε = 0)")
-    axes.axvline(found.null.mean(), color=DARK, linestyle=":", label="one that says nothing, on average")
-    axes.set_yticks(range(len(chosen)), [_short(found.name(each)) for each in chosen.tolist()])
+    axes.axvline(
+        comparison.control.mean.max(), color=ORANGE, linestyle="--", label="the control's best (ε = 0)"
+    )
+    axes.axvline(comparison.null.mean(), color=DARK, linestyle=":", label="one that says nothing, on average")
+    axes.set_yticks(range(len(chosen)), [_short(comparison.name(each)) for each in chosen.tolist()])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(f"score ({spec.full_settings().model_dump()['analysis']}), mean of {spec.runs} runs")
     axes.set_ylabel("attribute")
-    axes.set_title(
-        f"attributes of {Path(spec.data).stem} at ε = {spec.budgets.epsilon:g}", fontsize=TITLE_SIZE
-    )
+    title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"
+    axes.set_title(title, fontsize=TITLE_SIZE)
     axes.grid(alpha=0.25, axis="x")
     axes.set_axisbelow(True)
     drawing.legend(columns=2)
-    if file.suffix == ".png":
-        file.write_bytes(drawing.png())
-    else:
-        file.write_text(drawing.svg(), encoding="utf-8")
+    drawing.write(file)
 
 
 def _short(name: str) -> str:

@@ -12,55 +12,16 @@ from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.attributes.degrees import degree_correlations
 from graphveil.experiments.attributes.ranking import rank_attributes
+from graphveil.experiments.runs.format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.experiments.runs.unit import UnitResult, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
-from graphveil.registry import unknown_name
+from graphveil.registry import Registry
 
-NONE = "-"
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1
-
-
-@dataclass(frozen=True)
-class Unit:
-    """How a number is printed: times ``factor``, in this format, with this mark behind; at most ``most``."""
-
-    name: str
-    factor: float = 1.0
-    digits: str = ".3g"
-    mark: str = ""
-    most: float = np.inf
-
-    def number(self, value: float) -> str:
-        """A number that is in the unit already.
-
-        >>> PERCENT.number(81.25), NUMBER.number(0.184), SECONDS.number(21)
-        ('81.2', '0.184', '21.0 s')
-        """
-        return f"{value:{self.digits}}{self.mark}"
-
-    def interval(self, found: Summary | None) -> str:
-        """A mean and its interval.
-
-        >>> PERCENT.interval(Summary(0.5, 0.45, 0.56)), MEGABYTES.interval(Summary(812.4, None, None)), NUMBER.interval(None)
-        ('50.0 [45.0, 56.0]', '812 MB', '-')
-        """
-        if found is None:
-            return NONE
-        mean = f"{self.factor * found.mean:{self.digits}}"
-        if found.low is None or found.high is None:
-            return mean + self.mark
-        low, high = (f"{self.factor * value:{self.digits}}" for value in (found.low, found.high))
-        return f"{mean} [{low}, {high}]{self.mark}"
-
-
-PERCENT = Unit("percent", 100.0, ".1f", most=100.0)
-NUMBER = Unit("number")
-SECONDS = Unit("seconds", digits=".1f", mark=" s")
-MEGABYTES = Unit("MB", digits=".0f", mark=" MB")
 
 
 @dataclass(frozen=True)
@@ -85,18 +46,27 @@ class Measure:
     alone: bool = False
     fewest: int = 1
 
+    def __post_init__(self) -> None:
+        if (self.read is None) == (self.apart is None):
+            raise InputError(
+                f"the measure {self.name!r} must have one of read and apart: read takes a result, apart takes a spec"
+            )
+
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name. ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone."""
+    """The measure of that name, from FILE.py:NAME or an installed package too.
+
+    ``attack:5`` and ``attack-balanced:5`` are about attribute 5 alone.
+    """
     known, colon, which = name.partition(":")
-    if known not in MEASURES or (colon and known not in ATTACKS):
-        raise unknown_name("measure", name, MEASURES)
-    if not colon:
-        return MEASURES[known]
+    if not colon or known not in ATTACKS:
+        return MEASURES.load(name)
     if not which.isdecimal():
         raise InputError(f"{known}: takes the number of an attribute, like {known}:5, got {name!r}")
     attribute = int(which)
-    return replace(MEASURES[known], name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute))
+    return replace(
+        MEASURES.find(known), name=name, apart=lambda spec: _attack(spec, ATTACKS[known], attribute)
+    )
 
 
 def measured_apart(measure: Measure, spec: Spec) -> Reading | GraphveilError:
@@ -112,12 +82,12 @@ def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable
     """The mean over runs of something that every run has, for some parts."""
 
     def read(result: Result) -> Reading:
-        found: dict[str, Summary] = {}
+        summaries: dict[str, Summary] = {}
         for part in parts:
             numbers = [number for unit in result.of(part) if (number := value(unit)) is not None]
             if numbers:
-                found[part] = t_interval(numbers)
-        return Reading(found)
+                summaries[part] = t_interval(numbers)
+        return Reading(summaries)
 
     return read
 
@@ -161,8 +131,10 @@ def _degree_correlation(spec: Spec) -> Reading:
         return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)
-    found = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
-    return Reading({"method": Summary(float(np.abs(found).mean()), None, None)}, "attributes at random")
+    correlations = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
+    return Reading(
+        {"method": Summary(float(np.abs(correlations).mean()), None, None)}, "attributes at random"
+    )
 
 
 def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
@@ -170,7 +142,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
     parts = [part for part in parts_of(spec) if part != "structure"]
-    found: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
+    attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
     for run in range(spec.runs):
         for part in parts:
             ready = make_ready(spec, part, run, None, None)
@@ -180,15 +152,15 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
                 with learn.one_thread():
                     ready.method.run(replace(ready.job, users=listening))
                 reports = listening.features_heard()
-            found[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
+            attacked[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
             if part == "method" and reports is not None:
-                found["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
+                attacked["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
     readings: dict[str, Summary] = {}
     for part in parts:
-        numbers = [number for one in found[part] if (number := getattr(one, kind)) is not None]
+        numbers = [number for one in attacked[part] if (number := getattr(one, kind)) is not None]
         if numbers:
             readings[part] = t_interval(numbers)
-    return Reading(readings, _beside(kind, found["method"], found["raw"]))
+    return Reading(readings, _beside(kind, attacked["method"], attacked["raw"]))
 
 
 def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
@@ -196,28 +168,40 @@ def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
     said = []
     numbers = [number for one in raw if (number := getattr(one, kind)) is not None]
     if numbers:
-        said.append(f"without privacy {100 * float(np.mean(numbers)):.1f}")
+        said.append(f"without privacy {points(float(np.mean(numbers)))}")
     if kind == "accuracy":
         common = float(np.mean([one.commonest for one in attacked]))
-        said.append(f"always the commonest value {100 * common:.1f}")
+        said.append(f"always the commonest value {points(common)}")
     else:
         said.append("50 is nothing learned")
     return "; ".join(said)
 
 
+def _outside_measure(name: str, found: Any) -> Measure:
+    """What was found in a file or a package, as a measure of the name by which it was asked for."""
+    if not isinstance(found, Measure):
+        raise InputError(
+            f"{name} is no measure but a {type(found).__name__}: name a Measure of graphveil.experiments.papers.measures"
+        )
+    return replace(found, name=name)
+
+
 # What each attack measure reads off an AttackResult.
 ATTACKS = {"attack": "accuracy", "attack-balanced": "balanced"}
-MEASURES: dict[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
-        Measure("spread", PERCENT, _spread, fewest=2),
-        Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
-        Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
-        Measure("norm_error", NUMBER, _norm_error),
-        Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
-        Measure("degree_correlation", NUMBER, apart=_degree_correlation),
-        Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
-        Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
-    )
-}
+_OWN = (
+    Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
+    Measure("spread", PERCENT, _spread, fewest=2),
+    Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
+    Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
+    Measure("norm_error", NUMBER, _norm_error),
+    Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
+    Measure("degree_correlation", NUMBER, apart=_degree_correlation),
+    Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
+    Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
+)
+MEASURES = Registry[Measure](
+    "measure",
+    {measure.name: measure for measure in _OWN},
+    group="graphveil.measures",
+    adapt=_outside_measure,
+)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.papers.measures import PERCENT, Measure, Unit, find_measure
+from graphveil.experiments.papers.measures import Measure, find_measure
+from graphveil.experiments.runs.format import PERCENT, Unit
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
     Fields,
@@ -123,10 +124,10 @@ def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
 
 def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable, ...]:
     """The cells on some graphs, or all where none is named."""
-    there = list(dict.fromkeys(name for table in tables for name in table.data))
+    graphs = list(dict.fromkeys(name for table in tables for name in table.data))
     for name in data:
-        if name not in there:
-            raise InputError(f"no table here has {name!r}: choose from {', '.join(there)}")
+        if name not in graphs:
+            raise InputError(f"no table here has {name!r}: choose from {', '.join(graphs)}")
     if not data:
         return tuple(tables)
     chosen = (
@@ -192,17 +193,17 @@ def _labelled(
     table: Mapping[str, Any], key: str, where: str, more: tuple[str, ...] = ()
 ) -> list[tuple[str, Fields, Mapping[str, Any]]]:
     """Rows or columns: a label, the fields of the experiment, and the whole entry."""
-    found: list[tuple[str, Fields, Mapping[str, Any]]] = []
+    entries: list[tuple[str, Fields, Mapping[str, Any]]] = []
     for entry in typed(table, key, list, where):
         if not isinstance(entry, Mapping):
             raise InputError(f"{where}: {key} must be tables, got {entry!r}")
         known_only(entry, ("label", "set", *more), f"{where}: {key}")
         label = typed(entry, "label", str, f"{where}: {key}")
         given = spec_fields(typed(entry, "set", dict, f"{where}, {label}", {}), f"{where}, {label}")
-        found.append((label, given, entry))
-    if not found:
+        entries.append((label, given, entry))
+    if not entries:
         raise InputError(f"{where} has no {key}: write at least one")
-    return found
+    return entries
 
 
 def _unit(measured: str, where: str) -> Unit:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.papers.measures import NONE, Reading, Unit, measured_apart
+from graphveil.experiments.papers.measures import Reading, measured_apart
 from graphveil.experiments.papers.paper import SCORE, PaperCell
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
@@ -36,12 +36,12 @@ class Answer:
     def row(self) -> list[str]:
         """Theirs, ours in the same form where theirs has a spread, ours, control, structure and the note."""
         cell, unit = self.cell, self.cell.measure.unit
-        theirs = _with_spread(unit, cell.printed, cell.printed_spread)
+        theirs = unit.with_spread(cell.printed, cell.printed_spread)
         ours, spread = self.reading.parts.get("method"), self.spread
         likewise = []
         if cell.spread:
             mean = None if ours is None else unit.factor * ours.mean
-            likewise = [_with_spread(unit, mean, None if spread is None else unit.factor * spread)]
+            likewise = [unit.with_spread(mean, None if spread is None else unit.factor * spread)]
         parts = (unit.interval(self.reading.parts.get(part)) for part in PARTS)
         return [theirs, *likewise, *parts, self.note]
 
@@ -54,7 +54,7 @@ class Answer:
             "data": cell.spec.data,
             "epsilon": cell.spec.budgets.epsilon,
         }
-        measured = {part: asdict(found) for part, found in self.reading.parts.items()}
+        measured = {part: asdict(summary) for part, summary in self.reading.parts.items()}
         return {
             **about,
             "measure": cell.measured,
@@ -68,30 +68,23 @@ class Answer:
         }
 
 
-def _with_spread(unit: Unit, number: float | None, spread: float | None) -> str:
-    """A number that is in the unit already, with what stands behind ±."""
-    if number is None:
-        return NONE
-    return unit.number(number) if spread is None else f"{unit.number(number)} ± {unit.number(spread)}"
-
-
 # What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.
 Apart = Reading | GraphveilError | None
 
 
 def apart(cells: Sequence[PaperCell], interrupted: bool = False) -> tuple[list[Apart], bool]:
     """Measure the cells that need no learning, one after the other; and whether that was interrupted."""
-    found: list[Apart] = []
+    readings: list[Apart] = []
     for cell in cells:
         if interrupted:
-            found.append(None)
+            readings.append(None)
             continue
         try:
-            found.append(measured_apart(cell.measure, cell.spec))
+            readings.append(measured_apart(cell.measure, cell.spec))
         except KeyboardInterrupt:
             interrupted = True
-            found.append(None)
-    return found, interrupted
+            readings.append(None)
+    return readings, interrupted
 
 
 def answers(
@@ -103,20 +96,20 @@ def answers(
     apart.
     """
     results, readings = iter(done.results), iter(measured)
-    found = []
+    answered = []
     for cell, why in zip(cells, skipped, strict=True):
         if why:
-            found.append(Answer(cell, Reading(), None, why))
+            answered.append(Answer(cell, Reading(), None, why))
             continue
-        came = next(results if cell.measure.read is not None else readings)
-        if isinstance(came, GraphveilError):
-            found.append(Answer(cell, Reading(), None, f"not run: {came}"))
-        elif came is None:
-            found.append(Answer(cell, Reading(), None, UNFINISHED))
-        elif isinstance(came, Reading):
-            found.append(Answer(cell, came, None, came.note))
+        obtained = next(results if cell.measure.read is not None else readings)
+        if isinstance(obtained, GraphveilError):
+            answered.append(Answer(cell, Reading(), None, f"not run: {obtained}"))
+        elif obtained is None:
+            answered.append(Answer(cell, Reading(), None, UNFINISHED))
+        elif isinstance(obtained, Reading):
+            answered.append(Answer(cell, obtained, None, obtained.note))
         else:
             assert cell.measure.read is not None
-            reading = cell.measure.read(came)
-            found.append(Answer(cell, reading, came, reading.note))
-    return found
+            reading = cell.measure.read(obtained)
+            answered.append(Answer(cell, reading, obtained, reading.note))
+    return answered

@@ -214,10 +214,10 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
 
 def _outside(mechanism: str) -> str:
     """What `graphveil audit` calls a mechanism that is not the library's own; nothing for one that is."""
-    found = origin(mechanism)
-    if found is None:
+    source = origin(mechanism)
+    if source is None:
         return ""
-    return f"{found.path}:{mechanism}" if found.path and not is_reference(mechanism) else mechanism
+    return f"{source.path}:{mechanism}" if source.path and not is_reference(mechanism) else mechanism
 
 
 def _cost(charges: Sequence[Charge], subject: str) -> Cost | None:

@@ -146,19 +146,19 @@ def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> li
     A file holds one object, a list of them, or one a line, or is a file of results as the cache has it. A file without any result is refused; in a folder it is not
     looked at further, as long as another one has results.
     """
-    found = []
+    records = []
     for path in paths:
         if not path.exists():
             raise InputError(
                 f"{path} is not there: give a file that `graphveil run … --json` has written, or a folder"
             )
-        records = [record for file in _files(path) for record in _records(file, skipped, path.is_dir())]
-        if not records:
+        here = [record for file in _files(path) for record in _records(file, skipped, path.is_dir())]
+        if not here:
             raise InputError(
                 f"{path} holds no result: give what `graphveil run … --json` prints, one object a file or a line"
             )
-        found += records
-    return found
+        records += here
+    return records
 
 
 def _files(path: Path) -> list[Path]:

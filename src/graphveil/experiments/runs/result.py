@@ -110,12 +110,12 @@ class Result:
     def _also(self, part: str) -> dict[str, Any]:
         """What was measured besides the score, each with its mean and interval."""
         units = self.of(part)
-        found = {}
+        summaries = {}
         for name in units[0].also if units else ():
             values = [unit.also[name] for unit in units]
             summary = t_interval(values)
-            found[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
-        return found
+            summaries[name] = {"mean": summary.mean, "low": summary.low, "high": summary.high, "runs": values}
+        return summaries
 
     def _answered(self, units: Sequence[UnitResult]) -> dict[str, int]:
         """How many users were asked, and how many of them answered: means over runs."""

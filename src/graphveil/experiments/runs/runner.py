@@ -11,7 +11,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.runs.pool import workers
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.unit import UnitResult, _data, run_unit
+from graphveil.experiments.runs.unit import UnitResult, load_data, run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
@@ -155,5 +155,5 @@ def _parallel(
 def _result(
     spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
 ) -> Result:
-    metric = spec.found_task.metric((given or _data(spec))[0])
+    metric = spec.found_task.metric((given or load_data(spec))[0])
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphveil.experiments.runs.format import budget, points, reach
+
 CONFIDENCE = 0.95
 # Documents resample so often where they print bootstrap intervals.
 RESAMPLES = 1000
@@ -33,8 +35,8 @@ def t_interval(values: Sequence[float]) -> Summary:
     mean = float(array.mean())
     if array.size < 2:
         return Summary(mean, None, None)
-    reach = float(t.ppf((1 + CONFIDENCE) / 2, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
-    return Summary(mean, mean - reach, mean + reach)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
+    return Summary(mean, mean - half, mean + half)
 
 
 def bootstrap(values: Sequence[float]) -> Summary:
@@ -61,8 +63,8 @@ class Spread:
 
 
 def _half_bootstrap(values: Sequence[float]) -> float | None:
-    found = bootstrap(values)
-    return None if found.low is None or found.high is None else (found.high - found.low) / 2
+    interval = bootstrap(values)
+    return None if interval.low is None or interval.high is None else (interval.high - interval.low) / 2
 
 
 def _deviation(values: Sequence[float]) -> float | None:
@@ -88,26 +90,22 @@ def verdict(gain: Summary, epsilon: float, over_structure: Summary | None = None
     >>> verdict(Summary(0.08, 0.06, 0.1), 1.0, Summary(-0.004, -0.006, -0.002))
     'features at ε = 1 add 8.0 ± 2.0 points over the control; 0.4 ± 0.2 below asking nobody'
     """
-    said = f"features at ε = {epsilon:g} {_added(gain)}"
+    said = f"features at {budget(epsilon)} {_added(gain)}"
     return said if over_structure is None else f"{said}; {_beside_nobody(over_structure)}"
 
 
 def _added(gain: Summary) -> str:
-    points = 100 * gain.mean
     if gain.low is None or gain.high is None:
-        return f"add {points:.1f} points over the control in one run: no verdict from one run"
-    reach = 100 * (gain.high - gain.low) / 2
+        return f"add {points(gain.mean)} points over the control in one run: no verdict from one run"
     if gain.high < 0:
-        return f"cost {-points:.1f} ± {reach:.1f} points against the control"
+        return f"cost {points(-gain.mean)}{reach(gain)} points against the control"
     nothing = "" if gain.low > 0 else ": nothing measurable"
-    return f"add {points:.1f} ± {reach:.1f} points over the control{nothing}"
+    return f"add {points(gain.mean)}{reach(gain)} points over the control{nothing}"
 
 
 def _beside_nobody(over: Summary) -> str:
     """How far a result is from what structure, which asks nobody, reaches."""
-    points = 100 * over.mean
-    where = f"{abs(points):.1f}", "above" if points > 0 else "below"
-    if over.low is None or over.high is None:
-        return f"{where[0]} {where[1]} asking nobody"
-    told = f"{where[0]} ± {100 * (over.high - over.low) / 2:.1f} {where[1]} asking nobody"
-    return told if over.low > 0 or over.high < 0 else f"{told}, which is no difference"
+    where = "above" if over.mean > 0 else "below"
+    told = f"{points(abs(over.mean))}{reach(over)} {where} asking nobody"
+    sure = over.low is None or over.high is None or over.low > 0 or over.high < 0
+    return told if sure else f"{told}, which is no difference"

@@ -154,7 +154,7 @@ def make_ready(
     load_names(spec)
     check_backbone(spec.backbone)
     seed = spec.seed + run
-    graph, users = _divided(spec, *(given or _data(spec)), seed)
+    graph, users = _divided(spec, *(given or load_data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     # A method's own code sees what is public, from the first question on.
     public = public_part(
@@ -308,7 +308,8 @@ def _cached(name: str, options: tuple[tuple[str, Any], ...], _digest: str) -> tu
     return load(name, seed=0, **dict(options))
 
 
-def _data(spec: Spec) -> tuple[Graph, Users]:
+def load_data(spec: Spec) -> tuple[Graph, Users]:
+    """The graph of a spec and its users; what was loaded last is kept, so that its units do not load it again."""
     options = spec.loader_options
     try:
         # With the digest, a file that was changed is loaded again, and what is kept is kept for what was computed with.

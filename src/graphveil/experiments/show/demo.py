@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import rounded_up
+from graphveil.experiments.runs.format import NONE, PERCENT, budget, gained
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary, t_interval
@@ -56,7 +57,7 @@ def run_demo(
         spec = Spec.of("base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings)
         skip: tuple[Part, ...] = ("structure",) if place else ()
         result = run_spec(
-            spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at ε = {e:g}")
+            spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at {budget(e)}")
         )
         demo = Demo((*demo.private, result), demo.plain, demo.audits)
         keep(demo)
@@ -67,38 +68,31 @@ def run_demo(
         demo = Demo(
             demo.private, demo.plain, (*demo.audits, audit(MECHANISM, epsilon=epsilon, dims=64, quick=True))
         )
-        tell(f"audit at ε = {epsilon:g}")
+        tell(f"audit at {budget(epsilon)}")
         keep(demo)
     return demo
-
-
-def points(summary: Summary | None) -> str:
-    """A score in points with its interval.
-
-    >>> points(Summary(0.5, 0.49, 0.51))
-    '50.0 [49.0, 51.0]'
-    """
-    if summary is None:
-        return "-"
-    if summary.low is None or summary.high is None:
-        return f"{100 * summary.mean:.1f}"
-    return f"{100 * summary.mean:.1f} [{100 * summary.low:.1f}, {100 * summary.high:.1f}]"
 
 
 def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
     """The table: budget, accuracy of reports, of the control, what was gained, and the exact ε."""
     exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
-    table = [("none", points(t_interval(demo.plain.scores())), "-", "-", "no privacy")] if demo.plain else []
+    table = []
+    if demo.plain:
+        table.append(("none", PERCENT.interval(t_interval(demo.plain.scores())), NONE, NONE, "no privacy"))
     for result in reversed(demo.private):
         epsilon = result.spec.budgets.epsilon or 0.0
         control = t_interval(result.scores("control")) if result.scores("control") else None
-        gain = result.gain
-        gained = "-" if gain is None else f"{100 * gain.mean:+.1f}"
-        if gain is not None and gain.low is not None and gain.high is not None:
-            gained += f" ± {50 * (gain.high - gain.low):.1f}"
-        private = points(t_interval(result.scores()))
-        table.append((f"ε = {epsilon:g}", private, points(control), gained, exact.get(epsilon, "-")))
-    table.append(("structure", points(demo.structure), "-", "-", "no features used"))
+        private = t_interval(result.scores())
+        table.append(
+            (
+                budget(epsilon),
+                PERCENT.interval(private),
+                PERCENT.interval(control),
+                gained(result.gain),
+                exact.get(epsilon, NONE),
+            )
+        )
+    table.append(("structure", PERCENT.interval(demo.structure), NONE, NONE, "no features used"))
     return table
 
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from graphveil.errors import InputError
+from graphveil.experiments.runs.statistics import Summary
+
+SUFFIXES = (".svg", ".png")
 COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
 # Points. Titles are given theirs where they are set: matplotlib has one of its own for each new title.
 TEXT_SIZE, TITLE_SIZE = 11.0, 13.2
@@ -66,6 +72,13 @@ class Drawing:
         self.figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None}, bbox_inches="tight")
         return buffer.getvalue()
 
+    def write(self, file: Path) -> None:
+        """Write it to a file that `check_figure` has let pass: pixels to a .png, else SVG."""
+        if file.suffix == ".png":
+            file.write_bytes(self.png())
+        else:
+            file.write_text(self.svg(), encoding="utf-8")
+
     def _arrange(self) -> None:
         """Show names as they are, dollar signs too, and fit the panels into the figure."""
         from matplotlib import rcParams
@@ -75,6 +88,26 @@ class Drawing:
             text.set_parse_math(False)
         # matplotlib counts the room in its own size of text.
         self.figure.tight_layout(pad=PADDING * TEXT_SIZE / rcParams["font.size"])
+
+
+def check_figure(file: Path) -> Path:
+    """Refuse a file that could not be written or is no figure."""
+    if file.suffix not in SUFFIXES or file.is_dir():
+        raise InputError(f"{file} is no figure: name a file that ends in {' or '.join(SUFFIXES)} with --out")
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
+    return file
+
+
+def percent_band(points: Sequence[Summary]) -> tuple[list[float], list[float], list[float]]:
+    """Lows, means and highs of some points in percent; one without an interval is its mean in all three.
+
+    >>> percent_band([Summary(0.5, 0.25, 0.75), Summary(0.5, None, None)])
+    ([25.0, 50.0], [50.0, 50.0], [75.0, 50.0])
+    """
+    lows = [100 * (point.mean if point.low is None else point.low) for point in points]
+    highs = [100 * (point.mean if point.high is None else point.high) for point in points]
+    return lows, [100 * point.mean for point in points], highs
 
 
 def with_fixed_names(svg: str) -> str:
@@ -91,6 +124,6 @@ def with_fixed_names(svg: str) -> str:
     if not places:
         return svg
     known = re.compile("|".join(places))
-    content = known.sub(lambda found: f"part{places[found[0]]}", svg)
+    content = known.sub(lambda match: f"part{places[match[0]]}", svg)
     mark = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return known.sub(lambda found: f"part-{mark}-{places[found[0]]}", svg)
+    return known.sub(lambda match: f"part-{mark}-{places[match[0]]}", svg)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from graphveil.errors import GraphveilError, UnknownNameError
+from graphveil.experiments.runs.format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.records import Record, Scores, latest
 from graphveil.experiments.runs.statistics import Summary
@@ -44,7 +45,6 @@ HEAD = (
 )
 TAIL = ("gain", "verdict", "privacy", "runs")
 NUMBERS = frozenset({"ε", "label ε", "link ε", "mean", "interval", "control", "structure", "gain", "runs"})
-NONE = "-"
 
 
 def write_report(
@@ -126,12 +126,12 @@ def lines(records: Sequence[Record]) -> list[Line]:
     for name, by_epsilon in sorted(series.items()):
         if len(by_epsilon) < 2:
             continue
-        points = [by_epsilon[epsilon] for epsilon in sorted(by_epsilon)]
-        curves.append(_curve(name, [(record, record.scores) for record in points]))
-        control = [(record, record.control) for record in points if record.control]
+        ordered = [by_epsilon[epsilon] for epsilon in sorted(by_epsilon)]
+        curves.append(_curve(name, [(record, record.scores) for record in ordered]))
+        control = [(record, record.control) for record in ordered if record.control]
         if control:
             curves.append(_curve("its control (ε = 0)", control, companion=True))
-        for record in sorted(points, key=lambda record: len(record.runs)):
+        for record in sorted(ordered, key=lambda record: len(record.runs)):
             if record.structure is not None:
                 label = ", ".join([f"structure: {record.structure.name}", *_other_budgets(record)])
                 levels[label] = Line(label, (), (_summary(record.structure),))
@@ -163,13 +163,11 @@ def _cells(record: Record) -> tuple[str, ...]:
         _mechanism(record),
         record.backbone or NONE,
         *(NONE if number is None else f"{number:g}" for number in (record.epsilon, *_label_and_link(record))),
-        _mean(record.scores),
-        "one run"
-        if record.low is None or record.high is None
-        else f"{100 * record.low:.1f} to {100 * record.high:.1f}",
+        points(record.scores.mean),
+        low_to_high(record),
         _mean(record.control),
         _mean(record.structure),
-        _gained(record.gain),
+        gained(record.gain),
         _verdict(record),
         _privacy(record),
         f"{len(record.runs)}, interrupted" if record.interrupted else str(len(record.runs)),
@@ -177,14 +175,7 @@ def _cells(record: Record) -> tuple[str, ...]:
 
 
 def _mean(scores: Scores | None) -> str:
-    return NONE if scores is None else f"{100 * scores.mean:.1f}"
-
-
-def _gained(gain: Scores | None) -> str:
-    if gain is None:
-        return NONE
-    reach = "" if gain.low is None or gain.high is None else f" ± {50 * (gain.high - gain.low):.1f}"
-    return f"{100 * gain.mean:+.1f}{reach}"
+    return NONE if scores is None else points(scores.mean)
 
 
 def _verdict(record: Record) -> str:
@@ -266,7 +257,7 @@ def _series(record: Record) -> str:
 def _other_budgets(record: Record) -> list[str]:
     """The budgets of labels and links, where these are private."""
     budgets = zip(("label", "link"), _label_and_link(record), strict=True)
-    return [f"{what} ε = {epsilon:g}" for what, epsilon in budgets if epsilon is not None]
+    return [f"{what} {budget(epsilon)}" for what, epsilon in budgets if epsilon is not None]
 
 
 def _label_and_link(record: Record) -> tuple[float | None, float | None]:
@@ -276,9 +267,9 @@ def _label_and_link(record: Record) -> tuple[float | None, float | None]:
     return labels, links
 
 
-def _curve(label: str, points: Sequence[tuple[Record, Scores]], companion: bool = False) -> Line:
-    epsilons = tuple(record.epsilon for record, _ in points if record.epsilon is not None)
-    return Line(label, epsilons, tuple(_summary(scores) for _, scores in points), companion)
+def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], companion: bool = False) -> Line:
+    epsilons = tuple(record.epsilon for record, _ in pairs if record.epsilon is not None)
+    return Line(label, epsilons, tuple(_summary(scores) for _, scores in pairs), companion)
 
 
 def _summary(scores: Scores) -> Summary:
@@ -294,12 +285,8 @@ def _order(record: Record) -> tuple[object, ...]:
 def _lead(records: Sequence[Record], graphs: int) -> str:
     versions = ", ".join(sorted({record.version for record in records if record.version}))
     times = sorted(record.time for record in records if record.time)
-    lead = f"{_count(len(records), 'result')} on {_count(graphs, 'graph')}"
+    lead = f"{counted(len(records), 'result')} on {counted(graphs, 'graph')}"
     lead += f", computed with graphveil {versions}" if versions else ""
     when = f" from {times[0]} to {times[-1]}" if times and times[0] != times[-1] else ""
     when = f" at {times[0]}" if times and not when else when
     return f"{lead}{when}."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphveil import denoise
 from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.runs.format import budget, percent, rounded, rounded_or_whole
 from graphveil.experiments.runs.records import Record
 from graphveil.experiments.runs.unit import answering, job_levels, with_levels
 from graphveil.experiments.show.figure import Drawing
@@ -55,7 +56,7 @@ class Curve:
     @property
     def label(self) -> str:
         """Its name in pictures and tables."""
-        return "control" if self.epsilon is None else f"ε = {self.epsilon:g}"
+        return "control" if self.epsilon is None else budget(self.epsilon)
 
 
 def smoothing(
@@ -147,12 +148,12 @@ def _section(
     chosen = list({spec.budgets.epsilon: spec for spec in reversed(specs)}.values())[::-1]
     curves, refused = [], []
     for spec, blind in [*((spec, False) for spec in chosen), (chosen[-1], True)]:
-        tell(f"energy of {kind} on {name}, {'control' if blind else f'ε = {spec.budgets.epsilon:g}'}")
+        tell(f"energy of {kind} on {name}, {'control' if blind else budget(spec.budgets.epsilon)}")
         try:
             curves.append(collect(spec, graph, users, hops, blind=blind))
         except (GraphveilError, TypeError) as error:
             refused.append(
-                f"Not shown: {'the control' if blind else f'ε = {spec.budgets.epsilon:g}'}, since {error}."
+                f"Not shown: {'the control' if blind else budget(spec.budgets.epsilon)}, since {error}."
             )
     if not curves:
         return Section(title, tuple(refused))
@@ -169,7 +170,7 @@ def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergi
     says = (
         f"Of the {all_of} components of {name} that have edges, {those} are bipartite (pairs, stars and others with edges only "
         f"between two groups), with {int(shape.bipartite.sum()):,} users in all. There SKA swaps the two groups forever: its "
-        f"energy stays above {energies.floor:.2g} of the start, so over all users HOA/SKA does go to 0. That is no merit "
+        f"energy stays above {rounded(energies.floor, 2)} of the start, so over all users HOA/SKA does go to 0. That is no merit "
         "of HOA's against over-smoothing; the second picture leaves these components out."
     )
     return (says,)
@@ -185,7 +186,7 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
     where = " without the bipartite components" if best.energies.mixing else ""
     below = np.flatnonzero(mixing.ratio[1:] <= 1) + 1
     last = int(below[-1]) if len(below) else 0
-    says = f"At {best.label} and K = {hops}, HOA's energy is {_number(mixing.ratio[hops])} times SKA's{where}"
+    says = f"At {best.label} and K = {hops}, HOA's energy is {rounded_or_whole(mixing.ratio[hops])} times SKA's{where}"
     if last == hops:
         says += ": up to here HOA smooths more, since its mean cancels what SKA flips from hop to hop."
     else:
@@ -195,7 +196,7 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
         pairs = ((best.energies.ska, control.energies.ska), (best.energies.hoa, control.energies.hoa))
         gap = max(float(np.abs(one / np.maximum(other, 1e-300) - 1).max()) for one, other in pairs)
         sentences.append(
-            f"The control, whose reports carry nothing, is within {100 * gap:.2g}% of the curves at {best.label}"
+            f"The control, whose reports carry nothing, is within {percent(gap, '.2g')} of the curves at {best.label}"
             + (": almost all that is smoothed here is noise." if gap < SAME else ".")
         )
     return tuple(sentences)
@@ -247,17 +248,8 @@ def table(curves: Sequence[Curve], hops: int) -> Table:
             mixing = curve.energies.mixing or curve.energies
             parts = (curve.energies, mixing) if split else (curve.energies,)
             numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
-            rows.append((curve.label, str(k), *map(_number, numbers)))
+            rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
     return Table(head, tuple(rows), frozenset(head[1:]))
-
-
-def _number(value: float) -> str:
-    """Three digits, or all of a large number.
-
-    >>> _number(0.01234), _number(2341.5)
-    ('0.0123', '2,342')
-    """
-    return f"{value:,.0f}" if 1000 <= value < 1e9 else f"{value:.3g}"
 
 
 def _ticks(hops: int, base: int) -> list[int]:

@@ -63,19 +63,19 @@ def spec_fields(table: Mapping[str, Any], where: str) -> Fields:
     """The fields of a Spec in a table; tables inside ``settings`` become dotted keys."""
     hints = _hints()
     known_only(table, hints, where)
-    found: Fields = {}
+    fields: Fields = {}
     for key, value in table.items():
         if key in (SETTINGS, OPTIONS):
             inside = typed(table, key, dict, where)
-            found[key] = flat(inside) if key == SETTINGS else inside
+            fields[key] = flat(inside) if key == SETTINGS else inside
             continue
         value = tuple(value) if isinstance(value, list) else None if value == NONE else value
         try:
-            found[key] = hints[key].validate_python(value, strict=True)
+            fields[key] = hints[key].validate_python(value, strict=True)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"]
             raise InputError(f"{where}: {key}: {problem}, got {table[key]!r}") from None
-    return found
+    return fields
 
 
 def one_field(field: str, value: Any, where: str) -> Fields:

@@ -37,10 +37,10 @@ def outside_digests(spec: Spec) -> dict[str, str]:
         origin(spec.budgets.mechanism),
         origin(spec.budgets.link_mechanism),
     )
-    found = {
+    digests = {
         "method": None if method is None else method.digest,
         "mechanism": None if mechanism is None else mechanism.digest,
         "link_mechanism": None if links is None else links.digest,
         "backbone": backbone_digest(spec.backbone),
     }
-    return {field: digest for field, digest in found.items() if digest is not None}
+    return {field: digest for field, digest in digests.items() if digest is not None}

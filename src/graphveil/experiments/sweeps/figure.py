@@ -5,50 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from graphveil.errors import InputError
+from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
+from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
 from graphveil.experiments.sweeps.result import SweepResult
-from graphveil.experiments.sweeps.sweep import text
 
-SUFFIXES = (".svg", ".png")
 # Structure is dark grey, so no line is grey.
 DARK = "#444444"
 LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 
 
-def check_figure(file: Path) -> Path:
-    """Refuse a file that could not be written or is no figure."""
-    if file.suffix not in SUFFIXES or file.is_dir():
-        raise InputError(f"{file} is no figure: name a file that ends in {' or '.join(SUFFIXES)} with --out")
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
-    return file
-
-
-def write_figure(found: SweepResult, file: Path) -> None:
+def write_figure(result: SweepResult, file: Path) -> None:
     """Draw a sweep; values of x stand side by side at equal distances, in their order."""
-    x = found.sweep.axes[0]
+    x = result.sweep.axes[0]
     drawing = Drawing((7.2, 4.2))
     axes = drawing.axes[0]
-    for line, name in enumerate(found.sweep.lines):
+    for line, name in enumerate(result.sweep.lines):
         colour = LINES[line % len(LINES)]
-        _draw(axes, found.curve(line, "method"), "-", colour, name)
-        _draw(axes, found.curve(line, "control"), "--", colour, "its control (ε = 0)")
-    shared = found.structures
+        _draw(axes, result.curve(line, "method"), "-", colour, name)
+        _draw(axes, result.curve(line, "control"), "--", colour, "its control (ε = 0)")
+    shared = result.structures
     for lines, curve in shared:
         colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
         _draw(axes, curve, ":", colour, "structure", marker="")
-    axes.set_xticks(range(len(x.values)), [text(value) for value in x.values])
+    axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
-    axes.set_ylabel(f"{found.metric} (%)")
-    axes.set_title(found.sweep.title, fontsize=TITLE_SIZE)
+    axes.set_ylabel(f"{result.metric} (%)")
+    axes.set_title(result.sweep.title, fontsize=TITLE_SIZE)
     axes.grid(alpha=0.25)
     drawing.legend(columns=2)
-    if file.suffix == ".png":
-        file.write_bytes(drawing.png())
-    else:
-        file.write_text(drawing.svg(), encoding="utf-8")
+    drawing.write(file)
 
 
 def _draw(
@@ -57,7 +43,6 @@ def _draw(
     if not curve:
         return
     places, points = zip(*curve, strict=True)
-    lows = [100 * (point.mean if point.low is None else point.low) for point in points]
-    highs = [100 * (point.mean if point.high is None else point.high) for point in points]
-    axes.plot(places, [100 * point.mean for point in points], style, marker=marker, color=colour, label=label)
+    lows, means, highs = percent_band(points)
+    axes.plot(places, means, style, marker=marker, color=colour, label=label)
     axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)

@@ -8,11 +8,10 @@ from typing import Any
 
 from graphveil.errors import GraphveilError
 from graphveil.experiments.runs.cells import Cells
+from graphveil.experiments.runs.format import NONE, PERCENT, value_text
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import Summary, t_interval
-from graphveil.experiments.sweeps.sweep import Cell, Sweep, text
-
-NONE = "-"
+from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,12 @@ class SweepResult:
     def of(cls, sweep: Sweep, cells: Sequence[Cell], done: Cells) -> SweepResult:
         """The results of the cells that are finished."""
         both = zip(cells, done.results, strict=True)
-        found = {
+        finished = {
             (cell.x, cell.line): result
             for cell, result in both
             if result is not None and not isinstance(result, GraphveilError)
         }
-        return cls(sweep, found, done.interrupted)
+        return cls(sweep, finished, done.interrupted)
 
     @property
     def metric(self) -> str:
@@ -48,20 +47,20 @@ class SweepResult:
     def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
         """One part along a line, with its places on x."""
         places = range(len(self.sweep.axes[0].values))
-        return [(x, found) for x in places if (found := self.summary(x, line, part)) is not None]
+        return [(x, summary) for x in places if (summary := self.summary(x, line, part)) is not None]
 
     @property
     def structures(self) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
         """What structure gives, once for all lines that share it, with the lines that do."""
-        found: list[tuple[list[int], list[tuple[int, Summary]]]] = []
+        shared: list[tuple[list[int], list[tuple[int, Summary]]]] = []
         for line in range(len(self.sweep.lines)):
             curve = self.curve(line, "structure")
-            same = next((lines for lines, other in found if other == curve), None)
+            same = next((lines for lines, other in shared if other == curve), None)
             if same is not None:
                 same.append(line)
             elif curve:
-                found.append(([line], curve))
-        return found
+                shared.append(([line], curve))
+        return shared
 
     def head(self) -> list[str]:
         """The head of the table."""
@@ -77,10 +76,10 @@ class SweepResult:
         rows = []
         shared = self.structures
         for x, value in enumerate(self.sweep.axes[0].values):
-            row = [text(value)]
+            row = [value_text(value)]
             for line in range(len(self.sweep.lines)):
-                row += [with_interval(self.summary(x, line, part)) for part in ("method", "control")]
-            rows.append(row + [with_interval(dict(curve).get(x)) for _, curve in shared])
+                row += [PERCENT.interval(self.summary(x, line, part)) for part in ("method", "control")]
+            rows.append(row + [PERCENT.interval(dict(curve).get(x)) for _, curve in shared])
         return rows
 
     def also_rows(self, name: str) -> list[list[str]]:
@@ -92,9 +91,8 @@ class SweepResult:
                 [unit.also[name] for unit in cell.of("method") if name in unit.also] if cell else []
                 for cell in cells
             ]
-            rows.append(
-                [text(value), *(f"{100 * sum(each) / len(each):.1f}" if each else NONE for each in measured)]
-            )
+            means = [PERCENT.number(100 * sum(each) / len(each)) if each else NONE for each in measured]
+            rows.append([value_text(value), *means])
         return rows
 
     def _of_lines(self, lines: list[int]) -> str:
@@ -116,17 +114,3 @@ class SweepResult:
             "cells": cells,
             "interrupted": self.interrupted,
         }
-
-
-def with_interval(found: Summary | None) -> str:
-    """Mean and interval in points.
-
-    >>> with_interval(Summary(0.5, 0.45, 0.56)), with_interval(Summary(0.5, None, None)), with_interval(None)
-    ('50.0 [45.0, 56.0]', '50.0', '-')
-    """
-    if found is None:
-        return NONE
-    mean = f"{100 * found.mean:.1f}"
-    if found.low is None or found.high is None:
-        return mean
-    return f"{mean} [{100 * found.low:.1f}, {100 * found.high:.1f}]"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.specs.file import (
     OPTIONS,
     SETTINGS,
@@ -23,7 +24,6 @@ from graphveil.experiments.specs.file import (
     spec_fields,
     typed,
 )
-from graphveil.experiments.specs.settings_file import NONE
 from graphveil.experiments.specs.spec import Spec
 
 FOLDER = "sweeps"
@@ -45,7 +45,7 @@ class Axis:
 
     def name(self, value: Any) -> str:
         """A value beside the name of the field, for a column or a line; a choice says its own name."""
-        return f"{self.label} = {text(value)}" if self.field else str(value)
+        return f"{self.label} = {value_text(value)}" if self.field else str(value)
 
     @property
     def fixes(self) -> set[str]:
@@ -186,16 +186,3 @@ def _names(fields: Fields) -> set[str]:
 def _short(field: str) -> str:
     """What a field is called where nothing else is said."""
     return {"epsilon": "ε", "gamma": "γ"}.get(field, field.removeprefix(f"{SETTINGS}.").strip("\"'"))
-
-
-def text(value: Any) -> str:
-    """A value in few characters.
-
-    >>> [text(value) for value in (0.01, 1.0, 4, True, "sage", [1, 2.5])]
-    ['0.01', '1', '4', 'true', 'sage', '1, 2.5']
-    """
-    if isinstance(value, bool) or value is None:
-        return NONE if value is None else str(value).lower()
-    if isinstance(value, float):
-        return f"{value:g}"
-    return ", ".join(text(part) for part in value) if isinstance(value, (list, tuple)) else str(value)

@@ -48,11 +48,11 @@ def advise_levels(graph: Graph, mechanism: PersonalMechanism, shares: Floats) ->
     answered = mechanism.answered_by_level()
     levels = np.arange(1, len(shares) + 1)
     everybody = _mean_error(mechanism, shares, reach) / width
-    found = []
+    advice = []
     for level in levels.tolist():
         left = np.where(levels > level, shares, 0.0)
         without = _mean_error(mechanism, left, reach) / width if left.sum() > 0 else None
-        found.append(
+        advice.append(
             LevelAdvice(
                 level,
                 mechanism.budgets[level - 1],
@@ -63,7 +63,7 @@ def advise_levels(graph: Graph, mechanism: PersonalMechanism, shares: Floats) ->
                 without,
             )
         )
-    return found
+    return advice
 
 
 def _mean_error(mechanism: PersonalMechanism, asked: Floats, reach: Floats) -> float:

@@ -76,18 +76,18 @@ class TrialStore:
         """The finished trials, each point once, the defaults first and the others as they were finished."""
         source = this_version().source
         (rows,) = select(self.file, FIND, (*_key(spec, space), source))
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for number, *computed_by, text in rows:
             origin = Origin(*map(str, computed_by))
             usable = origin.source == source or self.reuse.any_version
             trial = read_trial(text, spec.runs, space)
             if trial is None:
                 self.reuse.broken |= {number} if usable else set()
-            elif all(trial.point != other.point for other in found):
-                found += [trial] if usable else []
+            elif all(trial.point != other.point for other in trials):
+                trials += [trial] if usable else []
                 if origin.source != source:
                     (self.reuse.taken if usable else self.reuse.left)[number] = origin
-        return sorted(found, key=lambda trial: trial.point != space.defaults)
+        return sorted(trials, key=lambda trial: trial.point != space.defaults)
 
     def sentences(self) -> list[str]:
         """What has to be said about what was found."""

@@ -143,14 +143,14 @@ def tune_spec(
     try:
         for result in results:
             if search.note(*result, kept) and watch is not None:
-                watch(search.found)
+                watch(search.so_far)
     except KeyboardInterrupt:
         # A trial may have been written to the file just before: the file knows.
-        there = search.found.trials if kept is None else kept.find(total)
-        if not there:
+        finished = search.so_far.trials if kept is None else kept.find(total)
+        if not finished:
             raise
-        return replace(search.found, trials=there, interrupted=True)
-    return search.found
+        return replace(search.so_far, trials=finished, interrupted=True)
+    return search.so_far
 
 
 def check_search(spec: Spec, trials: int, jobs: int) -> Space:
@@ -188,40 +188,40 @@ class _Kept:
 class _Search:
     """What has been found, what is being tried, and what comes next."""
 
-    def __init__(self, found: Tuned, seed: int) -> None:
-        self.found, self.seed = found, seed
+    def __init__(self, so_far: Tuned, seed: int) -> None:
+        self.so_far, self.seed = so_far, seed
         # Being tried, or tried in vain.
         self.others: list[Point] = []
 
     def next(self) -> Point:
         """The next point; it counts as being tried from now on."""
-        space = self.found.space
-        whole = self.found.total == space.size
-        point = suggest(space, self.found.trials, self.others, self.seed, whole=whole)
+        space = self.so_far.space
+        whole = self.so_far.total == space.size
+        point = suggest(space, self.so_far.trials, self.others, self.seed, whole=whole)
         self.others.append(point)
         return point
 
     def note(self, point: Point, result: Trial | GraphveilError, kept: _Kept | None) -> bool:
         """Keep what came of a point. The defaults must work; other settings may be refused. Whether it is finished."""
         if isinstance(result, GraphveilError):
-            if point == self.found.space.defaults:
+            if point == self.so_far.space.defaults:
                 raise result
             chosen = ", ".join(f"{key}={value}" for key, value in point.items())
-            self.found = replace(self.found, failed=(*self.found.failed, f"{chosen}: {result}"))
+            self.so_far = replace(self.so_far, failed=(*self.so_far.failed, f"{chosen}: {result}"))
             return False
         if kept is not None:
             kept.add(result)
         self.others.remove(point)
         trials = sorted(
-            (*self.found.trials, result), key=lambda trial: trial.point != self.found.space.defaults
+            (*self.so_far.trials, result), key=lambda trial: trial.point != self.so_far.space.defaults
         )
-        self.found = replace(self.found, trials=tuple(trials))
+        self.so_far = replace(self.so_far, trials=tuple(trials))
         return True
 
 
 def _serial(search: _Search, todo: int, inside: Inside | None, given: Given) -> Iterator[Tried]:
     for _ in range(todo):
-        yield _try(search.found.spec, search.next(), inside, given)
+        yield _try(search.so_far.spec, search.next(), inside, given)
 
 
 def _parallel(search: _Search, todo: int, jobs: int, given: Given) -> Iterator[Tried]:
@@ -230,7 +230,7 @@ def _parallel(search: _Search, todo: int, jobs: int, given: Given) -> Iterator[T
         waiting: set[Future[Tried]] = set()
         while todo or waiting:
             while todo and len(waiting) < jobs:
-                waiting.add(pool.submit(_try, search.found.spec, search.next(), None, given))
+                waiting.add(pool.submit(_try, search.so_far.spec, search.next(), None, given))
                 todo -= 1
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
