@@ -80,17 +80,6 @@ class LinkMechanism(Mechanism):
     subject: Subject = "links"
     unbiased: bool = True
     uneven: ClassVar[bool] = True
-    ends: ClassVar[str] = "one"
-    degree_variance: ClassVar[float] = 0.0
-    whole_degrees: ClassVar[bool] = False
-    reports_noise: ClassVar[bool] = True
-    trust: ClassVar[str] = "local"
-
-    def neighbours(self, reports):
-        return reports.indptr, reports.codes
-
-    def degrees(self, reports):
-        return None
 
     @property
     def answers(self) -> tuple[Answer, ...]:
