@@ -2,6 +2,7 @@
 
 from graphveil.mechanisms import catalogue
 from graphveil.mechanisms.base import Answer, Mechanism
+from graphveil.mechanisms.degree_links import DegreeLinkMechanism
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
@@ -17,6 +18,7 @@ from graphveil.mechanisms.rows import PublicBall, PublicRange
 
 __all__ = [
     "Answer",
+    "DegreeLinkMechanism",
     "Entry",
     "Estimate",
     "FeatureMechanism",
