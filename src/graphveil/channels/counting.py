@@ -138,7 +138,8 @@ class CountingChannel(FiniteChannel):
         last = self.input_count - 1
         noise = np.searchsorted(self._sums, drawn, side="right") - last
         numbers = symbols.astype(np.int64) if self.truthful else np.zeros(symbols.size, dtype=np.int64)
-        return np.clip(numbers + noise, 0, last).astype(self.code_type)
+        noisy: Codes = np.clip(numbers + noise, 0, last).astype(self.code_type)
+        return noisy
 
 
 @family

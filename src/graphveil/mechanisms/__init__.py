@@ -15,6 +15,7 @@ from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicBall, PublicRange
+from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 __all__ = [
     "Answer",
@@ -34,6 +35,7 @@ __all__ = [
     "PublicBall",
     "PublicRange",
     "Reports",
+    "SampledLinkMechanism",
     "budget_shares",
     "catalogue",
     "entry",

@@ -24,7 +24,7 @@ from graphveil.mechanisms.builders import (
     build_krr,
     build_privunit,
 )
-from graphveil.mechanisms.link_builders import build_blink, build_link_rr
+from graphveil.mechanisms.link_builders import build_blink, build_dprr, build_link_rr
 from graphveil.mechanisms.personal_builders import build_ppm, build_ppm_printed
 from graphveil.mechanisms.registry import feature_family, register
 
@@ -94,3 +94,8 @@ register(
 register(
     "blink", subject="links", summary="a list of neighbours by randomized response and a noisy degree (BLINK)"
 )(build_blink)
+register(
+    "dprr",
+    subject="links",
+    summary="as many neighbours as a noisy number says, sampled after randomized response (DPRR)",
+)(build_dprr)

@@ -13,6 +13,7 @@ from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.registry import check_dims
+from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 
 def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
@@ -41,6 +42,23 @@ def build_blink(epsilon: float, dims: int, share: float = 0.1, ends: str = "one"
             _response(rest if ends == "one" else rest / 2),
             degree_channel=_degrees(epsilon * part / 2, int(dims)),
             answering="one" if ends == "one" else "both",
+        )
+    )
+
+
+def build_dprr(epsilon: float, dims: int, share: float = 0.1) -> SampledLinkMechanism:
+    """DPRR: neighbours with smaller numbers by randomized response, how many they are, and as many of the yes as that.
+
+    ``share`` is the part of ε for the number, of which a link is in one: that of the user with the larger number.
+    """
+    part = _share_for_degrees(share, dims)
+    return verified(
+        SampledLinkMechanism(
+            "dprr",
+            Claim(epsilon),
+            int(dims),
+            _response(epsilon * (1 - part)),
+            degree_channel=_degrees(epsilon * part, int(dims)),
         )
     )
 

@@ -161,8 +161,11 @@ class LinkMechanism(Mechanism):
         """The noisy degree of each reporting user; None where none is reported."""
         return None
 
-    def kept(self, degrees: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Which share of the neighbours that are answered with yes each of some users, who reported these degrees, names."""
+    def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Which share of the yes each of some users who reported these degrees names: all, unless some are left out.
+
+        They are all users from 0 on, unless their own numbers are given.
+        """
         return np.ones(len(degrees))
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:

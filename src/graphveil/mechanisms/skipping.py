@@ -57,7 +57,7 @@ def happened_in_rows(
     while active.size:
         left = lengths[active] - starts[active]
         expected = left * (counts[active] / TOTAL)
-        size = np.minimum(np.ceil(expected + 3 * np.sqrt(expected) + 1), left).astype(np.int64)
+        size = np.minimum(np.ceil(expected + np.sqrt(expected)), left).astype(np.int64)
         rows = np.repeat(active, size)
         steps = draw_gaps(counts[rows], np.repeat(left, size), words) + 1
         ends = np.cumsum(size)
@@ -77,7 +77,7 @@ def happened_in_rows(
 def _block(events: int, count: int) -> int:
     """How many gaps to draw for so many events: about as many as happen, and so few that their sum is no overflow."""
     expected = events * (count / TOTAL)
-    wanted = math.ceil(expected + 3 * math.sqrt(expected) + 1)
+    wanted = math.ceil(expected + math.sqrt(expected))
     return max(1, min(wanted, events, BLOCK, FARTHEST // (events + 1)))
 
 
