@@ -64,7 +64,8 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
 def independent_answers_claimed(mechanism: Mechanism) -> bool:
     """Whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
-    return mechanism.finite and not mechanism.personal and count == mechanism.report_length > 1
+    alone = mechanism.finite and mechanism.independent and not mechanism.personal
+    return alone and count == mechanism.report_length > 1
 
 
 def within_tables(
@@ -110,7 +111,7 @@ def _looks(
 def _list_looks(
     hull: Hull, mechanism: LinkMechanism, users: int, words: Words
 ) -> Iterator[tuple[str, Counts]]:
-    """Lists as users hold them: everybody is asked about users with smaller numbers alone."""
+    """Lists as users hold them: everybody is asked about users with smaller numbers alone, or about all others."""
     for owner in sorted({min(owner, mechanism.size - 1) for owner in OWNERS} - {0, -1}):
         for held in ([], list(range(owner)), list(range(0, owner, 2))):
             lists = NeighbourLists(
@@ -119,11 +120,13 @@ def _list_looks(
                 np.asarray(wide_batch(held, users)).ravel().astype(np.int64),
             )
             reports = checked_reports(mechanism, lists, words, users)
-            if reports.codes.size and int(reports.codes.max()) >= owner:
+            others = np.setdiff1d(np.arange(mechanism.size), mechanism.asked(owner))
+            strange = np.intersect1d(mechanism.neighbours(reports)[1], others)
+            if strange.size:
+                about = "all others" if mechanism.ends == "both" else f"users below {owner}"
                 raise BrokenError(
-                    f"user {owner} is asked about users below {owner} and answers about user {int(reports.codes.max())}"
+                    f"user {owner} is asked about {about} and answers about user {int(strange[-1])}"
                 )
             counts = hull.count(reports)
-            # Nobody is asked about the others.
-            counts[owner:] = 0
+            counts[others] = 0
             yield f"lists of {len(held)} neighbours of user {owner}", counts

@@ -31,9 +31,13 @@ from graphveil.audit.probe import SEED, CountedWords, Probe, accepts
 from graphveil.channels.alias import code_type
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
 
 Subject = TypeVar("Subject")
+
+# Users who are asked one by one, each with words of their own.
+ALONE = 200
 
 
 def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
@@ -162,6 +166,8 @@ def same_format(probe: Probe) -> list[str]:
 
 def same_words_used(probe: Probe) -> list[str]:
     """The number of random words must not depend on the values: it takes time, which others can see."""
+    if probe.build().words_by_reports:
+        return words_follow_reports(probe)
     taken = {}
     for title, rows in probe.batches.items():
         words = CountedWords(SEED)
@@ -176,6 +182,26 @@ def same_words_used(probe: Probe) -> list[str]:
             Rank.CHOICE,
         )
     ]
+
+
+def words_follow_reports(probe: Probe) -> list[str]:
+    """Where the number of words follows from the reported degree, it must be the same for all values with that degree."""
+    mechanism = probe.build()
+    if not isinstance(mechanism, LinkMechanism):
+        return [Leak("what the number of random words follows from is known for links alone", Rank.CHOICE)]
+    taken: dict[tuple[int, tuple[int, ...]], int] = {}
+    for rows in probe.batches.values():
+        for user in range(min(ALONE, len(rows))):
+            words = CountedWords(SEED + user)
+            degrees = mechanism.degrees(reports_of(mechanism, rows[user : user + 1], words))
+            key = user, tuple(() if degrees is None else degrees.tolist())
+            if taken.setdefault(key, words.taken) != words.taken:
+                told = (
+                    "how many random words are drawn depends on the values even where the reported degree is the same "
+                    f"({taken[key]} and {words.taken}), and so does the time that it takes"
+                )
+                return [Leak(told, Rank.CHOICE)]
+    return []
 
 
 def same_dimensions(probe: Probe) -> list[str]:
@@ -238,6 +264,8 @@ def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], t
 def alone(probe: Probe) -> list[str]:
     """A user's report must not change when other users' rows do."""
     mechanism = probe.build()
+    if mechanism.words_by_reports:
+        return []  # what others report decides which words are whose
     rows = _inner_rows(probe, mechanism)
     reference = reports_of(mechanism, rows, SeededWords(SEED))
     for title, other in probe.batches.items():

@@ -162,6 +162,7 @@ class Tally:
         self.decoder = mechanism.settled()
         self.thresholds = np.zeros(0) if thresholds is None else thresholds
         values = mechanism.places if mechanism.names_dimensions else mechanism.report_length
+        values = mechanism.alphabet if mechanism.uneven else values
         # Where reports are uneven, a code says no more than that it is there.
         self.alphabet = 1 if mechanism.uneven else mechanism.alphabet
         self.values = values if values * self.alphabet <= MAX_CELLS else 0

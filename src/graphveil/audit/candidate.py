@@ -220,7 +220,7 @@ def report_count(mechanism: Mechanism) -> float:
     """How many different whole reports there are at most."""
     length = mechanism.report_length
     if mechanism.uneven:
-        return 2.0 ** min(length, 1000)
+        return 2.0 ** min(mechanism.alphabet, 1000)
     choices = math.comb(mechanism.places, length) if mechanism.names_dimensions else 1
     # In logarithms, because a report of thousands of codes has more than a float can count.
     logarithm = length * math.log(max(mechanism.alphabet, 1)) + math.log(choices)

@@ -19,6 +19,7 @@ from graphveil.audit.findings import FALSE_ALARM, Leak, Rank, checked_reports, w
 from graphveil.audit.interval import log_tail
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 
@@ -46,7 +47,9 @@ def dependent_answers(
 ) -> list[str]:
     """What is wrong with the answers of reports whose answers are said to be independent; nothing for others."""
     count = sum(answer.count for answer in mechanism.answers)
-    if not mechanism.finite or mechanism.personal or count != mechanism.report_length or count < 2:
+    if not mechanism.finite or mechanism.personal or not mechanism.independent:
+        return []
+    if count != mechanism.report_length or count < 2:
         return []
     users = max(MIN_USERS, values // max(mechanism.report_length, 4))
     for title, row in _equal_rows(mechanism, public).items():
@@ -79,17 +82,14 @@ def _equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, N
 def answers_of(reports: Reports) -> list[Answers]:
     """The answers of some reports as bits, one kind after the other."""
     mechanism, users = reports.mechanism, reports.users
+    if isinstance(mechanism, LinkMechanism):
+        return [_links_of(mechanism, reports)]
     places = _places(mechanism.places if mechanism.names_dimensions else mechanism.report_length)
     column = np.full(max(mechanism.places, mechanism.report_length), -1)
     column[places] = np.arange(len(places))
     owners = np.repeat(np.arange(users), reports.lengths)
     codes = reports.codes.astype(np.int64)
     asked: Floats | None = None
-    if mechanism.uneven:
-        bits: Floats = np.zeros((users, len(places)), dtype=np.float32)
-        kept = column[codes] >= 0
-        bits[owners[kept], column[codes[kept]]] = 1
-        return [Answers(bits, asked, places)]
     about = reports.dims if reports.dims is not None else np.tile(np.arange(mechanism.report_length), users)
     kept = column[about] >= 0
     owners, at, codes = owners[kept], column[about[kept]], codes[kept]
@@ -98,10 +98,26 @@ def answers_of(reports: Reports) -> list[Answers]:
         asked[owners, at] = 1
     answers = []
     for kind in _kinds(codes, mechanism.alphabet):
-        bits = np.zeros((users, len(places)), dtype=np.float32)
+        bits: Floats = np.zeros((users, len(places)), dtype=np.float32)
         bits[owners, at] = kind[codes]
         answers.append(Answers(bits, asked, places))
     return answers
+
+
+def _links_of(mechanism: LinkMechanism, reports: Reports) -> Answers:
+    """The answers about links, and after them whether the reported degree, where there is one, is a high one."""
+    pointers, named = mechanism.neighbours(reports)
+    degrees = mechanism.degrees(reports)
+    places = _places(mechanism.size)
+    column = np.full(mechanism.size, -1)
+    column[places] = np.arange(len(places))
+    owners, at = np.repeat(np.arange(reports.users), np.diff(pointers)), column[named]
+    bits: Floats = np.zeros((reports.users, len(places)), dtype=np.float32)
+    bits[owners[at >= 0], at[at >= 0]] = 1
+    if degrees is not None:
+        high = (degrees > np.median(degrees)).astype(np.float32)
+        bits, places = np.column_stack([bits, high]), np.append(places, mechanism.size)
+    return Answers(bits, None, places)
 
 
 def _places(count: int) -> NDArray[np.int64]:

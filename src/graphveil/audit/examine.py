@@ -1,7 +1,8 @@
-"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own.
+"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own, and a ninth for links.
 
 1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
-2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included.
+2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included. `graphs`: of links also
+   what all users of whole graphs send together.
 3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`), and what
    users are charged (`charging`).
 4. `sampler`: draws through the client's own path against the enumerated probabilities.
@@ -35,6 +36,7 @@ from graphveil.audit.findings import (
     BEHAVIOUR,
     BOUND,
     CLOSED_FORM,
+    GRAPHS,
     JOINT,
     SAMPLER,
     TABLES,
@@ -47,6 +49,7 @@ from graphveil.audit.findings import (
     power,
     rounded_up,
 )
+from graphveil.audit.graphs import graphs_step
 from graphveil.audit.joint import Joint, enumerate_smaller
 from graphveil.audit.pairs import personal_sentences
 from graphveil.audit.probe import public_range
@@ -58,8 +61,11 @@ from graphveil.audit.whole import describe_size, joint_step
 from graphveil.channels.words import SeededWords, SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.labels import SymbolMechanism
+from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
 
+# Steps that compute and do not draw.
+EXACT = (TABLES, CLOSED_FORM, JOINT, GRAPHS)
 DRAWS, QUICK_DRAWS = 10_000_000, 200_000
 # Labels and levels are drawn fast: so many draws of a quick audit for all symbols together.
 CHEAP_DRAWS = 40_000_000
@@ -161,6 +167,8 @@ def examine(
     trusts, untrusted = trusted(whole, small is not None)
     if untrusted:
         steps[0] = replace(steps[0], leaks=(*steps[0].leaks, *untrusted))
+    if isinstance(whole, LinkMechanism):
+        steps.append(run(GRAPHS, lambda: graphs_step(candidate)))
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
     draws = draws_of(small, quick)
     if small is not None:
@@ -200,7 +208,7 @@ def _leaks(steps: list[Step]) -> list[str]:
     leaks = [leak for step in steps for leak in step.leaks if not step.failed]
     distinct = dict.fromkeys(leaks or [leak for step in steps for leak in step.leaks])
     # Tables and enumeration speak first: they are exact.
-    exact = {leak for step in steps[:2] for leak in step.leaks}
+    exact = {leak for step in steps if step.title in EXACT for leak in step.leaks}
     return sorted(
         distinct, key=lambda leak: Rank.CLAIM if leak in exact else getattr(leak, "rank", Rank.FORMAT)
     )
@@ -210,9 +218,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     """What is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not step.leaks for step in steps}
     sentences = []
-    if all(sound[title] for title in sound if title not in (TABLES, CLOSED_FORM, JOINT)) and not math.isinf(
-        exact.epsilon
-    ):
+    if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
         sentences.append(_main_sentence(mechanism, exact))
     if (
         sound[BEHAVIOUR]

@@ -24,6 +24,7 @@ MAX_EXPONENT = 700.0
 TABLES = "exact epsilon of the tables"
 CLOSED_FORM = "epsilon by a closed form"
 JOINT = "whole reports, enumerated"
+GRAPHS = "one link in whole graphs, enumerated"
 BEHAVIOUR = "behaviour seen from outside"
 SAMPLER = "the sampler draws the tables"
 ANSWERS = "every answer at full size"
@@ -126,10 +127,10 @@ def checked_reports(
 def report_matrix(reports: Reports, length: int) -> NDArray[np.int64]:
     """One row of numbers for each user's report: codes, and the dimensions where they are named.
 
-    Of reports of different lengths it says for each code whether it is there.
+    Of reports of different lengths it says for each code of the alphabet whether it is there.
     """
     if reports.mechanism.uneven:
-        there = np.zeros((reports.users, length), dtype=np.int64)
+        there = np.zeros((reports.users, reports.mechanism.alphabet), dtype=np.int64)
         there[np.repeat(np.arange(reports.users), reports.lengths), reports.codes] = 1
         return there
     codes = reports.codes.astype(np.int64).reshape(-1, length)

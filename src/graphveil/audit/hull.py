@@ -146,7 +146,12 @@ class Hull:
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
         elif isinstance(mechanism, LinkMechanism):
-            channels, places, alphabet = (mechanism.channel,), mechanism.size, 2
+            if not mechanism.independent:
+                return None
+            # A place for each other user, and one more for a degree.
+            channels = tuple(answer.channel for answer in mechanism.answers)
+            places = sum(answer.count for answer in mechanism.answers)
+            alphabet = max(channel.output_count for channel in channels)
         elif isinstance(mechanism, ItemMechanism):
             channels, places, drawn_from = (mechanism.channel,), 1, mechanism.length
         else:
@@ -163,6 +168,8 @@ class Hull:
                 span_of[channel] = len(spans)
                 spans.append(span.padded(alphabet))
         kinds = np.array([span_of[channel] for channel in channels], dtype=np.int64)
+        if isinstance(mechanism, LinkMechanism):
+            kinds = np.repeat(kinds, [answer.count for answer in mechanism.answers])
         return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
 
     @property
@@ -180,8 +187,15 @@ class Hull:
         mechanism = self.mechanism
         owners = np.repeat(np.arange(reports.users), reports.lengths)
         codes = reports.codes.astype(np.int64)
-        if mechanism.uneven:
-            return owners, 2 * codes + 1
+        if isinstance(mechanism, LinkMechanism):
+            pointers, named = mechanism.neighbours(reports)
+            degrees = mechanism.degrees(reports)
+            owners = np.repeat(np.arange(reports.users), np.diff(pointers))
+            cells = self.alphabet * named.astype(np.int64) + 1
+            if degrees is None:
+                return owners, cells
+            last = self.alphabet * mechanism.size + degrees
+            return np.append(owners, np.arange(reports.users)), np.append(cells, last)
         if reports.dims is not None:
             places = reports.dims.astype(np.int64)
         else:
@@ -192,8 +206,9 @@ class Hull:
         """How often each code came at each place."""
         counts = np.bincount(self.cells(reports)[1], minlength=self.places * self.alphabet)
         counts = counts.reshape(self.places, self.alphabet)
-        if self.mechanism.uneven:
-            counts[:, 0] = reports.users - counts[:, 1]
+        if isinstance(self.mechanism, LinkMechanism):
+            links = counts[: self.mechanism.size]
+            links[:, 0] = reports.users - links[:, 1]
         return counts
 
     def outside(self, counts: Counts, log_error: float) -> Outside | None:
@@ -233,10 +248,15 @@ class Hull:
 
     def halves(self, reports: Reports) -> tuple[NDArray[np.bool_], Floats, Floats]:
         """Which answers of each user lie in the upper half of what came (users x answers), and how likely that may be."""
-        if self.mechanism.uneven:
-            there = np.zeros((reports.users, self.places), dtype=bool)
-            there[np.repeat(np.arange(reports.users), reports.lengths), reports.codes] = True
+        if isinstance(self.mechanism, LinkMechanism):
             kinds, cuts = self.kinds, np.zeros(self.places, dtype=np.int64)
+            there = np.zeros((reports.users, self.places), dtype=bool)
+            pointers, named = self.mechanism.neighbours(reports)
+            there[np.repeat(np.arange(reports.users), np.diff(pointers)), named] = True
+            degrees = self.mechanism.degrees(reports)
+            if degrees is not None:
+                cuts[-1] = min(int(np.median(degrees)), self.alphabet - 2)
+                there[:, -1] = degrees > cuts[-1]
         else:
             codes = reports.codes.reshape(reports.users, -1)
             # Where dimensions are named there is one channel for all of them.

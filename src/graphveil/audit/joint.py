@@ -157,8 +157,9 @@ class Joint:
             raise BrokenError(
                 f"{len(keys)} reports are possible, but {len(self.counts[0])} have a probability"
             )
-        most = 2 if self.mechanism.uneven else self._base
-        lookup = np.full(most**self.mechanism.report_length, -1, dtype=np.int64)
+        mechanism = self.mechanism
+        most = 1 << mechanism.alphabet if mechanism.uneven else self._base**mechanism.report_length
+        lookup = np.full(most, -1, dtype=np.int64)
         lookup[keys] = np.arange(len(keys))
         return lookup
 
@@ -170,7 +171,9 @@ class Joint:
     def _keys(self, reports: Any) -> NDArray[np.int64]:
         length = self.mechanism.report_length
         if self.mechanism.uneven:
-            return report_matrix(reports, length) @ (1 << np.arange(length))
+            if self.mechanism.alphabet > MAX_LOOKUP.bit_length() - 1:
+                raise InputError(f"{self.mechanism.name} has too many different reports to count")
+            return report_matrix(reports, length) @ (1 << np.arange(self.mechanism.alphabet))
         if self._base**length > MAX_LOOKUP:
             raise InputError(f"{self.mechanism.name} has too many different reports to count")
         values = reports.codes.astype(np.int64)

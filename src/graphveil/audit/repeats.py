@@ -121,7 +121,7 @@ def never_again(
     sizes = (users, max(users // 8, min(users, 2000)))
     reports = [checked_reports(mechanism, wide_batch(private, size), words) for size in sizes]
     if mechanism.uneven:
-        kept = min(mechanism.report_length, 64)
+        kept = min(mechanism.alphabet, 64)
         drawn = [_presence(one.indptr, one.codes, kept) for one in reports]
     else:
         drawn = [one.codes.reshape(one.users, -1).astype(np.int64) for one in reports]

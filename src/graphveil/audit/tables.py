@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.audit.findings import CLOSED_FORM, TABLES, Step, power, rounded_up
 from graphveil.audit.pairs import personal_cause
 from graphveil.audit.trust import Stated
 from graphveil.channels.alias import AliasTable
 from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
@@ -135,11 +139,20 @@ def _channel_leaks(channel: FiniteChannel) -> list[str]:
         wrong = [symbol for symbol, row in enumerate(rows) if sum(row) != channel.total or min(row) < 0]
         if wrong:
             return [f"row {wrong[0]} of {channel.name} does not sum to 1"]
-        worst = worst_ratio(np.array(rows, dtype=object if long else np.int64))
-        leaks += _understated(channel, worst)
+        table = np.array(rows, dtype=object if long else np.int64)
+        leaks += _understated(
+            channel, _worst_next(table) if isinstance(channel, CountingChannel) else worst_ratio(table)
+        )
     if size <= MAX_ALIAS:
         leaks += _alias_leaks(channel)
     return leaks
+
+
+def _worst_next(table: NDArray[Any]) -> Worst:
+    """The most revealing entry for two rows that follow each other: all that a channel for numbers is about."""
+    found = [(worst_ratio(table[row : row + 2]), row) for row in range(len(table) - 1)]
+    worst, row = max(found, key=lambda one: math.inf if one[0].ratio is None else one[0].ratio)
+    return Worst(worst.output, row + worst.likelier, row + worst.rarer, worst.ratio)
 
 
 def _understated(channel: FiniteChannel, worst: Worst) -> list[str]:

@@ -5,6 +5,7 @@ True
 """
 
 from graphveil.channels.channel import Channel, FiniteChannel
+from graphveil.channels.counting import CountingChannel, counting
 from graphveil.channels.esw import esw
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.gaussian import analytic_gaussian, gaussian
@@ -24,6 +25,7 @@ __all__ = [
     "TOTAL",
     "Channel",
     "Claim",
+    "CountingChannel",
     "FiniteChannel",
     "KaryChannel",
     "Loss",
@@ -33,6 +35,7 @@ __all__ = [
     "Words",
     "analytic_gaussian",
     "condensed",
+    "counting",
     "duchi",
     "esw",
     "featurerr",

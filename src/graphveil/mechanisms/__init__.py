@@ -2,6 +2,7 @@
 
 from graphveil.mechanisms import catalogue
 from graphveil.mechanisms.base import Answer, Mechanism
+from graphveil.mechanisms.degree_links import DegreeLinkMechanism
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
@@ -14,9 +15,11 @@ from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicBall, PublicRange
+from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 __all__ = [
     "Answer",
+    "DegreeLinkMechanism",
     "Entry",
     "Estimate",
     "FeatureMechanism",
@@ -32,6 +35,7 @@ __all__ = [
     "PublicBall",
     "PublicRange",
     "Reports",
+    "SampledLinkMechanism",
     "budget_shares",
     "catalogue",
     "entry",

@@ -52,6 +52,10 @@ class Mechanism(ABC):
     uneven: ClassVar[bool] = False
     # Whether users hold a privacy level besides their row, so that the claim depends on the two inputs (`pair_epsilon`).
     personal: ClassVar[bool] = False
+    # Whether the answers of a report are drawn independently of each other.
+    independent: ClassVar[bool] = True
+    # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
+    words_by_reports: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""How mechanisms are built that are more than one family on some values; personal ones have a file of their own."""
+"""How mechanisms are built that are more than one family on some values; those with levels and of links have own files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism, amplified
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism, indicator_decoding
 from graphveil.mechanisms.limits import check_tables
-from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism, privunit
 from graphveil.mechanisms.registry import check_dims
 from graphveil.mechanisms.rows import PublicBall, PublicRange
@@ -111,11 +110,3 @@ def build_krr(epsilon: float, classes: int) -> LabelMechanism:
 def build_esw(epsilon: float, levels: int) -> LevelMechanism:
     """A level 1..f by the extended square wave."""
     return LevelMechanism("esw", Claim(epsilon), esw(epsilon, levels), "level", first=1, unbiased=False)
-
-
-def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
-    """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
-    check_dims(dims, subject="links")
-    channel = kary(epsilon, 2)
-    assert isinstance(channel, KaryChannel)
-    return LinkMechanism("link-rr", Claim(epsilon), int(dims), channel)

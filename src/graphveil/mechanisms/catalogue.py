@@ -22,9 +22,9 @@ from graphveil.mechanisms.builders import (
     build_featurerr,
     build_item,
     build_krr,
-    build_link_rr,
     build_privunit,
 )
+from graphveil.mechanisms.link_builders import build_blink, build_dprr, build_link_rr
 from graphveil.mechanisms.personal_builders import build_ppm, build_ppm_printed
 from graphveil.mechanisms.registry import feature_family, register
 
@@ -91,3 +91,11 @@ register("esw", subject="level", summary="a privacy level by the extended square
 register(
     "link-rr", subject="links", summary="a list of neighbours by randomized response, each pair answered once"
 )(build_link_rr)
+register(
+    "blink", subject="links", summary="a list of neighbours by randomized response and a noisy degree (BLINK)"
+)(build_blink)
+register(
+    "dprr",
+    subject="links",
+    summary="as many neighbours as a noisy number says, sampled after randomized response (DPRR)",
+)(build_dprr)

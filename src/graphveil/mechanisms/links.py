@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +11,16 @@ from numpy.typing import NDArray
 from graphveil.channels.alias import code_type
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import SystemWords, WordArray, Words
+from graphveil.channels.words import SystemWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
+from graphveil.mechanisms.skipping import happened
 
-# Pairs that are looked at together: 64 of them share a word of each bit plane.
-BLOCK_PAIRS = 1 << 22
-WORD_BITS, TOTAL_BITS = 64, TOTAL.bit_length() - 1
+# Which of the two users of a pair answer for it.
+Ends = Literal["one", "both"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +46,35 @@ class NeighbourLists:
         return NeighbourLists(self.owners[places], pointers, self.neighbours[at])
 
 
+@dataclass(frozen=True, eq=False)
+class AskedPairs:
+    """The pairs that some users are asked about, counted through user by user, and which of them are links.
+
+    The pairs of user i have the places ``starts[i]`` to ``starts[i+1]``, one for each other user but the one who is
+    ``left_out``; ``held`` are the places of links, sorted.
+    """
+
+    starts: NDArray[np.int64]
+    left_out: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+    @property
+    def users(self) -> int:
+        """How many users are asked."""
+        return len(self.left_out)
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+        return int(self.starts[-1])
+
+    def named(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Whose pairs these are, by row, and with whom."""
+        rows = np.searchsorted(self.starts, places, side="right") - 1
+        others = places - self.starts[rows]
+        return rows, others + (others >= self.left_out[rows])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkMechanism(Mechanism):
     """Every user answers, for each user with a smaller number, whether there is a link; each answer by randomized response.
@@ -57,9 +85,8 @@ class LinkMechanism(Mechanism):
     part of the answer, as every yes and no in it is random.
 
     The list is changed at places that are drawn without looking at it: pair by pair with probability q = 1/(1+e^ε), so
-    neither the random words used nor the time to draw them depend on it. Of a binary fraction below q the first r digits
-    are 0, and 64 pairs share one word a digit: the r words and-ed leave few pairs, which get a word each for the rest of
-    the digits. The draw is exact, and memory grows with what is reported, not with the number of pairs.
+    neither the random words used nor the time to draw them depend on it. The pairs between two changes are skipped
+    (`skipping`): the draw is exact, and time and memory grow with what is reported, not with the number of pairs.
 
     A yes is estimated as (1-q)/(1-2q), a no as -q/(1-2q), which is unbiased for a pair that was asked. An estimate has
     a column for every user; of user i's only those below i were asked, and the others say nothing.
@@ -116,38 +143,78 @@ class LinkMechanism(Mechanism):
         """Whether two lists differ in one link."""
         return int((np.asarray(one) != np.asarray(other)).sum()) == 1
 
+    @property
+    def ends(self) -> Ends:
+        """Which of the two users of a pair answer for it: the one with the larger number, or both."""
+        return "one"
+
+    @property
+    def degree_variance(self) -> float:
+        """The variance of the noise on a reported degree; 0 where none is reported."""
+        return 0.0
+
+    def neighbours(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
+        """The neighbours that each reporting user has named, as row pointers and numbers."""
+        return reports.indptr, reports.codes
+
+    def degrees(self, reports: Reports) -> NDArray[np.int64] | None:
+        """The noisy degree of each reporting user; None where none is reported."""
+        return None
+
+    def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Which share of the yes each of some users who reported these degrees names: all, unless some are left out.
+
+        They are all users from 0 on, unless their own numbers are given.
+        """
+        return np.ones(len(degrees))
+
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
-        lists = private if isinstance(private, NeighbourLists) else self._full_lists(private)
         source = SystemWords() if words is None else words
-        starts, held = self._pairs(lists)
-        kind = code_type(self.size)
-        codes, counts = [np.empty(0, dtype=kind)], np.zeros(len(starts) - 1, dtype=np.int64)
-        for first, last, drawn in self.changes(int(starts[-1]), source):
+        lists = self._lists(private)
+        counts, others = self._named(self._pairs(lists, self._links(lists)), source)
+        return Reports(self, row_pointers(counts), None, others)
+
+    def _named(
+        self, pairs: AskedPairs, words: Words
+    ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
+        """About how many each user answers yes, and about whom: the links, changed where it is drawn without looking at them."""
+        kind, counts = code_type(self.alphabet), np.zeros(pairs.users, dtype=np.int64)
+        codes = [np.empty(0, dtype=kind)]
+        for first, last, places in happened(pairs.count, self.channel.other, words):
             if self.channel.truthful:
-                inside = held[np.searchsorted(held, first) : np.searchsorted(held, last)]
-                drawn = np.setxor1d(drawn, inside, assume_unique=True)
-            rows = np.searchsorted(starts, drawn, side="right") - 1
-            codes.append((drawn - starts[rows]).astype(kind))
+                inside = pairs.held[np.searchsorted(pairs.held, first) : np.searchsorted(pairs.held, last)]
+                places = np.setxor1d(places, inside, assume_unique=True)
+            rows, others = pairs.named(places)
+            codes.append(others.astype(kind))
             counts += np.bincount(rows, minlength=len(counts))
-        return Reports(self, row_pointers(counts), None, np.concatenate(codes))
+        return counts, np.concatenate(codes)
 
-    def changes(self, pairs: int, words: Words) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-        """Block by block, from where to where it goes and which of its pairs are answered wrongly, in order."""
-        known = TOTAL_BITS - self.channel.other.bit_length()
-        for first in range(0, pairs, BLOCK_PAIRS):
-            last = min(first + BLOCK_PAIRS, pairs)
-            left = _all_of(last - first) if known == 0 else _ones(words, known, last - first)
-            rest = words.take(left.size) >> np.uint64(WORD_BITS - TOTAL_BITS + known)
-            yield first, last, first + left[rest < np.uint64(self.channel.other)]
+    def asked(self, owner: int) -> list[int]:
+        """The numbers of those whom a user is asked about."""
+        return list(range(min(owner, self.size)))
 
-    def _pairs(self, lists: NeighbourLists) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where each user's pairs start when all that are asked are counted through, and those that are links, sorted."""
-        asked = np.minimum(lists.owners, self.size)
+    def _lists(self, private: Any) -> NeighbourLists:
+        return private if isinstance(private, NeighbourLists) else self._full_lists(private)
+
+    def _pairs(self, lists: NeighbourLists, links: tuple[NDArray[np.int64], NDArray[np.int64]]) -> AskedPairs:
+        """The pairs that these users are asked about; whoever has no number among the users is asked about all."""
+        numbers = np.minimum(lists.owners, self.size)
+        asked, left_out = numbers, np.full(len(numbers), self.size)
+        if self.ends == "both":
+            asked, left_out = np.where(numbers < self.size, self.size - 1, self.size), numbers
         starts = row_pointers(asked)
-        rows = np.repeat(np.arange(len(asked)), np.diff(lists.indptr))
-        mine = self._somebody(lists) & (lists.neighbours < asked[rows])
-        near = lists.neighbours[mine].astype(np.int64)
-        return starts, np.unique(starts[rows[mine]] + near)
+        rows, others = links
+        places = others - (others > left_out[rows])
+        mine = (others != left_out[rows]) & (places < asked[rows])
+        return AskedPairs(starts, left_out, starts[rows[mine]] + places[mine])
+
+    def _links(self, lists: NeighbourLists) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Who holds a link and to whom, each once, sorted; no number of nobody, and nobody's own."""
+        rows = np.repeat(np.arange(len(lists.owners)), np.diff(lists.indptr))
+        mine = self._somebody(lists)
+        rows, others = rows[mine], lists.neighbours[mine].astype(np.int64)
+        links = np.unique((rows * self.size + others)[others != lists.owners[rows]])
+        return links // self.size, links % self.size
 
     def _somebody(self, lists: NeighbourLists) -> NDArray[np.bool_]:
         """Which neighbours are numbers of users."""
@@ -172,9 +239,9 @@ class LinkMechanism(Mechanism):
 
     def estimate(self, reports: Reports) -> Estimate:
         gap = self.channel.surplus / TOTAL or 1.0
-        shape, values = (reports.users, self.size), np.full(reports.codes.size, 1 / gap)
-        indices = reports.codes.astype(np.int32)
-        return Estimate(shape, reports.indptr, indices, values, -self.flip / gap, self.unbiased)
+        pointers, named = self.neighbours(reports)
+        shape, values = (reports.users, self.size), np.full(named.size, 1 / gap)
+        return Estimate(shape, pointers, named.astype(np.int32), values, -self.flip / gap, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.int64]]:
         """No link and one; all and all but one. Only lists that differ in one link are compared."""
@@ -185,21 +252,34 @@ class LinkMechanism(Mechanism):
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         """In the order of `possible_reports`: user 0 is the lowest bit of a report's number."""
-        if self.size > MAX_OUTCOMES.bit_length() - 1:
-            raise InputError(f"{self.name} has too many different reports to enumerate: take fewer users")
+        self._check_enumerable()
+        return self.counts_of(np.asarray(private).tolist(), None)
+
+    def counts_of(self, answers: list[int], degree: int | None) -> tuple[NDArray[np.object_], int]:
+        """How often each whole report comes of a user with these answers about those who are asked, out of the total."""
         counts = np.ones(1, dtype=object)
-        for bit in np.asarray(private).tolist():
+        for bit in answers:
             counts = np.outer(np.array(self.channel.row(int(bit)), dtype=object), counts).ravel()
-        return counts, self.channel.total**self.size
+        return counts, self.channel.total ** len(answers)
+
+    def degree_of(self, owner: int, neighbours: list[int]) -> int | None:
+        """The degree that a user with these neighbours reports, before noise; None where none is reported."""
+        return None
 
     def possible_reports(self) -> Reports:
         """Every set of neighbours; user 0 is the lowest bit of its number."""
-        if self.size > MAX_OUTCOMES.bit_length() - 1:
-            raise InputError(f"{self.name} has too many different reports to enumerate: take fewer users")
+        self._check_enumerable()
+        pointers, neighbours = self._subsets()
+        return Reports(self, pointers, None, neighbours.astype(code_type(self.alphabet)))
+
+    def _subsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         named = (np.arange(1 << self.size)[:, None] >> np.arange(self.size)) & 1
         rows, neighbours = np.nonzero(named)
-        pointers = row_pointers(np.bincount(rows, minlength=len(named)))
-        return Reports(self, pointers, None, neighbours.astype(code_type(self.size)))
+        return row_pointers(np.bincount(rows, minlength=len(named))), neighbours
+
+    def _check_enumerable(self) -> None:
+        if self.size > MAX_OUTCOMES.bit_length() - 1:
+            raise InputError(f"{self.name} has too many different reports to enumerate: take fewer users")
 
     def describe_outcome(self, index: int) -> str:
         named = [str(user) for user in range(self.size) if index >> user & 1]
@@ -210,19 +290,3 @@ class LinkMechanism(Mechanism):
 
     def __repr__(self) -> str:
         return f"LinkMechanism({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users)"
-
-
-def _ones(words: Words, planes: int, size: int) -> NDArray[np.int64]:
-    """The places below ``size`` where all of so many bit planes have a one: each with probability 2^-planes."""
-    width = -(-size // WORD_BITS)
-    left: WordArray = words.take(width)
-    for _ in range(planes - 1):
-        left &= words.take(width)
-    some = np.flatnonzero(left)
-    word, bits = np.nonzero((left[some, None] >> np.arange(WORD_BITS, dtype=np.uint64)) & np.uint64(1))
-    places: NDArray[np.int64] = some[word] * WORD_BITS + bits
-    return places[places < size]
-
-
-def _all_of(size: int) -> NDArray[np.int64]:
-    return np.arange(size, dtype=np.int64)

@@ -295,7 +295,7 @@ class Reports:
                 raise MessageError(f"dimensions must lie in 0..{mechanism.places - 1}")
             if not _rising(self.dims, self.indptr).all():
                 raise MessageError("the dimensions of a report must be ascending and different")
-        if self.codes.size:
+        if self.codes.size or mechanism.uneven:
             mechanism.check_reports(self)
 
     def __eq__(self, other: object) -> bool:
