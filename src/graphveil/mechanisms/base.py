@@ -22,6 +22,8 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
 
 Subject = Literal["features", "label", "level", "links"]
+# Who must be trusted: nobody, where every user adds the noise; or a curator, who sees what all of them hold and adds it.
+Trust = Literal["local", "curator"]
 
 # Whole reports are enumerated up to this many different ones.
 MAX_OUTCOMES = 1 << 20
@@ -52,6 +54,8 @@ class Mechanism(ABC):
     uneven: ClassVar[bool] = False
     # Whether users hold a privacy level besides their row, so that the claim depends on the two inputs (`pair_epsilon`).
     personal: ClassVar[bool] = False
+    # Who adds the noise.
+    trust: ClassVar[Trust] = "local"
 
     @property
     @abstractmethod

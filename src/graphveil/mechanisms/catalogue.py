@@ -25,6 +25,7 @@ from graphveil.mechanisms.builders import (
     build_link_rr,
     build_privunit,
 )
+from graphveil.mechanisms.lapgraph import build_lapgraph
 from graphveil.mechanisms.personal_builders import build_ppm, build_ppm_printed
 from graphveil.mechanisms.registry import feature_family, register
 
@@ -91,3 +92,10 @@ register("esw", subject="level", summary="a privacy level by the extended square
 register(
     "link-rr", subject="links", summary="a list of neighbours by randomized response, each pair answered once"
 )(build_link_rr)
+# A mechanism for whoever is trusted with all links.
+register(
+    "lapgraph",
+    subject="links",
+    summary="a noisy graph that a trusted curator publishes: its size, and that many of its likeliest pairs",
+    trust="curator",
+)(build_lapgraph)
