@@ -145,7 +145,7 @@ class Hull:
             channels, places = mechanism.channels, mechanism.size
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
-        elif isinstance(mechanism, LinkMechanism):
+        elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
             channels, places, alphabet = (mechanism.channel,), mechanism.size, 2
         elif isinstance(mechanism, ItemMechanism):
             channels, places, drawn_from = (mechanism.channel,), 1, mechanism.length
