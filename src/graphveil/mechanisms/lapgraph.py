@@ -139,7 +139,8 @@ class LapGraph(LinkMechanism):
         cells = np.diff(graphs)
         links = np.diff(np.searchsorted(held, graphs))
         more, less = (geometric(1 - self.ratio, len(cells), words) for _ in range(2))
-        return np.clip(links + more - less, 0, cells)
+        noisy: Numbers = np.clip(links + more - less, 0, cells)
+        return noisy
 
     def estimate(self, reports: Reports) -> Estimate:
         shape, values = (reports.users, self.size), np.ones(reports.codes.size)
@@ -194,9 +195,7 @@ class LapGraph(LinkMechanism):
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
 
     def __repr__(self) -> str:
-        return (
-            f"LapGraph({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users, a trusted curator)"
-        )
+        return f"LapGraph({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users, a trusted curator)"
 
 
 class _Order:
@@ -255,7 +254,9 @@ def build_lapgraph(epsilon: float, dims: int, share: float = SHARE) -> LapGraph:
     """A noisy graph of ``dims`` users, published by a curator who is trusted with all links; the number gets ``share`` of ε."""
     check_dims(dims, subject="links")
     if dims > MAX_USERS:
-        raise InputError(f"dims must be at most {MAX_USERS} users for lapgraph, got {dims}: publish parts of the graph")
+        raise InputError(
+            f"dims must be at most {MAX_USERS} users for lapgraph, got {dims}: publish parts of the graph"
+        )
     check_number(share, "share", above=0, below=1)
     spent = float(share) * epsilon
     counting, channel = kary(spent, 2), kary(epsilon - spent, 2)
