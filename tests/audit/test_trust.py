@@ -51,3 +51,12 @@ def test_links_differ_in_one():
     links = mechanism("link-rr", epsilon=1.0, dims=3)
     assert compared(links, np.zeros(3), np.eye(3)[0])
     assert not compared(links, np.zeros(3), np.ones(3))
+
+
+def test_a_curator_is_taken_on_trust():
+    (told,), leaks = trusted(mechanism("lapgraph", epsilon=1.0, dims=3), enumerated=True)
+    assert "the curator who adds the noise" in told and "must be trusted" in told and leaks == []
+
+
+def test_without_a_curator_nobody_is():
+    assert trusted(mechanism("link-rr", epsilon=1.0, dims=3), enumerated=True) == ([], [])

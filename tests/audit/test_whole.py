@@ -53,6 +53,8 @@ def test_what_is_not_enumerated_is_left_out_and_says_why(finite, words):
         ("onebit", {"dims": 9, "range": (0, 1)}, "all 9 values"),
         ("item", {"dims": 9, "length": 2}, "a row of 9 values"),
         ("krr", {"classes": 3}, "one label"),
+        ("link-rr", {"dims": 3}, "lists of 3 users"),
+        ("lapgraph", {"dims": 3}, "graphs of 3 cells"),
     ],
 )
 def test_size_is_said_in_words(name, settings, words):

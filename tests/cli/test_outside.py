@@ -118,7 +118,12 @@ def test_a_method_is_shown_with_its_settings(capsys):
 def test_a_mechanism_is_shown(capsys):
     assert status(["mechanisms", "mine.py:build", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["mechanisms"]
-    assert told == {"name": "mine.py:build", "subject": "features", "summary": "One bit of every value."}
+    assert told == {
+        "name": "mine.py:build",
+        "subject": "features",
+        "trust": "local",
+        "summary": "One bit of every value.",
+    }
 
 
 def test_a_graph_is_described(capsys):

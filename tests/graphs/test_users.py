@@ -248,6 +248,13 @@ def test_links_are_charged_and_answered_by_the_user_with_the_larger_number():
     assert [some.row(place).codes.tolist() for place in range(2)] == [[2], [0]]
 
 
+def test_simulated_users_stand_for_the_curator_whom_a_plan_names():
+    users, ledger = booked(people(neighbours=PATH), 22.0, seed=0)
+    reports = users.report(Plan(mechanism="lapgraph", epsilon=22.0, dims=4))
+    assert [reports.row(user).codes.tolist() for user in range(4)] == [[], [0], [1], [2]]
+    assert ledger.total("links").epsilon == 22.0 and ledger.charges[0].users == 4
+
+
 def test_the_control_reports_links_as_they_are():
     answers = [
         people(neighbours=PATH).declare(0.5, seed=5, blind=blind).report(ASK_LINKS) for blind in (0, 1)

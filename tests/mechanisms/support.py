@@ -24,11 +24,11 @@ SAMPLED = [
     "pm-sub",
     "condensed",
 ]
-BIASED = ["hds", "featurerr", "esw"]
+BIASED = ["hds", "featurerr", "esw", "lapgraph"]
 FEATURES = [*ALL_VALUES, *SAMPLED]
 # Where users hold a level besides their row; test_ppm.py is about these.
 PERSONAL = ["ppm", "ppm-printed"]
-EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr"]
+EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", "lapgraph"]
 
 
 class GivenWords(Words):
@@ -50,7 +50,7 @@ def even_words(count):
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
     """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items, links to a few users."""
-    if name == "link-rr":
+    if name in ("link-rr", "lapgraph"):
         return mechanism(name, epsilon=epsilon, dims=dims, **settings)
     if name == "krr":
         return mechanism(name, epsilon=epsilon, **{"classes": 4, **settings})

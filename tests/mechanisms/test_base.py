@@ -201,7 +201,8 @@ def test_everybody_answers_whatever_they_hold(name, odd):
     assert found.uneven or set(reports.lengths.tolist()) == {found.report_length}
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+# A curator, who sees everything, takes words by what there is to publish.
+@pytest.mark.parametrize("name", [name for name in EVERYTHING if name != "lapgraph"])
 def test_as_many_words_are_taken_whatever_is_held(name):
     found, taken = small(name), set()
     for held in (private(name), *(with_odd(name, odd) for odd in ODD)):

@@ -78,6 +78,39 @@ def links(found: Any) -> dict[Any, Reports]:
     return {row: several(tables, row, found.size) for row in product((0, 1), repeat=found.size)}
 
 
+def graphs(found: Any) -> dict[Any, Reports]:
+    """All graphs of a few cells: a noisy number, a noisy bit a cell, and the first cells of a random order, larger bits first."""
+    table, ratio = table_of(found.channel), Fraction(found.counting.row(0)[1], found.counting.row(0)[0])
+    cells, inputs = found.size, {}
+    for row in product((0, 1), repeat=cells):
+        sent: Reports = dict.fromkeys(product((0, 1), repeat=cells), Fraction(0))
+        numbers = number_of_links(sum(row) if found.channel.truthful else 0, cells, ratio)
+        for bits in product((0, 1), repeat=cells):
+            chance = math.prod(table[bit][noisy] for bit, noisy in zip(row, bits, strict=True))
+            for number, likely in enumerate(numbers):
+                sets = [chosen for chosen in sent if sum(chosen) == number and larger_first(chosen, bits)]
+                for chosen in sets:
+                    sent[chosen] += chance * likely / len(sets)
+        inputs[row] = sent
+    return inputs
+
+
+def number_of_links(links: int, most: int, ratio: Fraction) -> list[Fraction]:
+    """Each number from 0 to the most, by noise of ratio^|k| on both sides; the ends get all beyond them."""
+    point, tail = (1 - ratio) / (1 + ratio), 1 / (1 + ratio)
+    chances = [point * ratio ** abs(number - links) for number in range(most + 1)]
+    chances[0], chances[most] = tail * ratio**links, tail * ratio ** (most - links)
+    assert sum(chances) == 1
+    return chances
+
+
+def larger_first(chosen: tuple[int, ...], bits: tuple[int, ...]) -> bool:
+    """Whether no cell outside of the chosen ones has a larger bit than one of them."""
+    inside = [bit for bit, there in zip(bits, chosen, strict=True) if there]
+    outside = [bit for bit, there in zip(bits, chosen, strict=True) if not there]
+    return min(inside, default=1) >= max(outside, default=0)
+
+
 def levels(found: Any) -> dict[Any, Reports]:
     """All levels and rows: a level is named, some values are named, and as many answered as the two levels say."""
     named, inputs = table_of(found.level_channel), {}
@@ -125,8 +158,9 @@ PURE: dict[str, tuple[dict[str, Any], Callable[[Any], dict[Any, Reports]]]] = {
     "esw": ({"levels": 4}, symbols),
     "link-rr": ({"dims": 3}, links),
 }
-# Those with a δ, those with levels, and the one without tables, which test_privunit.py compares with densities.
-OTHERS = {"gaussian", "analytic-gaussian", "ppm", "ppm-printed", "privunit"}
+# Those with a δ, those with levels, the one without tables, which test_privunit.py compares with densities, and the curator's,
+# of whose two answers no graph shows all.
+OTHERS = {"gaussian", "analytic-gaussian", "ppm", "ppm-printed", "privunit", "lapgraph"}
 
 
 def test_every_registered_mechanism_has_a_reference():
@@ -197,6 +231,36 @@ def test_beyond_the_budget_no_more_than_delta_is_revealed(name, epsilon):
     table = [channel.row(symbol) for symbol in range(channel.input_count)]
     each = largest_divergence(table, precise_exp(Fraction(epsilon) / 2), channel.total)
     assert 0 < 2 * each <= Fraction(delta)
+
+
+# Where a curator publishes a graph: 1, 3 and 6 cells are the pairs of 2, 3 and 4 users
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize(("cells", "share"), [(1, 0.1), (3, 0.1), (3, 0.5), (3, 0.9), (6, 0.1)])
+def test_no_published_graph_reveals_a_link_by_more_than_the_budget(cells, epsilon, share):
+    inputs = graphs(mechanism("lapgraph", epsilon=epsilon, dims=cells, share=share))
+    assert all(sum(reports.values()) == 1 for reports in inputs.values())
+    worst = one_link_apart(inputs)
+    # The number alone reveals its part, by a graph without links and one of all pairs.
+    assert worst is not None
+    assert precise_exp(Fraction(share * epsilon) * (1 - WASTE)) <= worst <= precise_exp(Fraction(epsilon))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("cells", [1, 3, 4])
+def test_the_curator_s_own_enumeration_is_the_same(cells, epsilon):
+    found = mechanism("lapgraph", epsilon=epsilon, dims=cells)
+    for row, reports in graphs(found).items():
+        counts, total = found.joint_counts(row)
+        for chosen, chance in reports.items():
+            place = sum(bit << cell for cell, bit in enumerate(chosen))
+            assert Fraction(counts[place], total) == chance
+
+
+def test_the_curator_s_control_publishes_the_same_for_all_graphs():
+    first, *others = graphs(mechanism("lapgraph", epsilon=1.0, dims=3).blind()).values()
+    assert all(other == first for other in others)
 
 
 # Where users choose a level

@@ -15,6 +15,7 @@ from graphveil.privacy.answering import look_over
 FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
 LABELS = Plan(mechanism="krr", epsilon=1.0, classes=3)
 LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=4, users=(2, 0))
+CURATED = Plan(mechanism="lapgraph", epsilon=1.0, dims=4)
 NORMS = Plan(mechanism="piecewise", epsilon=1.0, dims=1, range=(0, 5), of="norm")
 PRINTED = Plan(mechanism="ppm-printed", epsilon=1.0, dims=3, range=(0, 1), levels=2)
 LISTS = NeighbourLists(np.arange(4), np.array([0, 1, 3, 5, 6]), np.array([1, 0, 2, 1, 3, 2], dtype=np.int32))
@@ -170,3 +171,34 @@ def test_the_owner_of_what_fits_is_told_nothing():
 def test_nobody_answers_nothing():
     with pytest.raises(PrivacyError, match="nobody has declared a budget, so nobody answers"):
         Nobody().report(LABELS)
+
+
+# A curator's mechanism
+
+
+def test_no_user_answers_a_curator_s_mechanism_and_nobody_is_charged():
+    ledger = Ledger(4, 1.0)
+    with pytest.raises(PrivacyError, match="lapgraph is a curator's mechanism"):
+        answer(CURATED, LISTS, ledger)
+    assert ledger.charges == ()
+
+
+def test_a_curator_publishes_and_everybody_is_charged():
+    ledger = Ledger(4, 1.0)
+    reports = answer(CURATED, LISTS, ledger, SeededWords(1), curator=True)
+    assert reports == CURATED.build().randomize(LISTS, SeededWords(1))
+    assert ledger.remaining.tolist() == [0.0] * 4 and ledger.charges[0].users == 4
+
+
+def test_a_curator_s_second_graph_is_an_overdraft():
+    ledger = Ledger(4, 1.5)
+    answer(CURATED, LISTS, ledger, curator=True)
+    with pytest.raises(BudgetError):
+        answer(CURATED, LISTS, ledger, curator=True)
+
+
+def test_a_curator_asks_everybody():
+    with pytest.raises(
+        InputError, match="lapgraph is a curator's mechanism, which takes what everybody holds"
+    ):
+        Plan(mechanism="lapgraph", epsilon=1.0, dims=4, users=(0, 1, 2, 3))

@@ -52,9 +52,11 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     if changed:
         seen = "two equal calls differ, so that no other two calls can be compared"
         return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
-    uneven = _guarded(same_words_used, probe)
+    # A curator sees everything anyway, and how long it takes is said not to be covered.
+    curated = probe.build().trust == "curator"
+    uneven = [] if curated else _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
-    for check in () if uneven else (same_dimensions, outliers_like_ends, alone):
+    for check in () if uneven or curated else (same_dimensions, outliers_like_ends, alone):
         leaks += _guarded(check, probe)
     leaks += uneven
     if joint is not None:
@@ -69,6 +71,8 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
     leaks += _guarded(lambda built: charged_alike(built, probe.public), candidate.build())
     seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
+    if curated:
+        seen = "type, NaN and infinity, repeated calls, independence, charges"
     return Step(BEHAVIOUR, seen, _ranked(leaks))
 
 

@@ -25,6 +25,11 @@ def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> l
         gaps.append(
             "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
         )
+    if mechanism.trust == "curator":
+        gaps.append(
+            "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
+        )
+        gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]

@@ -241,9 +241,10 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
             sentences.append(
                 "Outliers: a value outside the public range is reported like its end, and what is no number is answered too."
             )
-        sentences.append(
-            "Each user alone: a report depends on nobody else's data and is drawn independently."
-        )
+        if mechanism.trust == "local":
+            sentences.append(
+                "Each user alone: a report depends on nobody else's data and is drawn independently."
+            )
     return sentences
 
 
@@ -252,7 +253,7 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
         "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
         "level": "A user's privacy level",
-        "links": "Each link of a user",
+        "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
     but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"

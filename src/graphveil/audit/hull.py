@@ -145,7 +145,7 @@ class Hull:
             channels, places = mechanism.channels, mechanism.size
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
-        elif isinstance(mechanism, LinkMechanism):
+        elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
             if not mechanism.independent:
                 return None
             # A place for each other user, and one more for a degree.

@@ -75,7 +75,9 @@ def _paths(
     shape = (USERS, mechanism.dimensions)
     if mechanism.subject == "links":
         links = (chance.random(shape) < 0.3).astype(np.float64)
-        lists: dict[str, Path] = {"neighbour lists": _lists} if isinstance(mechanism, LinkMechanism) else {}
+        # To a curator lists of neighbours are one graph, and rows as many graphs.
+        listed = isinstance(mechanism, LinkMechanism) and mechanism.trust == "local"
+        lists: dict[str, Path] = {"neighbour lists": _lists} if listed else {}
         yield links, {**_sparse(), **_integers(), **lists}
         return
     span = public or PublicRange(0.0, 1.0)

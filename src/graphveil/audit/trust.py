@@ -113,6 +113,11 @@ def pair_claim(mechanism: Mechanism, one: Any, other: Any) -> float:
 def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str]]:
     """What is taken on trust, in sentences; and what cannot be, because no reason is given."""
     trusts, leaks = [], []
+    if mechanism.trust == "curator":
+        trusts.append(
+            f"{mechanism.name} is a curator's mechanism: the curator who adds the noise sees what all users hold in the clear and "
+            "must be trusted; its claim is about what is published"
+        )
     for name in STATED:
         if not overridden(mechanism, name):
             continue

@@ -78,6 +78,8 @@ def describe_worst(joint: Joint) -> str:
 
 def describe_size(mechanism: Mechanism) -> str:
     """How much of a row is reported, in words."""
+    if mechanism.trust == "curator":
+        return f"graphs of {mechanism.dimensions} cells"
     if mechanism.subject == "links":
         return f"lists of {mechanism.dimensions} users"
     if mechanism.subject != "features":

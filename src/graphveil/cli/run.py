@@ -34,7 +34,10 @@ def run(
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     terms: Terms,
-    no_control: Annotated[bool, typer.Option("--no-control", help="Skip control and structure.")] = False,
+    no_control: Annotated[
+        bool,
+        typer.Option("--no-control", help="Skip what it is compared with: control, structure, no edges."),
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
     ] = False,
@@ -108,6 +111,9 @@ def show(result: Result, console: Console) -> None:
         table.add_row(f"structure ({fields['structure']['name']})", *numbers(fields["structure"]))
     if fields["gain"]:
         table.add_row("gain over the control", *numbers(fields["gain"], signed=True))
+    if "edgeless" in fields:
+        table.add_row("the same without edges", *numbers(fields["edgeless"]))
+        table.add_row("gain over no edges", *numbers(fields["gain_over_edgeless"], signed=True))
     if fields["gain_over_structure"]:
         table.add_row("gain over structure", *numbers(fields["gain_over_structure"], signed=True))
     console.print(table)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from graphveil.denoise.energy import HopEnergies, dirichlet_energy, energy_over_hops
     from graphveil.denoise.flexprop import FlexProp, user_weights
     from graphveil.denoise.forgetful import forgetful_mean
+    from graphveil.denoise.link_graph import PrivateGraph, Variant, private_graph
     from graphveil.denoise.links import ReportedLinks, refuse_too_many
     from graphveil.denoise.pagerank import PageRank, PageRankPlan
-    from graphveil.denoise.link_graph import PrivateGraph, Variant, private_graph
     from graphveil.denoise.shrink import NFR, GroupLasso, Shrinkage
 else:
     __getattr__, __dir__ = load_later(

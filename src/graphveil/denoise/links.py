@@ -79,7 +79,7 @@ class ReportedLinks:
             None if reports.answered is None else ~reports.answered,
             both,
             yes,
-            None if numbers is None else _of_all(reports, mechanism.kept(numbers)),
+            None if numbers is None else _of_all(reports, mechanism.kept(numbers, reports.places)),
             # Numbers of links to smaller users alone say too little of a degree.
             None if numbers is None or not mechanism.whole_degrees else _of_all(reports, numbers),
             mechanism.degree_variance,
@@ -265,10 +265,13 @@ def refuse_too_many(mechanism: Mechanism, max_memory: float | None, *, dense: bo
 
     ``dense`` allows a graph that is nearly complete. Mechanisms that report about as many pairs as there are links always fit.
     """
-    if not isinstance(mechanism, LinkMechanism) or not mechanism.reports_noise:
+    if not isinstance(mechanism, LinkMechanism) or mechanism.as_many_as_links:
         return
     users, flip = mechanism.size, mechanism.flip
-    needed, allowed = candidate_gigabytes(users, flip), available_gigabytes() if max_memory is None else max_memory
+    needed, allowed = (
+        candidate_gigabytes(users, flip),
+        available_gigabytes() if max_memory is None else max_memory,
+    )
     told = (
         f"{mechanism.name} at epsilon {mechanism.claim.epsilon:g} reports about {expected_pairs(users, flip):,.0f} of "
         f"{count_pairs(users):,} pairs by mistake"

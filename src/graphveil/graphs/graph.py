@@ -68,7 +68,9 @@ class Graph:
         if self.links is not None:
             _check_held_out(self, self.links)
         if self.weights is not None and self.weights.shape != self.indices.shape:
-            raise InputError(f"weights must be {len(self.indices)} numbers, one for each direction of an edge")
+            raise InputError(
+                f"weights must be {len(self.indices)} numbers, one for each direction of an edge"
+            )
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
 

@@ -24,7 +24,8 @@ class Holder(Protocol):
 class SimulatedUsers:
     """Users who answer plans, and offer nothing else: what they hold, their books and their words are out of reach.
 
-    They select the rows that a plan asks for and call `answer`, as a device does. They cannot be copied, because a copy would
+    They select the rows that a plan asks for and call `answer`, as a device does. Where a plan names a curator's mechanism, they
+    stand for the curator too, who was trusted with everybody's data; the privacy record then says so. They cannot be copied, because a copy would
     have books of its own. With ``answering``, a truth a user, the others are silent: they are asked and charged, and their
     reports never arrive.
     """
@@ -69,6 +70,7 @@ class SimulatedUsers:
                 self._words,
                 blind=self._blind,
                 unsound=self._unsound,
+                curator=True,
             )
         if self._answering is None:
             return reports

@@ -22,6 +22,8 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
 
 Subject = Literal["features", "label", "level", "links"]
+# Who must be trusted: nobody, where every user adds the noise; or a curator, who sees what all of them hold and adds it.
+Trust = Literal["local", "curator"]
 
 # Whole reports are enumerated up to this many different ones.
 MAX_OUTCOMES = 1 << 20
@@ -56,6 +58,8 @@ class Mechanism(ABC):
     independent: ClassVar[bool] = True
     # Whether how many random words are drawn follows from what is reported, and not from public settings alone.
     words_by_reports: ClassVar[bool] = False
+    # Who adds the noise.
+    trust: ClassVar[Trust] = "local"
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ from graphveil.mechanisms.builders import (
     build_krr,
     build_privunit,
 )
+from graphveil.mechanisms.lapgraph import build_lapgraph
 from graphveil.mechanisms.link_builders import build_blink, build_dprr, build_link_rr
 from graphveil.mechanisms.personal_builders import build_ppm, build_ppm_printed
 from graphveil.mechanisms.registry import feature_family, register
@@ -99,3 +100,10 @@ register(
     subject="links",
     summary="as many neighbours as a noisy number says, sampled after randomized response (DPRR)",
 )(build_dprr)
+# A mechanism for whoever is trusted with all links.
+register(
+    "lapgraph",
+    subject="links",
+    summary="a noisy graph that a trusted curator publishes: its size, and that many of its likeliest pairs",
+    trust="curator",
+)(build_lapgraph)

@@ -79,6 +79,10 @@ class DegreeLinkMechanism(LinkMechanism):
         return 2
 
     @property
+    def whole_degrees(self) -> bool:
+        return self.degrees_of_a_link == 2
+
+    @property
     def degree_variance(self) -> float:
         return self.counted.variance
 

@@ -153,6 +153,16 @@ class LinkMechanism(Mechanism):
         """The variance of the noise on a reported degree; 0 where none is reported."""
         return 0.0
 
+    @property
+    def whole_degrees(self) -> bool:
+        """Whether users report how many neighbours they have in all."""
+        return False
+
+    @property
+    def as_many_as_links(self) -> bool:
+        """Whether about as many pairs are reported as there are links, however small the budget is."""
+        return False
+
     def neighbours(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         """The neighbours that each reporting user has named, as row pointers and numbers."""
         return reports.indptr, reports.codes

@@ -18,7 +18,7 @@ from graphveil.channels.exact import Claim
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
-from graphveil.mechanisms.base import Mechanism, Subject
+from graphveil.mechanisms.base import Mechanism, Subject, Trust
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.limits import (
     MAX_DIMS,
@@ -40,7 +40,7 @@ class Entry:
     """A registered mechanism: how to build it and what it is for.
 
     One that is not ``sound`` is there to be compared with: it is known not to keep its claim, and tests see to it that
-    an audit says so.
+    an audit says so. ``trust`` is "curator" where somebody who sees all private data adds the noise, else "local".
     """
 
     name: str
@@ -48,6 +48,7 @@ class Entry:
     summary: str
     build: Builder
     sound: bool = True
+    trust: Trust = "local"
 
 
 def _outside_entry(name: str, member: Any) -> Entry:
@@ -103,7 +104,12 @@ _entries = Registry[Entry]("mechanism", group="graphveil.mechanisms", adapt=_out
 
 
 def register(
-    name: str, *, subject: Subject = "features", summary: str = "", sound: bool = True
+    name: str,
+    *,
+    subject: Subject = "features",
+    summary: str = "",
+    sound: bool = True,
+    trust: Trust = "local",
 ) -> Callable[[Builder], Builder]:
     """Register a function that builds a mechanism: feature mechanisms take at least epsilon, dims and range,
     labels epsilon and classes, levels epsilon and levels, links epsilon and dims, the number of users.
@@ -113,7 +119,7 @@ def register(
 
     def add(build: Builder) -> Builder:
         description = summary or (inspect.getdoc(build) or "").split("\n")[0]
-        _entries.add(name, Entry(name, subject, description, build, sound))
+        _entries.add(name, Entry(name, subject, description, build, sound, trust))
         return build
 
     return add

@@ -51,6 +51,10 @@ class SampledLinkMechanism(DegreeLinkMechanism):
     def degrees_of_a_link(self) -> int:
         return 1
 
+    @property
+    def as_many_as_links(self) -> bool:
+        return True
+
     def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """θ of each of some users who reported these numbers; all users from 0 on, unless their own numbers are given."""
         asked = np.minimum(np.arange(len(degrees)) if users is None else users, self.size)

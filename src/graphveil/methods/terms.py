@@ -45,7 +45,8 @@ class Budgets:
         None, "Make links private too: what one link costs over everything that both its ends send."
     )
     link_mechanism: str = option(
-        "link-rr", "How users report their links: link-rr, dprr, blink, or lapgraph, which needs a trusted curator."
+        "link-rr",
+        "How users report their links: link-rr, dprr, blink, or lapgraph, which needs a trusted curator.",
     )
     norm_epsilon: float | None = option(
         None,
@@ -157,7 +158,8 @@ class Machine:
     max_memory: float | None = option(None, "Refuse a dense matrix above so many gigabytes.")
     device: str = option("auto", "auto (a GPU if there is one), cpu or cuda.")
     allow_dense: bool = option(
-        False, "Go on where the noise of private links makes the graph dense: most reported pairs are then no links."
+        False,
+        "Go on where the noise of private links makes the graph dense: most reported pairs are then no links.",
     )
 
     def check(self) -> None:

@@ -41,6 +41,7 @@ def answer(
     *,
     blind: bool = False,
     unsound: bool = False,
+    curator: bool = False,
 ) -> Reports:
     """Charge a plan to everybody whom it asks, then report. ``private`` holds what they hold, in the plan's order.
 
@@ -49,12 +50,18 @@ def answer(
     range are clipped, and those that are none are answered as well, without a word (the owner can ask `look_over`).
 
     A mechanism whose claim fails is refused, unless a simulation asks for it as ``unsound`` with seeded words. ``blind`` is the
-    control of a simulation: questions about features are charged alike and answered by the blinded mechanism.
+    control of a simulation: questions about features are charged alike and answered by the blinded mechanism. A curator's
+    mechanism takes what everybody holds, so no device answers it: whoever was trusted with all of that says ``curator``.
     """
     plan = Plan.checked(plan)
     mechanism = plan.build()
     if not (unsound and isinstance(words, SeededWords)):
         _refuse_unsound(plan, mechanism)
+    if mechanism.trust == "curator" and not curator:
+        raise PrivacyError(
+            f"{plan.mechanism} is a curator's mechanism: it takes what all users hold in the clear, so no user answers it; take a "
+            "local one, or let the curator who was trusted with everybody's data say curator=True"
+        )
     if plan.of == "norm":
         private = row_norms(private)
     _check_fit(plan, mechanism, private, ledger)

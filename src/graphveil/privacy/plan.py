@@ -140,6 +140,10 @@ class Plan(BaseModel):
             raise ValueError(
                 "a norm is one value: ask for it by a mechanism for features without levels, with dims = 1"
             )
+        if mechanism.trust == "curator" and self.users != "all":
+            raise ValueError(
+                f"{self.mechanism} is a curator's mechanism, which takes what everybody holds: ask 'all' users"
+            )
         return self
 
     @classmethod

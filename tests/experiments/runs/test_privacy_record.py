@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from graphveil.experiments.runs.privacy_record import Cost, Privacy, Round
+from graphveil import Ledger, Plan
+from graphveil.experiments.runs.privacy_record import Cost, Privacy, Round, privacy_record
 from graphveil.experiments.runs.records import Setup
 from graphveil.experiments.show.smoothing import spec_of
 
@@ -62,6 +63,33 @@ def test_a_mechanism_that_does_not_keep_its_claim_is_not_said_to_need_no_trust()
     privacy = Privacy(features=cost(8.0, per_level=[1.0, 8.0]), level=cost(None), sound=False)
     assert "not protected at all" in privacy.sentence and "no trust" not in privacy.sentence
     assert "does not keep what it claims" in privacy.sentence
+
+
+FEATURES = Plan(mechanism="onebit", epsilon=1.0, dims=3, range=(0, 1))
+LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=2)
+CURATED = Plan(mechanism="lapgraph", epsilon=1.0, dims=2)
+
+
+def recorded(*plans, raw=()):
+    ledger = Ledger(2, 9.0)
+    for plan in plans:
+        ledger.charge(plan)
+    return privacy_record(ledger, raw)
+
+
+def test_one_plan_of_a_curator_s_makes_all_rest_on_trust():
+    told = recorded(FEATURES, CURATED)
+    assert told.trust == "curator" and told.cell == "features ε = 1, a link ε = 1; curator"
+    assert told.sentence.endswith("; the curator who adds the noise must be trusted.")
+
+
+def test_without_a_curator_the_server_needs_no_trust():
+    told = recorded(FEATURES, LINKS)
+    assert told.trust == "local" and "the server needs no trust" in told.sentence
+
+
+def test_where_raw_features_are_read_a_curator_is_no_help():
+    assert recorded(CURATED, raw=["features"]).trust == "none"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.audit.findings import rounded_up
 from graphveil.mechanisms import PersonalMechanism, entry
+from graphveil.mechanisms.base import Trust
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.outside import is_reference
@@ -77,7 +78,8 @@ class Round(_Part):
 class Privacy(_Part):
     """What a method's server got to know, by subject and by round, and what it has to be trusted with.
 
-    ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. ``sound`` is False where a mechanism
+    ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. It is "curator" where somebody who
+    saw all of it added the noise to anything that was asked, else "local". ``sound`` is False where a mechanism
     does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them. A budget for
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
@@ -207,9 +209,15 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
         raw=list(raw),
         sound=all(entry(charge.mechanism).sound for charge in charges),
         outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
-        trust="none" if raw else "local",
+        trust="none" if raw else _trust(charges),
         silent=silent,
     )
+
+
+def _trust(charges: Sequence[Charge]) -> Trust:
+    """Whom one has to trust: a curator, where one has added any of the noise."""
+    curators = (charge.built is not None and charge.built.trust == "curator" for charge in charges)
+    return "curator" if any(curators) else "local"
 
 
 def _outside(mechanism: str) -> str:

@@ -70,6 +70,8 @@ class Record(_Part):
     structure: Scores | None = None
     gain: Scores | None = None
     gain_over_structure: Scores | None = None
+    edgeless: Scores | None = None
+    gain_over_edgeless: Scores | None = None
     verdict: str | None = None
     privacy: Privacy | None = None
     spec: Setup | None = None

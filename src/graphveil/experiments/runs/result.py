@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.statistics import Summary, link_verdict, paired_gain, t_interval, verdict
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.specs.spec import Spec
 
@@ -47,6 +47,11 @@ class Result:
         """The paired difference to what structure gives, over the runs that have both."""
         return self._over("structure")
 
+    @property
+    def gain_over_edgeless(self) -> Summary | None:
+        """The paired difference to the same method without edges, where links are private."""
+        return self._over("edgeless")
+
     def _over(self, part: str) -> Summary | None:
         other = {unit.run: unit.score for unit in self.of(part)}
         both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
@@ -55,10 +60,14 @@ class Result:
     @property
     def verdict(self) -> str | None:
         """What the budget bought, in words."""
-        gain = self.gain
-        if gain is None or self.spec.budgets.epsilon is None:
-            return None
-        return verdict(gain, self.spec.budgets.epsilon, self.gain_over_structure)
+        gain, budgets = self.gain, self.spec.budgets
+        said = []
+        if gain is not None and budgets.epsilon is not None:
+            nobody = "the private graph alone" if budgets.private_links else "asking nobody"
+            said.append(verdict(gain, budgets.epsilon, self.gain_over_structure, nobody))
+        if (edges := self.gain_over_edgeless) is not None and budgets.link_epsilon is not None:
+            said.append(link_verdict(edges, budgets.link_epsilon))
+        return "; ".join(said) or None
 
     def to_dict(self) -> dict[str, Any]:
         """The result in the form that `--json` prints."""
@@ -84,6 +93,7 @@ class Result:
             "structure": structure,
             "gain": None if gain is None else asdict(gain),
             "gain_over_structure": None if over is None else asdict(over),
+            **self._edgeless(),
             "verdict": self.verdict,
             "answered": self._answered(method),
             "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
@@ -91,6 +101,13 @@ class Result:
             "peak_mb": max((unit.peak_mb for unit in self.units), default=None),
             **({"also": also} if also else {}),
         }
+
+    def _edgeless(self) -> dict[str, Any]:
+        """The same method without edges, where links are private."""
+        gain = self.gain_over_edgeless
+        if gain is None:
+            return {}
+        return {"edgeless": self._summary("edgeless"), "gain_over_edgeless": asdict(gain)}
 
     def to_json(self) -> str:
         """One JSON object."""

@@ -16,7 +16,7 @@ from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users
-from graphveil.methods import Method, find_method
+from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.outside import held
 from graphveil.version import __version__
@@ -59,11 +59,21 @@ def run(
 
 
 def parts_of(spec: Spec) -> list[Part]:
-    """The parts of each run: the method, and beside a private one its control and what the structure alone gives."""
-    if not (spec.control and find_method(spec.method).reports_features):
-        return ["method"]
-    # What the structure gives is no comparison where the structure is private.
-    return ["method", "control", "structure"] if not spec.budgets.private_links else ["method", "control"]
+    """The parts of each run: the method and what it is compared with.
+
+    Beside a private one its control and what the structure alone gives; where links are private, structure sees the private graph
+    too, and the same method without any edge says what that graph is worth.
+    """
+    parts: list[Part] = ["method"]
+    if not spec.control or spec.method == "structure":
+        return parts
+    if spec.found_method.reports_features:
+        parts += ["control"]
+    if spec.found_method.reports_features or spec.budgets.private_links:
+        parts += ["structure"]
+    if spec.budgets.private_links and spec.found_task.learns_labels:
+        parts += ["edgeless"]
+    return parts
 
 
 @held()

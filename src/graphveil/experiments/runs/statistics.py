@@ -82,7 +82,9 @@ def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:
     return t_interval([value - other for value, other in zip(values, others, strict=True)])
 
 
-def verdict(gain: Summary, epsilon: float, over_structure: Summary | None = None) -> str:
+def verdict(
+    gain: Summary, epsilon: float, over_structure: Summary | None = None, nobody: str = "asking nobody"
+) -> str:
     """In words: what the features at this budget add to the control, and how that compares with asking nobody.
 
     >>> verdict(Summary(0.001, -0.005, 0.007), 1.0)
@@ -91,21 +93,30 @@ def verdict(gain: Summary, epsilon: float, over_structure: Summary | None = None
     'features at ε = 1 add 8.0 ± 2.0 points over the control; 0.4 ± 0.2 below asking nobody'
     """
     said = f"features at {budget(epsilon)} {_added(gain)}"
-    return said if over_structure is None else f"{said}; {_beside_nobody(over_structure)}"
+    return said if over_structure is None else f"{said}; {_beside(over_structure, nobody)}"
 
 
-def _added(gain: Summary) -> str:
+def link_verdict(gain: Summary, epsilon: float) -> str:
+    """In words: what private links at this budget a link add to the same method without edges.
+
+    >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
+    'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
+    """
+    return f"links at {budget(epsilon)} {_added(gain, 'no edges at all')}"
+
+
+def _added(gain: Summary, other: str = "the control") -> str:
     if gain.low is None or gain.high is None:
-        return f"add {points(gain.mean)} points over the control in one run: no verdict from one run"
+        return f"add {points(gain.mean)} points over {other} in one run: no verdict from one run"
     if gain.high < 0:
-        return f"cost {points(-gain.mean)}{reach(gain)} points against the control"
+        return f"cost {points(-gain.mean)}{reach(gain)} points against {other}"
     nothing = "" if gain.low > 0 else ": nothing measurable"
-    return f"add {points(gain.mean)}{reach(gain)} points over the control{nothing}"
+    return f"add {points(gain.mean)}{reach(gain)} points over {other}{nothing}"
 
 
-def _beside_nobody(over: Summary) -> str:
-    """How far a result is from what structure, which asks nobody, reaches."""
+def _beside(over: Summary, other: str) -> str:
+    """How far a result is from what structure, which asks nobody for features, reaches."""
     where = "above" if over.mean > 0 else "below"
-    told = f"{points(abs(over.mean))}{reach(over)} {where} asking nobody"
+    told = f"{points(abs(over.mean))}{reach(over)} {where} {other}"
     sure = over.low is None or over.high is None or over.low > 0 or over.high < 0
     return told if sure else f"{told}, which is no difference"

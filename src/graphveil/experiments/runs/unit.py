@@ -32,6 +32,8 @@ from graphveil.methods.questions import Questions
 from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody
 
+# Settings that say how far reports are spread along edges.
+HOPS = ("hops", "analysis_hops")
 # Parts of a budget add up to it but for rounding.
 ROUNDING = 1e-9
 
@@ -273,6 +275,11 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
     if part == "structure":
         settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
     budgets = replace(spec.budgets, norm_epsilon=None) if part == "structure" else spec.budgets
+    if part == "edgeless":
+        # Nobody is asked for links, and where there are none, no hops lead anywhere.
+        budgets = replace(budgets, link_epsilon=None)
+        hops = [name for name in HOPS if name in type(settings).model_fields]
+        settings = settings.model_copy(update=dict.fromkeys(hops, 0))
     return Job(
         graph,
         Nobody(),

@@ -17,7 +17,7 @@ from graphveil.methods.method import Method, check_norms
 from graphveil.methods.tasks import Task, find_task
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
 
-Part = Literal["method", "control", "structure"]
+Part = Literal["method", "control", "structure", "edgeless"]
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
 
 
@@ -198,6 +198,9 @@ class Spec:
                 "seed": self.seed + run,
                 "task": self.task,
                 "label_epsilon": self.budgets.label_epsilon,
+                "links": [self.budgets.link_epsilon, self.budgets.link_mechanism, self.link_options]
+                if self.budgets.private_links
+                else None,
                 "turnout": shared["turnout"],
                 "device": self.machine.device,
             }
