@@ -175,7 +175,7 @@ class ReportedLinks:
         """How many answers there are about each of some pairs."""
         ends = (larger, smaller) if self.both else (larger,)
         silent = np.zeros(self.users, dtype=bool) if self.silent is None else self.silent
-        return np.sum([~silent[end] for end in ends], axis=0, dtype=np.int64)
+        return np.asarray(np.sum([~silent[end] for end in ends], axis=0), dtype=np.int64)
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:

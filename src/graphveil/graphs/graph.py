@@ -110,7 +110,9 @@ class Graph:
         if self.weights is None:
             return self.degrees.astype(np.float64)
         rows = np.repeat(np.arange(self.node_count), self.degrees)
-        return np.bincount(rows, weights=self.weights, minlength=self.node_count)
+        return np.asarray(
+            np.bincount(rows, weights=self.weights, minlength=self.node_count), dtype=np.float64
+        )
 
     def with_edges(self, pairs: NDArray[np.integer], weights: NDArray[np.float64] | None = None) -> Graph:
         """The same graph with other edges (pairs of users in any order, each once where they have weights)."""

@@ -102,12 +102,13 @@ class LapGraph(LinkMechanism):
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
         one_graph = isinstance(private, NeighbourLists)
-        lists = private if one_graph else self._full_lists(private)
+        lists = self._lists(private)
         if one_graph and not np.array_equal(lists.owners, np.arange(self.size)):
             raise InputError(
                 f"{self.name} is a curator's: it takes the lists of all {self.size} users, in their order"
             )
-        starts, held = self._pairs(lists)
+        pairs = self._pairs(lists, self._links(lists))
+        starts, held = pairs.starts, pairs.held
         graphs = starts[[0, -1]] if one_graph else starts
         published = self._published(graphs, held if self.channel.truthful else held[:0], source)
         rows = np.searchsorted(starts, published, side="right") - 1
