@@ -166,10 +166,6 @@ def counting(epsilon: float, size: int) -> FiniteChannel:
     floor = math.ceil(3 / (1 - kept))
     end = math.ceil((floor + 1) * kept / (1 - kept)) + 1
     left = TOTAL - (2 * size - 3) * floor - 2 * end
-    if left < TOTAL // 2:
-        raise InputError(
-            f"epsilon must be larger for {size} different numbers, got {epsilon:g}: 2^62 counts cannot resolve less"
-        )
     power = int(left * (1 - kept) / (1 + kept) * one)
     weights = []
     for _ in range(size - 1):

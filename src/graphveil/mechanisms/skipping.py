@@ -103,9 +103,10 @@ def bounds(counts: NDArray[np.int64], first: WordArray) -> tuple[NDArray[np.floa
     scale = 2.0**-WORD_BITS
     small = first >> np.uint64(WORD_BITS - 1) == 0
     upper = (rest.astype(np.float64) + 1.0) * scale
-    nats = np.where(small, -np.log1p(-(first * scale)), -np.log(upper))
+    logarithm = np.log1p(-(first * scale), where=small, out=np.empty(first.size))
+    np.log(upper, where=~small, out=logarithm)
     rate = -np.log1p(-(counts / TOTAL))
-    quotient = nats / rate
+    quotient = -logarithm / rate
     with np.errstate(divide="ignore"):
         # From one end of the cell to the other, -ln(1-V) grows by at most the cell's width over the smaller 1-V.
         width = 1.0 / (rest.astype(np.float64) * rate)

@@ -1,0 +1,113 @@
+"""One link in whole graphs: everything that all users send together costs the claim, and neither half of it nor twice."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from graphveil.audit import audit
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.findings import GRAPHS
+from graphveil.audit.graphs import graphs_of, graphs_step, user_counts, worst_link
+from graphveil.channels import Claim, SeededWords, counting, kary
+from graphveil.mechanisms import DegreeLinkMechanism, mechanism
+
+KINDS = {
+    "link-rr": ("link-rr", {}),
+    "blink": ("blink", {}),
+    "blink, both ends": ("blink", {"ends": "both"}),
+    "blink, half for degrees": ("blink", {"share": 0.5}),
+    "dprr": ("dprr", {}),
+}
+
+
+def published(epsilon, dims):
+    """BLINK as it is accounted for in print: both ends spend ε on their own lists and degrees."""
+    degrees = counting(0.1 * epsilon, dims)
+    return DegreeLinkMechanism(
+        "printed", Claim(epsilon), dims, kary(0.9 * epsilon, 2), degree_channel=degrees, answering="both"
+    )
+
+
+@pytest.mark.parametrize("users", [2, 3, 4])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_link_costs_the_claim(kind, epsilon, users):
+    name, options = KINDS[kind]
+    found = mechanism(name, epsilon=epsilon, dims=users, **options)
+    worst = worst_link(found).loss
+    assert not worst.exceeds(epsilon)
+    assert worst.epsilon == pytest.approx(found.loss.epsilon, rel=1e-12)
+    assert worst.epsilon == pytest.approx(epsilon, rel=1e-9)
+
+
+def together(found, graph):
+    """How often everything that all users send together comes, written out."""
+    users = [user_counts(found, graph, user)[0].tolist() for user in range(found.size)]
+    return [math.prod(each) for each in product(*users)]
+
+
+@pytest.mark.parametrize("users", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_ratio_of_all_users_is_the_product_of_the_two_ends(kind, users):
+    name, options = KINDS[kind]
+    found = mechanism(name, epsilon=1.0, dims=users, **options)
+    tables = {graph: together(found, graph) for graph in graphs_of(users)}
+    assert len({sum(table) for table in tables.values()}) == 1
+    largest = max(
+        Fraction(*one)
+        for graph, other in product(tables, repeat=2)
+        if len(graph ^ other) == 1
+        for one in zip(tables[graph], tables[other], strict=True)
+        if one[0]
+    )
+    assert worst_link(found).ratio == largest
+
+
+@pytest.mark.parametrize("users", [2, 3, 4])
+def test_the_published_accounting_costs_twice_the_budget(users):
+    assert worst_link(published(1.0, users)).loss.epsilon == pytest.approx(2.0, rel=1e-9)
+
+
+def test_the_audit_names_a_link_that_both_ends_pay_for():
+    step = graphs_step(Candidate.of(published, 1.0))
+    assert "all graphs of 2, 3, 4 users" in step.seen
+    assert "costs 2 over everything that both send, 2 times the claimed 1" in step.leaks[0]
+
+
+@pytest.mark.parametrize("name", ["link-rr", "blink", "dprr"])
+def test_an_audit_of_links_tells_of_whole_graphs(name):
+    found = audit(name, epsilon=1.0, quick=True, words=SeededWords(1))
+    step = next(step for step in found.steps if step.title == GRAPHS)
+    assert found.holds
+    assert "the largest ratio is e^1 = 2.71829, claimed e^1" in step.seen
+
+
+def test_other_mechanisms_have_no_such_step():
+    found = audit("krr", epsilon=1.0, quick=True, words=SeededWords(1))
+    assert GRAPHS not in [step.title for step in found.steps]
+
+
+def test_a_mechanism_that_is_built_already_for_many_users_is_left_out():
+    step = graphs_step(Candidate.of(mechanism("blink", epsilon=1.0, dims=8)))
+    assert step.skipped and not step.leaks
+
+
+@pytest.mark.parametrize(("users", "count"), [(1, 1), (2, 2), (3, 8), (4, 64)])
+def test_all_graphs_are_listed_once(users, count):
+    assert len(set(graphs_of(users))) == len(list(graphs_of(users))) == count
+
+
+class Certain(DegreeLinkMechanism):
+    def counts_of(self, answers, degree):
+        counts, total = super().counts_of(answers, degree)
+        counts[0] = total if not any(answers) else 0
+        return counts, total
+
+
+def test_a_report_that_is_impossible_without_a_link_is_certain():
+    found = Certain("certain", Claim(1.0), 2, kary(0.9, 2), degree_channel=counting(0.05, 2))
+    assert worst_link(found).ratio is None

@@ -1,0 +1,216 @@
+"""Lists of neighbours with noisy degrees: who answers what, what a link costs, what is read back and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from graphveil.audit.probe import CountedWords
+from graphveil.channels.exact import TOTAL
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from tests.mechanisms.test_links import LINKS, named, of_graph
+
+
+def blink(epsilon, dims, **options):
+    return mechanism("blink", epsilon=epsilon, dims=dims, **options)
+
+
+def lists_of(reports):
+    """The neighbours that each user names, without the degree."""
+    pointers, codes = reports.mechanism.neighbours(reports)
+    return [codes[pointers[at] : pointers[at + 1]].tolist() for at in range(len(pointers) - 1)]
+
+
+def certain(**options):
+    """Budgets so large that nearly nothing is changed."""
+    return blink(22.0, 5, share=0.5, **options)
+
+
+# Who answers what
+
+
+def test_one_end_answers_for_a_pair_and_everybody_tells_the_whole_degree():
+    reports = certain().randomize(of_graph(LINKS, 5), SeededWords(0))
+    assert lists_of(reports) == [[], [0], [], [], [1, 2, 3]]
+    assert certain().degrees(reports).tolist() == [1, 2, 1, 1, 3]
+
+
+def test_both_ends_answer_for_a_pair():
+    found = blink(40.0, 5, share=0.5, ends="both")
+    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    assert lists_of(reports) == [[1], [0, 4], [4], [4], [1, 2, 3]]
+    assert found.degrees(reports).tolist() == [1, 2, 1, 1, 3]
+
+
+def test_nobody_is_asked_about_themselves():
+    reports = blink(0.01, 40, ends="both").randomize(of_graph([], 40), SeededWords(1))
+    assert all(user not in codes for user, codes in enumerate(lists_of(reports)))
+    assert 700 < sum(map(len, lists_of(reports))) < 860  # nearly half of 40·39 pairs
+
+
+@pytest.mark.parametrize("ends", ["one", "both"])
+def test_a_list_s_order_repeats_and_oneself_do_not_matter(ends):
+    found = blink(2.0, 9, ends=ends)
+    lists = [
+        NeighbourLists(np.array([7]), np.array([0, len(one)]), np.array(one))
+        for one in ([5, 2, 8], [8, 2, 5, 2], [7, 2, 5, 8])
+    ]
+    first, *others = [found.randomize(one, SeededWords(3)) for one in lists]
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("ends", ["one", "both"])
+def test_words_used_do_not_depend_on_the_lists(ends):
+    taken = set()
+    for links in ([], LINKS, [(a, b) for a in range(5) for b in range(a + 1, 5)]):
+        words = CountedWords(6)
+        blink(1.0, 5, ends=ends).randomize(of_graph(links, 5), words)
+        taken.add(words.taken)
+    assert len(taken) == 1
+
+
+# What a link costs
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.7])
+@pytest.mark.parametrize("ends", ["one", "both"])
+def test_answers_and_degrees_of_both_ends_add_up_to_the_claim(ends, share):
+    found = blink(1.5, 50, ends=ends, share=share)
+    pair, degree = found.channel.loss, found.counted.loss
+    answered = 1 if ends == "one" else 2
+    assert found.epsilon == pytest.approx(answered * pair.epsilon + 2 * degree.epsilon, rel=1e-12)
+    assert 1.5 * (1 - 1e-9) < found.epsilon <= 1.5
+    assert pair.epsilon == pytest.approx(1.5 * (1 - share) / answered)
+    assert degree.epsilon == pytest.approx(1.5 * share / 2)
+
+
+def test_one_end_is_wrong_about_a_pair_more_rarely_than_both_ends_together():
+    """At (1-share)E the one answer is wrong with q; two at half of it disagree, or are both wrong, more often."""
+    one, both = (blink(2.0, 50, ends=ends).flip for ends in ("one", "both"))
+    # Where two answers disagree a coin decides: that is right half of the time.
+    assert one < both**2 + both * (1 - both) == pytest.approx(both)
+
+
+def test_what_the_noise_of_a_degree_varies_by_is_told():
+    assert blink(4.0, 300).degree_variance == blink(4.0, 300).counted.variance > 0
+    assert mechanism("link-rr", epsilon=4.0, dims=300).degree_variance == 0.0
+
+
+# What is read back
+
+
+def test_link_rr_has_the_same_interface_without_degrees():
+    found = mechanism("link-rr", epsilon=20.0, dims=5)
+    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    assert lists_of(reports) == named(reports)
+    assert found.degrees(reports) is None
+    assert found.ends == "one"
+    assert found.kept(np.arange(5)).tolist() == [1.0] * 5
+
+
+def test_reports_of_those_who_answered_are_read_alone():
+    found = certain()
+    reports = found.randomize(of_graph(LINKS, 5), SeededWords(0))
+    some = reports.answered_by(np.array([False, True, True, False, True]))
+    assert lists_of(some) == [[0], [], [1, 2, 3]]
+    assert found.degrees(some).tolist() == [2, 1, 3]
+
+
+@pytest.mark.parametrize("ends", ["one", "both"])
+def test_messages_give_reports_back(ends):
+    found = blink(1.0, 200, ends=ends)
+    reports = found.randomize(of_graph([(0, 150), (3, 4)], 200), SeededWords(1))
+    assert reports.codes.dtype == np.uint16  # codes up to 399
+    assert Reports.from_bytes(reports.to_bytes(), found) == reports
+    assert Reports.from_json(reports.to_json(), found) == reports
+
+
+@pytest.mark.parametrize(
+    ("lengths", "codes"),
+    [([1], [1]), ([2], [3, 4]), ([0], []), ([1, 0], [3]), ([2, 1], [0, 1, 4]), ([3], [0, 3, 5])],
+)
+def test_a_report_without_its_one_degree_is_refused(lengths, codes):
+    found = blink(1.0, 3)
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    with pytest.raises(MessageError, match="end with one degree"):
+        Reports(found, pointers, None, np.array(codes, dtype=np.uint8)).check()
+
+
+def test_estimates_are_those_of_the_lists_alone():
+    found = blink(1.0, 3)
+    decoded = found.estimate(found.possible_reports()).dense()
+    plain = mechanism("link-rr", epsilon=0.9, dims=3)
+    assert np.allclose(decoded, np.tile(plain.estimate(plain.possible_reports()).dense(), (3, 1)))
+
+
+def test_outcomes_are_named_in_the_order_of_their_counts():
+    found = blink(9.0, 3, share=0.5)
+    likeliest = int(np.argmax(found.joint_counts([1, 0, 1])[0].astype(float)))
+    assert found.describe_outcome(likeliest) == "links to 0, 2, degree 2"
+    assert found.possible_reports().row(likeliest).codes.tolist() == [0, 2, 5]
+
+
+@pytest.mark.statistical
+def test_lists_and_degrees_are_drawn_as_their_tables_say():
+    """100,000 users with one neighbour of four: z-tests of 4 answers and 5 degrees, false alarm below 1e-6; seed fixed."""
+    found, draws = blink(2.0, 5, share=0.4), 100_000
+    lists = NeighbourLists(np.full(draws, 4), np.arange(draws + 1), np.full(draws, 2))
+    reports = found.randomize(lists, SeededWords(3))
+    named_ = np.bincount(found.neighbours(reports)[1], minlength=4)
+    q = found.channel.other / TOTAL
+    expected = draws * np.array([q, q, 1 - q, q])
+    assert (np.abs(named_ - expected) < 5.6 * np.sqrt(draws * q * (1 - q))).all()
+    shares = np.array(found.counted.row(1)) / TOTAL
+    seen = np.bincount(found.degrees(reports), minlength=5)
+    assert (np.abs(seen - draws * shares) < 5.6 * np.sqrt(draws * shares * (1 - shares))).all()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "some", None])
+def test_a_senseless_share_is_refused(share):
+    settings = {} if share is None else {"share": share}
+    if share is None:
+        assert blink(1.0, 5).channel.epsilon == pytest.approx(0.9)
+        return
+    with pytest.raises(InputError, match="share must be"):
+        blink(1.0, 5, **settings)
+
+
+@pytest.mark.parametrize("ends", ["none", "", 2, True])
+def test_other_ends_are_refused(ends):
+    with pytest.raises(InputError, match="ends must be 'one'"):
+        blink(1.0, 5, ends=ends)
+
+
+@pytest.mark.parametrize("dims", [1, (1 << 20) + 1])
+def test_degrees_of_one_user_or_of_too_many_are_refused(dims):
+    with pytest.raises(InputError, match="dims must be"):
+        blink(1.0, dims)
+
+
+def test_mechanisms_that_ask_others_have_other_fingerprints():
+    marks = {blink(1.0, 5, **options).fingerprint for options in ({}, {"ends": "both"}, {"share": 0.2})}
+    assert len(marks) == 3
+
+
+def test_the_control_does_not_look_at_the_lists():
+    for ends in ("one", "both"):
+        control = blink(1.0, 5, ends=ends).blind()
+        assert control.loss.terms == () and control.claim.epsilon == 0
+        full = of_graph([(a, b) for a in range(5) for b in range(a + 1, 5)], 5)
+        assert control.randomize(of_graph([], 5), SeededWords(1)) == control.randomize(full, SeededWords(1))
+
+
+def test_a_hundred_thousand_users_are_served():
+    found = blink(16.0, 100_000)
+    lists = of_graph([(0, 99_999), (5, 99_999)], 100_000, owners=[99_999])
+    reports = found.randomize(lists, SeededWords(0))
+    reports.check()
+    assert {0, 5} <= set(lists_of(reports)[0])
+    assert found.loss.epsilon <= 16 and Fraction(found.loss.epsilon) > 16 * (1 - Fraction(1, 10**9))
