@@ -16,12 +16,21 @@ def test_every_finite_mechanism_is_enumerable_at_a_small_size(name):
     assert enumerate_smaller(Candidate.of(name, 1.0)) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in FINITE if "gaussian" not in name])
+# What a curator publishes does not show all of its answers: a noisy number, and noisy cells by their order alone.
+ADDED_UP = [name for name in FINITE if "gaussian" not in name and name != "lapgraph"]
+
+
+@pytest.mark.parametrize("name", ADDED_UP)
 def test_the_losses_of_the_answers_add_up_to_that_of_whole_reports(name):
     joint = enumerate_smaller(Candidate.of(name, 1.0))
     seen, stated = joint.worst.loss, joint.mechanism.loss
     assert seen.terms is None or not seen.exceeds(Fraction(stated.epsilon))
     assert seen.epsilon == pytest.approx(stated.epsilon, rel=1e-12)
+
+
+def test_what_a_curator_publishes_reveals_less_than_its_answers():
+    joint = enumerate_smaller(Candidate.of("lapgraph", 1.0))
+    assert 0.1 < joint.worst.loss.epsilon < joint.mechanism.loss.epsilon
 
 
 @pytest.mark.parametrize("name", ["gaussian", "analytic-gaussian"])

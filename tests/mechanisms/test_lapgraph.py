@@ -148,14 +148,14 @@ def test_the_largest_of_noisy_cells_are_published(row, reach):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-@pytest.mark.parametrize("links", [[], [0], [1, 4, 5], list(range(6))], ids=str)
+@pytest.mark.parametrize("links", [[], [1, 4, 5], list(range(6))], ids=str)
 def test_graphs_of_four_users_come_as_often_as_enumerated(links, epsilon):
-    """χ² of 8,000 graphs over their kinds, rare ones together; false alarm 1e-6 each, seed fixed."""
+    """χ² of 4,000 graphs over their kinds, rare ones together; false alarm 1e-6 each, seed fixed."""
     found, row = mechanism("lapgraph", epsilon=epsilon, dims=4), np.isin(np.arange(6), links).astype(int)
     counts, total = mechanism("lapgraph", epsilon=epsilon, dims=6).joint_counts(row)
     lists, words = everybody([PAIRS[cell] for cell in links], 4), SeededWords(6)
     drawn = []
-    for _ in range(8000):
+    for _ in range(4000):
         pairs = published(found.randomize(lists, words))
         drawn.append(int((1 << (pairs[:, 0] * (pairs[:, 0] - 1) // 2 + pairs[:, 1])).sum()))
     expected = np.array([float(Fraction(count, total)) for count in counts.tolist()]) * len(drawn)

@@ -107,14 +107,21 @@ class LapGraph(LinkMechanism):
             raise InputError(
                 f"{self.name} is a curator's: it takes the lists of all {self.size} users, in their order"
             )
-        pairs = self._pairs(lists, self._links(lists))
-        starts, held = pairs.starts, pairs.held
+        starts, held = self._cells(lists)
         graphs = starts[[0, -1]] if one_graph else starts
         published = self._published(graphs, held if self.channel.truthful else held[:0], source)
         rows = np.searchsorted(starts, published, side="right") - 1
         counts = np.bincount(rows, minlength=len(starts) - 1)
         codes = (published - starts[rows]).astype(code_type(self.size))
         return Reports(self, row_pointers(counts), None, codes)
+
+    def _cells(self, lists: NeighbourLists) -> tuple[Numbers, Numbers]:
+        """Where each list's cells begin when all are counted through, and which cells are links, sorted."""
+        widths = np.minimum(lists.owners, self.size)
+        starts = row_pointers(widths)
+        rows = np.repeat(np.arange(len(widths)), np.diff(lists.indptr))
+        inside = self._somebody(lists) & (lists.neighbours < widths[rows])
+        return starts, np.unique(starts[rows[inside]] + lists.neighbours[inside].astype(np.int64))
 
     def _published(self, graphs: Numbers, held: Numbers, words: Words) -> Numbers:
         """The cells that are published, sorted; ``graphs`` says where the cells of each graph begin, ``held`` which are links."""
