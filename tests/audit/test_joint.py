@@ -16,7 +16,8 @@ def test_every_finite_mechanism_is_enumerable_at_a_small_size(name):
     assert enumerate_smaller(Candidate.of(name, 1.0)) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in FINITE if "gaussian" not in name])
+# A link's loss is over the reports of both its ends, of which one has less: test_graphs.py takes both together.
+@pytest.mark.parametrize("name", [name for name in FINITE if "gaussian" not in name and name != "blink"])
 def test_the_losses_of_the_answers_add_up_to_that_of_whole_reports(name):
     joint = enumerate_smaller(Candidate.of(name, 1.0))
     seen, stated = joint.worst.loss, joint.mechanism.loss
