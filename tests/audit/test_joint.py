@@ -16,8 +16,9 @@ def test_every_finite_mechanism_is_enumerable_at_a_small_size(name):
     assert enumerate_smaller(Candidate.of(name, 1.0)) is not None
 
 
-# What a curator publishes does not show all of its answers: a noisy number, and noisy cells by their order alone.
-ADDED_UP = [name for name in FINITE if "gaussian" not in name and name != "lapgraph"]
+# What a curator publishes does not show all of its answers: a noisy number, and noisy cells by their order alone. A link's loss is
+# over the reports of both its ends, of which one has less: test_graphs.py takes both together.
+ADDED_UP = [name for name in FINITE if "gaussian" not in name and name not in ("lapgraph", "blink")]
 
 
 @pytest.mark.parametrize("name", ADDED_UP)

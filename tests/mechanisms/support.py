@@ -24,11 +24,13 @@ SAMPLED = [
     "pm-sub",
     "condensed",
 ]
-BIASED = ["hds", "featurerr", "esw", "lapgraph"]
+BIASED = ["hds", "featurerr", "esw", "dprr", "lapgraph"]
 FEATURES = [*ALL_VALUES, *SAMPLED]
 # Where users hold a level besides their row; test_ppm.py is about these.
 PERSONAL = ["ppm", "ppm-printed"]
-EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", "lapgraph"]
+# Links with degrees, which at least two users have.
+DEGREES = ["blink", "dprr"]
+EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, "lapgraph"]
 
 
 class GivenWords(Words):
@@ -50,8 +52,8 @@ def even_words(count):
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
     """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items, links to a few users."""
-    if name in ("link-rr", "lapgraph"):
-        return mechanism(name, epsilon=epsilon, dims=dims, **settings)
+    if name in ("link-rr", "lapgraph", *DEGREES):
+        return mechanism(name, epsilon=epsilon, dims=max(dims, 2) if name in DEGREES else dims, **settings)
     if name == "krr":
         return mechanism(name, epsilon=epsilon, **{"classes": 4, **settings})
     if name == "esw":

@@ -172,14 +172,11 @@ def test_lists_and_degrees_are_drawn_as_their_tables_say():
 # What is refused
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "some", None])
-def test_a_senseless_share_is_refused(share):
-    settings = {} if share is None else {"share": share}
-    if share is None:
-        assert blink(1.0, 5).channel.epsilon == pytest.approx(0.9)
-        return
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "some"])
+@pytest.mark.parametrize("name", ["blink", "dprr"])
+def test_a_senseless_share_is_refused(name, share):
     with pytest.raises(InputError, match="share must be"):
-        blink(1.0, 5, **settings)
+        mechanism(name, epsilon=1.0, dims=5, share=share)
 
 
 @pytest.mark.parametrize("ends", ["none", "", 2, True])

@@ -15,8 +15,7 @@ from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms import NeighbourLists, Reports, mechanism
-from graphveil.mechanisms import links as module
+from graphveil.mechanisms import NeighbourLists, Reports, mechanism, skipping
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, row_pointers
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 
@@ -103,25 +102,16 @@ def test_outcomes_are_named_in_the_order_of_their_counts():
 # The draw
 
 
-def planes(found):
-    """How many leading digits of q are 0."""
-    return 62 - found.channel.other.bit_length()
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 5.0])
-def test_a_pair_is_flipped_where_its_number_is_below_q(epsilon):
-    """Two pairs whose 62 digits are given: the leading ones by the planes, the others by a word each."""
-    found = mechanism("link-rr", epsilon=epsilon, dims=2)
-    other, known = found.channel.other, planes(found)
-    words = [0b11] * known + [(other - 1) << (2 + known), other << (2 + known)]
-    assert named(found.randomize([[0, 0]], GivenWords(words))) == [[0]]
-    assert named(found.randomize([[1, 1]], GivenWords(words))) == [[1]]
-
-
-def test_a_pair_whose_leading_digits_are_not_all_zero_gets_no_word():
-    found = mechanism("link-rr", epsilon=5.0, dims=2)
-    words = [0b11] * (planes(found) - 1) + [0b10, 0]
-    assert named(found.randomize([[0, 0]], GivenWords(words))) == [[1]]
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_a_pair_is_answered_wrongly_where_its_number_is_below_q(epsilon):
+    """The first word decides about the first pair: V below q changes it, V above q leaves it."""
+    found = mechanism("link-rr", epsilon=epsilon, dims=1)
+    first = found.channel.other << 2
+    for word, changed in ((first - 1, True), (first + 1, False)):
+        # A further word is taken where the rest of V decides, and another gap where pairs are left.
+        words = [word, *[1 << 63] * 8]
+        assert (named(found.randomize([[0]], GivenWords(words))) == [[0]]) == changed
+        assert (named(found.randomize([[1]], GivenWords(words))) == [[]]) == changed
 
 
 @settings(max_examples=20, deadline=None)
@@ -150,7 +140,7 @@ def test_links_are_kept_and_made_with_the_exact_probability(epsilon):
 def test_blocks_change_nothing_but_which_words_are_used(monkeypatch):
     found, lists = mechanism("link-rr", epsilon=20.0, dims=60), of_graph([(i, i + 7) for i in range(50)], 60)
     whole = found.randomize(lists, SeededWords(2))
-    monkeypatch.setattr(module, "BLOCK_PAIRS", 64)
+    monkeypatch.setattr(skipping, "BLOCK", 16)
     assert found.randomize(lists, SeededWords(2)) == whole
     half = mechanism("link-rr", epsilon=0.01, dims=60).randomize(lists, SeededWords(2))
     half.check()

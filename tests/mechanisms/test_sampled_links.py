@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 from itertools import product
 
@@ -119,7 +118,7 @@ def test_the_control_does_not_look_at_the_lists():
     assert control.randomize(of_graph([], 30), SeededWords(1)) == control.randomize(full, SeededWords(1))
 
 
-def test_time_grows_with_what_is_reported():
+def test_words_and_codes_grow_with_what_is_reported():
     """20,000 users of 10 links each at ε = 2, 2·10^8 pairs: link-rr would report a quarter of 10^8."""
     users = 20_000
     rng = np.random.default_rng(0)
@@ -128,9 +127,8 @@ def test_time_grows_with_what_is_reported():
     both = both[np.argsort(both[:, 0], kind="stable")]
     pointers = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=users))])
     found = dprr(2.0, users)
-    start, words = time.perf_counter(), CountedWords(2)
+    words = CountedWords(2)
     reports = found.randomize(NeighbourLists(np.arange(users), pointers, both[:, 1]), words)
-    assert time.perf_counter() - start < 20
     # About as many as the noisy numbers say, clipped at 0: some 5 links and the noise's mean size.
     assert reports.codes.size < 20 * users
     assert words.taken < 300 * users

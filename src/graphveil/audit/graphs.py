@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -60,6 +60,8 @@ def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDAr
 
 def worst_link(mechanism: LinkMechanism) -> WorstLink:
     """The largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
+    if mechanism.trust == "curator":
+        return worst_published(mechanism)
     best = WorstLink((0, 0), frozenset(), Fraction(1))
     for graph in graphs_of(mechanism.size):
         for link in graph:
@@ -71,6 +73,27 @@ def worst_link(mechanism: LinkMechanism) -> WorstLink:
                     if any(count and not against for count, against in zip(often, rarely, strict=True)):
                         return WorstLink(link, one, None)
                     ratio *= largest_ratio(often.tolist(), rarely.tolist())
+                if best.ratio is not None and ratio > best.ratio:
+                    best = WorstLink(link, one, ratio)
+    return best
+
+
+def worst_published(mechanism: LinkMechanism) -> WorstLink:
+    """The same where a curator publishes the whole graph at once: its cells are one input."""
+    pairs = list(combinations(range(mechanism.size), 2))
+    cells = replace(mechanism, size=len(pairs))
+    chances: dict[Graph, list[Fraction]] = {}
+    for graph in graphs_of(mechanism.size):
+        counts, total = cells.joint_counts([int(pair in graph) for pair in pairs])
+        chances[graph] = [Fraction(count, total) for count in counts.tolist()]
+    best = WorstLink((0, 0), frozenset(), Fraction(1))
+    for graph in chances:
+        for link in graph:
+            for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
+                # Noise of a number of links and of every cell leaves no published graph impossible.
+                ratio = max(
+                    often / rarely for often, rarely in zip(chances[one], chances[other], strict=True)
+                )
                 if best.ratio is not None and ratio > best.ratio:
                     best = WorstLink(link, one, ratio)
     return best
