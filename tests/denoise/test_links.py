@@ -16,7 +16,8 @@ from graphveil.denoise.links import (
     dense_gigabytes,
     density,
     expected_pairs,
-    plausibility,
+    log_odds,
+    posterior,
     refuse_too_many,
     reported_graph,
 )
@@ -67,7 +68,8 @@ def test_reports_of_some_or_of_something_else_are_refused():
 def test_density_and_plausibility_follow_their_formulas():
     assert density(np.array([10, 26, 90]), np.array(100), 0.1) == pytest.approx([0.0, 0.2, 1.0])
     assert density(np.array([0]), np.array([0]), 0.1) == [0.0]
-    assert plausibility(np.array([0.0, 0.2, 1.0]), 0.1) == pytest.approx([0, 0.18 / 0.26, 1])
+    ratio = np.full(3, np.log(9))
+    assert posterior(log_odds(np.array([0.0, 0.2, 1.0])), ratio) == pytest.approx([0, 0.18 / 0.26, 1], abs=1e-9)
 
 
 def test_rare_counts_are_joined_with_smaller_ones():
@@ -96,7 +98,7 @@ def test_plausibilities_are_the_shares_of_links_that_are_there():
     links = ReportedLinks.of(found.randomize(lists, SeededWords(1)))
     true = links.pairs[:, 0] // 5 == links.pairs[:, 1] // 5
     said = links.plausibilities()
-    assert 0.03 < links.plausibility < 0.1
+    assert 0.03 < links.plausibilities(most_steps=0)[0] < 0.1
     assert said[true].mean() > 4 * said[~true].mean()
     for value in np.unique(said):
         here = said == value
@@ -119,7 +121,8 @@ def test_density_rises_from_group_to_group_where_it_is_more_than_noise():
 def test_all_pairs_are_alike_where_counting_takes_too_long():
     found = mechanism("link-rr", epsilon=4.0, dims=500)
     links = ReportedLinks.of(found.randomize(cliques(100, 5), SeededWords(1)))
-    assert np.unique(links.plausibilities(most_steps=10)).tolist() == [links.plausibility]
+    alike = posterior(log_odds(np.array([links.density])), links.log_ratios[:1])
+    assert np.unique(links.plausibilities(most_steps=10)).tolist() == alike.tolist()
     assert len(np.unique(links.plausibilities())) > 1
 
 
@@ -141,18 +144,18 @@ def test_sizes_follow_from_public_numbers():
 
 
 def test_links_that_do_not_fit_are_refused_with_their_size_and_what_to_do():
-    found = mechanism("link-rr", epsilon=1.0, dims=22_470)
+    found = mechanism("link-rr", epsilon=2.0, dims=22_470)
     with pytest.raises(
         InputError, match=r"take \d+\.\d GB \(2\.0 GB as one dense matrix\), above the 2\.0 GB"
     ) as caught:
         refuse_too_many(found, 2.0)
-    for advice in ("--link-epsilon", "--link-mechanism", "--max-memory", "67,8"):
+    for advice in ("--link-epsilon", "--link-mechanism dprr", "--max-memory", "30,0"):
         assert advice in str(caught.value)
     refuse_too_many(found, 1000.0)
 
 
 def test_without_a_limit_it_is_what_the_machine_has_left(monkeypatch):
-    found = mechanism("link-rr", epsilon=1.0, dims=22_470)
+    found = mechanism("link-rr", epsilon=2.0, dims=22_470)
     monkeypatch.setattr(module, "available_gigabytes", lambda: 1.0)
     with pytest.raises(InputError, match="above the 1.0 GB that this machine has left"):
         refuse_too_many(found, None)
@@ -165,9 +168,52 @@ def test_pairs_of_silent_users_count_neither_as_linked_nor_as_not():
     reports = mechanism("link-rr", epsilon=20.0, dims=40).randomize(lists, SeededWords(0))
     links = ReportedLinks.of(reports.answered_by(who))
     # A user answers for all users with smaller numbers.
-    assert links.pair_count == np.flatnonzero(who).sum()
+    assert links.answer_count == np.flatnonzero(who).sum()
     rows = np.repeat(lists.owners, np.diff(lists.indptr))
     asked = who[rows] & (lists.neighbours < rows)
     assert links.pairs.tolist() == np.stack([rows, lists.neighbours], axis=1)[asked].tolist()
-    assert links.density == pytest.approx(asked.sum() / links.pair_count)
-    assert int(links._common_neighbours()[1].sum()) == links.pair_count
+    assert links.density == pytest.approx(asked.sum() / links.answer_count)
+    assert int(links._common_neighbours()[1].sum()) == links.answer_count
+
+
+def test_a_graph_that_is_nearly_all_noise_is_refused_unless_it_is_asked_for():
+    nearly_all = mechanism("link-rr", epsilon=0.5, dims=100)
+    with pytest.raises(
+        InputError, match="reports about 1,869 of 4,950 pairs by mistake.*dprr.*--allow-dense"
+    ):
+        refuse_too_many(nearly_all, None)
+    refuse_too_many(nearly_all, None, dense=True)
+
+
+@pytest.mark.parametrize("name", ["dprr", "lapgraph"])
+def test_mechanisms_that_report_as_many_pairs_as_links_are_never_too_many(name):
+    refuse_too_many(mechanism(name, epsilon=0.1, dims=100_000), 1e-9)
+
+
+def test_both_ends_answers_are_counted_for_a_pair():
+    lists = cliques(4, 5)
+    reports = mechanism("blink", epsilon=40.0, dims=20, ends="both").randomize(lists, SeededWords(0))
+    links = ReportedLinks.of(reports)
+    assert links.both and links.answer_count == 20 * 19
+    assert len(links.pairs) == 4 * 10 and (links.yes == 2).all()
+    assert links.density == pytest.approx(40 / count_pairs(20))
+    assert (links.plausibilities() > 0.99).all()
+
+
+def test_a_pair_that_one_end_names_and_the_other_does_not_says_nothing():
+    links = ReportedLinks(3, 0.1, np.array([[1, 0], [2, 1]], np.int32), None, True, np.array([1, 2]))
+    assert links.log_ratios == pytest.approx([0.0, 2 * np.log(9)])
+    silent = ReportedLinks(3, 0.1, links.pairs, np.array([True, False, False]), True, links.yes)
+    assert silent.log_ratios == pytest.approx([np.log(9), 2 * np.log(9)])
+
+
+def test_sampled_yeses_stand_for_those_that_were_left_out():
+    links = ReportedLinks(3, 0.0, np.array([[1, 0], [2, 1]], np.int32), kept=np.array([1.0, 0.5, 0.25]))
+    assert links.yeses.tolist() == [2.0, 4.0]
+
+
+def test_reported_degrees_make_pairs_of_busy_users_likelier():
+    pairs = np.array([[1, 0], [3, 2]], np.int32)
+    links = ReportedLinks(4, 0.2, pairs, degrees=np.array([2.5, 2.5, 0.5, 0.5]))
+    busy, quiet = links.plausibilities(most_steps=0)
+    assert busy > quiet

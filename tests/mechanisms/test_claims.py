@@ -294,7 +294,7 @@ def test_no_published_graph_reveals_a_link_by_more_than_the_budget(cells, epsilo
 @pytest.mark.parametrize("cells", [1, 3, 4])
 def test_the_curator_s_own_enumeration_is_the_same(cells, epsilon):
     found = mechanism("lapgraph", epsilon=epsilon, dims=cells)
-    for row, reports in graphs(found).items():
+    for row, reports in published(found).items():
         counts, total = found.joint_counts(row)
         for chosen, chance in reports.items():
             place = sum(bit << cell for cell, bit in enumerate(chosen))

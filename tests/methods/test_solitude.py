@@ -97,7 +97,7 @@ def test_labels_can_be_private_too():
 
 
 def test_links_that_do_not_fit_are_refused_before_anything_is_asked():
-    job, ledger = booked(0.1, max_memory=1e-4)
+    job, ledger = booked(4.0, max_memory=1e-6)
     with pytest.raises(InputError, match=r"GB .*: give a larger --link-epsilon"):
         METHOD.run(job)
     assert not ledger.charges

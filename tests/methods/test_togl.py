@@ -13,6 +13,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import Spec
 from graphveil.experiments.runs.unit import make_ready, run_unit
 from graphveil.graphs import load
+from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import find_method
@@ -134,7 +135,7 @@ def test_no_share_for_the_best_asks_them_like_all_others():
 def test_a_pool_has_the_best_attributes_by_the_analysis():
     ready = made_ready(settings={"pool": 5, "rho": 0.7})
     _, listener = heard(ready)
-    found = attribute_scores(ready.job, TOGL._topology(ready.job, None), listener.answers[0])
+    found = attribute_scores(ready.job, Topology(ready.job.graph, ready.job.device), listener.answers[0])
     assert set(listener.plans[1].options["pool"]) == set(np.argsort(-found, kind="stable")[:5].tolist())
 
 
@@ -269,7 +270,7 @@ def test_test_labels_never_matter():
 def test_validation_labels_do_not_enter_the_analysis():
     ready = made_ready()
     job, graph = ready.job, ready.job.graph
-    topology = TOGL._topology(job, None)
+    topology = Topology(job.graph, job.device)
     first = job.users.report(TOGL.feature_plans(job)[0])
     turned = graph.with_labels(np.where(graph.validation, 1 - graph.labels, graph.labels))
     other = replace(job, graph=turned)
@@ -294,7 +295,7 @@ def test_the_control_chooses_its_pool_from_blind_reports():
 def test_null_scores_are_those_of_attributes_that_say_nothing():
     """The control's own scores come from the same distribution: their mean lies within six standard errors."""
     ready = made_ready("control")
-    topology = TOGL._topology(ready.job, None)
+    topology = Topology(ready.job.graph, ready.job.device)
     first = ready.job.users.report(TOGL.feature_plans(ready.job)[0])
     null = null_scores(ready.job, topology, first)
     assert len(null) == NULL_ROUNDS * 16 < NULL_SCORES
