@@ -1,8 +1,15 @@
 import numpy as np
 
-from graphveil.audit.trust import Stated, compared, overridden, trusted
+from graphveil.audit.trust import (
+    Stated,
+    claims_independence,
+    compared,
+    draws_by_reports,
+    overridden,
+    trusted,
+)
 from graphveil.channels import Claim, onebit
-from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
+from graphveil.mechanisms import FeatureMechanism, LinkMechanism, PublicRange, mechanism
 
 
 class _Boasting(FeatureMechanism):
@@ -60,3 +67,15 @@ def test_a_curator_is_taken_on_trust():
 
 def test_without_a_curator_nobody_is():
     assert trusted(mechanism("link-rr", epsilon=1.0, dims=3), enumerated=True) == ([], [])
+
+
+def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
+    class Outside(LinkMechanism):
+        independent = False
+        words_by_reports = True
+
+    channel = mechanism("link-rr", epsilon=1.0, dims=3).channel
+    outside = Outside("outside", Claim(1.0), 3, channel)
+    assert claims_independence(outside) and not draws_by_reports(outside)
+    own = mechanism("dprr", epsilon=1.0, dims=3)
+    assert not claims_independence(own) and draws_by_reports(own)

@@ -69,7 +69,9 @@ def test_density_and_plausibility_follow_their_formulas():
     assert density(np.array([10, 26, 90]), np.array(100), 0.1) == pytest.approx([0.0, 0.2, 1.0])
     assert density(np.array([0]), np.array([0]), 0.1) == [0.0]
     ratio = np.full(3, np.log(9))
-    assert posterior(log_odds(np.array([0.0, 0.2, 1.0])), ratio) == pytest.approx([0, 0.18 / 0.26, 1], abs=1e-9)
+    assert posterior(log_odds(np.array([0.0, 0.2, 1.0])), ratio) == pytest.approx(
+        [0, 0.18 / 0.26, 1], abs=1e-9
+    )
 
 
 def test_rare_counts_are_joined_with_smaller_ones():

@@ -26,6 +26,7 @@ from graphveil.audit.findings import (
 )
 from graphveil.audit.hull import Counts, Hull, Outside
 from graphveil.audit.inputs import misfits, valid_inputs
+from graphveil.audit.trust import claims_independence
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
@@ -64,7 +65,7 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
 def independent_answers_claimed(mechanism: Mechanism) -> bool:
     """Whether a report consists of several answers that are said to be independent."""
     count = sum(answer.count for answer in mechanism.answers)
-    alone = mechanism.finite and mechanism.independent and not mechanism.personal
+    alone = mechanism.finite and claims_independence(mechanism) and not mechanism.personal
     return alone and count == mechanism.report_length > 1
 
 

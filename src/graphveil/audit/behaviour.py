@@ -28,6 +28,7 @@ from graphveil.audit.independence import independent, never_repeated
 from graphveil.audit.joint import Joint
 from graphveil.audit.paths import everything_answered
 from graphveil.audit.probe import SEED, CountedWords, Probe, accepts
+from graphveil.audit.trust import draws_by_reports
 from graphveil.channels.alias import code_type
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
@@ -70,7 +71,8 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     if well_formed:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
     leaks += _guarded(lambda built: charged_alike(built, probe.public), candidate.build())
-    seen = "length, type, words used, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
+    used = "words used (by the reported degree)" if draws_by_reports(probe.build()) else "words used"
+    seen = f"length, type, {used}, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
     if curated:
         seen = "type, NaN and infinity, repeated calls, independence, charges"
     return Step(BEHAVIOUR, seen, _ranked(leaks))
@@ -170,7 +172,7 @@ def same_format(probe: Probe) -> list[str]:
 
 def same_words_used(probe: Probe) -> list[str]:
     """The number of random words must not depend on the values: it takes time, which others can see."""
-    if probe.build().words_by_reports:
+    if draws_by_reports(probe.build()):
         return words_follow_reports(probe)
     taken = {}
     for title, rows in probe.batches.items():
@@ -268,11 +270,13 @@ def _not_like(mechanism: Mechanism, outside: NDArray[Any], ends: NDArray[Any], t
 def alone(probe: Probe) -> list[str]:
     """A user's report must not change when other users' rows do."""
     mechanism = probe.build()
-    if mechanism.words_by_reports:
-        return []  # what others report decides which words are whose
-    rows = _inner_rows(probe, mechanism)
+    rows, others = _inner_rows(probe, mechanism), probe.batches
+    if draws_by_reports(mechanism):
+        # Which words are whose follows from the degrees that others report: they keep these, and have other neighbours.
+        rows = probe.batches["rows mixed from both"]
+        others = {"as many links, to other users": rows[:, ::-1]}
     reference = reports_of(mechanism, rows, SeededWords(SEED))
-    for title, other in probe.batches.items():
+    for title, other in others.items():
         for kept in (slice(0, None, 2), slice(0, len(rows) // 2)):
             changed = other.astype(rows.dtype)
             changed[kept] = rows[kept]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.findings import FALSE_ALARM, Leak, Rank, checked_reports, wide_batch
 from graphveil.audit.interval import log_tail
+from graphveil.audit.trust import claims_independence
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
@@ -47,7 +48,7 @@ def dependent_answers(
 ) -> list[str]:
     """What is wrong with the answers of reports whose answers are said to be independent; nothing for others."""
     count = sum(answer.count for answer in mechanism.answers)
-    if not mechanism.finite or mechanism.personal or not mechanism.independent:
+    if not mechanism.finite or mechanism.personal or not claims_independence(mechanism):
         return []
     if count != mechanism.report_length or count < 2:
         return []

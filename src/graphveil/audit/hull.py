@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.interval import log_tail
+from graphveil.audit.trust import claims_independence
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
@@ -146,7 +147,7 @@ class Hull:
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
         elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
-            if not mechanism.independent:
+            if not claims_independence(mechanism):
                 return None
             # A place for each other user, and one more for a degree.
             channels = tuple(answer.channel for answer in mechanism.answers)

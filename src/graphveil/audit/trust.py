@@ -83,6 +83,16 @@ class Stated:
         return cls(summed, 0.0 if kept and not mechanism.claim.delta else min(1.0, float(lost)), kept)
 
 
+def claims_independence(mechanism: Mechanism) -> bool:
+    """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own."""
+    return mechanism.independent or overridden(mechanism, "independent")
+
+
+def draws_by_reports(mechanism: Mechanism) -> bool:
+    """Whether the number of random words may follow from what is reported: never, unless the package says so of its own."""
+    return mechanism.words_by_reports and not overridden(mechanism, "words_by_reports")
+
+
 def compared(mechanism: Mechanism, one: Any, other: Any) -> bool:
     """Whether a claim is about two inputs: by the package's word, or as its subject has it."""
     if not overridden(mechanism, "compares"):

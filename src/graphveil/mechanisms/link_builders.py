@@ -29,7 +29,7 @@ def build_blink(epsilon: float, dims: int, share: float = 0.1, ends: str = "one"
     the larger number at the rest of ε; with "both", as published, by both its users at half of the rest each.
     """
     part = _share_for_degrees(share, dims)
-    if ends not in ("one", "both"):
+    if not (isinstance(ends, str) and ends in ("one", "both")):
         raise InputError(
             f"ends must be 'one' (of two users one answers for their pair) or 'both', got {short(ends)}"
         )

@@ -22,7 +22,7 @@ from graphveil.channels.words import WordArray, Words
 # Gaps that are drawn together.
 BLOCK = 1 << 20
 WORD_BITS = 64
-# Relative error of the quotient of two logarithms: each is off by a few units of 2^-53 (numpy promises at most 4), as are its
+# Relative error of the quotient of two logarithms: each is off by a few units of 2^-53 (numpy is tested for at most 4), as are its
 # argument, which loses its last bits, and the division. The sum is below 2^-48 with room to spare.
 SLACK = 2.0**-48
 # No place is beyond: larger gaps count as this one.
