@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [draws] [kernels] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [draws] [kernels] [links] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from benchmarks import draws, kernels, propagation, reports, rounds, tables, training, whole
+from benchmarks import draws, kernels, links, propagation, reports, rounds, tables, training, whole
 from benchmarks.result import QUICK, Result, Sizes, table
 
 BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "draws": draws.run,
     "kernels": kernels.run,
+    "links": links.run,
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,

@@ -32,6 +32,7 @@ TOLD = {
     "silence": "degree",
     "max_memory": 4.0,
     "device": "cpu",
+    "allow_dense": True,
 }
 
 
@@ -59,7 +60,7 @@ def test_every_option_of_the_records_is_an_option_of_the_commands_and_reaches_th
     words = ["ppgnn", "--data", "town", "--task", "link", "--backbone", "sage"]
     for name, value in TOLD.items():
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        words += [f"--{name.replace('_', '-')}", text]
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]
     assert spec_of_words(*words) == Spec.of("ppgnn", "town", task="link", backbone="sage", **TOLD)
 
 

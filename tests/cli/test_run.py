@@ -274,12 +274,14 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
 PRIVATE = ["run", "solitude", "--data", "town", "--epsilon", "2", "--link-epsilon", "6", *SMALL]
 
 
-def test_private_links_are_charged_and_have_a_control_but_no_structure(capsys):
+def test_private_links_are_charged_and_compared_with_no_edges(capsys):
     assert status([*PRIVATE, "--runs", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["privacy"]["links"] == {"epsilon": 6.0, "delta": 0.0}
     assert found["privacy"]["total"]["epsilon"] == 2.0
-    assert found["control"] and found["structure"] is None
+    assert found["control"] and found["structure"] and found["edgeless"]
+    assert found["gain_over_edgeless"]["mean"] == pytest.approx(found["mean"] - found["edgeless"]["mean"])
+    assert "the private graph alone; links at ε = 6 add" in found["verdict"]
 
 
 def test_links_that_do_not_fit_are_refused_with_their_size(capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels.words import SeededWords
-from graphveil.denoise.link_graph import HYBRID_LEAST, private_graph
+from graphveil.denoise.link_graph import HYBRID_LEAST, SURE, private_graph
 from graphveil.denoise.links import ReportedLinks
 from graphveil.mechanisms import mechanism
 from tests.denoise.test_links import cliques
@@ -39,7 +39,8 @@ def test_hard_keeps_what_is_likelier_than_not():
 def test_soft_weighs_by_how_likely_a_link_is_and_hybrid_by_the_square():
     soft, hybrid = (private_graph(REPORTS, variant, 0) for variant in ("soft", "hybrid"))
     assert np.array_equal(soft.weights, CHANCES[CHANCES > 0.01])
-    assert np.array_equal(hybrid.weights, CHANCES[CHANCES > HYBRID_LEAST] ** 2)
+    kept = CHANCES[CHANCES > HYBRID_LEAST]
+    assert np.array_equal(hybrid.weights, np.where(kept < SURE, kept**2, 1.0))
     assert soft.left_out <= hybrid.left_out
 
 

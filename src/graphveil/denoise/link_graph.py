@@ -14,6 +14,8 @@ from graphveil.mechanisms import Reports
 Variant = Literal["plain", "hard", "soft", "hybrid"]
 # Pairs that are less plausible than this are left out of soft weights, and of hybrid ones.
 SOFT_LEAST, HYBRID_LEAST = 0.01, 0.1
+# From here on a link is as good as known.
+SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,7 @@ def private_graph(reports: Reports, variant: Variant, seed: int) -> PrivateGraph
     ``plain`` is randomized response as it is, thinned at random to as many pairs as there are links in expectation (EdgeRand's
     density correction). The others weigh each pair by the probability p that it is linked (BLINK: Bayes from a prior and
     the answers; here the prior knows common neighbours too): ``hard`` keeps p > 1/2 with weight 1, ``soft`` weighs by p, ``hybrid`` by
-    p², which trusts what is sure and nearly forgets what is not. What a curator publishes is taken as it is.
+    p², which nearly forgets what is unlikely, and by 1 what is all but sure. What a curator publishes is taken as it is.
     """
     if reports.mechanism.trust == "curator":
         owners = np.repeat(reports.places, reports.lengths)
@@ -46,7 +48,7 @@ def private_graph(reports: Reports, variant: Variant, seed: int) -> PrivateGraph
     kept, weights = {
         "hard": (chances > 0.5, np.ones(len(chances))),
         "soft": (chances > SOFT_LEAST, chances),
-        "hybrid": (chances > HYBRID_LEAST, chances**2),
+        "hybrid": (chances > HYBRID_LEAST, np.where(chances < SURE, chances**2, 1.0)),
     }[variant]
     return PrivateGraph(links.pairs[kept], weights[kept], float(chances[~kept].sum()))
 

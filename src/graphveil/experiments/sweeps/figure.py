@@ -8,10 +8,11 @@ from typing import Any
 from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
-from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.sweeps.result import BESIDE, SweepResult
 
 # Structure is dark grey, so no line is grey.
 DARK = "#444444"
+BESIDE_STYLES = {"structure": ":", "edgeless": "-."}
 LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 
 
@@ -24,10 +25,11 @@ def write_figure(result: SweepResult, file: Path) -> None:
         colour = LINES[line % len(LINES)]
         _draw(axes, result.curve(line, "method"), "-", colour, name)
         _draw(axes, result.curve(line, "control"), "--", colour, "its control (ε = 0)")
-    shared = result.structures
-    for lines, curve in shared:
-        colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
-        _draw(axes, curve, ":", colour, "structure", marker="")
+    for part, style in BESIDE_STYLES.items():
+        shared = result.shared(part)
+        for lines, curve in shared:
+            colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
+            _draw(axes, curve, style, colour, BESIDE[part], marker="")
     axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
     axes.set_ylabel(f"{result.metric} (%)")

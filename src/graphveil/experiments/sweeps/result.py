@@ -13,6 +13,9 @@ from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
+# Parts that several lines may share, and what they are called.
+BESIDE = {"structure": "structure", "edgeless": "no edges"}
+
 
 @dataclass(frozen=True)
 class SweepResult:
@@ -49,12 +52,11 @@ class SweepResult:
         places = range(len(self.sweep.axes[0].values))
         return [(x, summary) for x in places if (summary := self.summary(x, line, part)) is not None]
 
-    @property
-    def structures(self) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
-        """What structure gives, once for all lines that share it, with the lines that do."""
+    def shared(self, part: str) -> list[tuple[list[int], list[tuple[int, Summary]]]]:
+        """What structure gives, or the same without edges, once for all lines that share it, with the lines that do."""
         shared: list[tuple[list[int], list[tuple[int, Summary]]]] = []
         for line in range(len(self.sweep.lines)):
-            curve = self.curve(line, "structure")
+            curve = self.curve(line, part)
             same = next((lines for lines, other in shared if other == curve), None)
             if same is not None:
                 same.append(line)
@@ -67,19 +69,20 @@ class SweepResult:
         head = [self.sweep.axes[0].label]
         for name in self.sweep.lines:
             head += [name, "control"]
-        shared = self.structures
-        names = ["structure"] if len(shared) == 1 else [self._of_lines(lines) for lines, _ in shared]
-        return head + names
+        for part, title in BESIDE.items():
+            shared = self.shared(part)
+            head += [title] if len(shared) == 1 else [self._of_lines(title, lines) for lines, _ in shared]
+        return head
 
     def rows(self) -> list[list[str]]:
         """A row for each value of x."""
         rows = []
-        shared = self.structures
+        shared = [curve for part in BESIDE for _, curve in self.shared(part)]
         for x, value in enumerate(self.sweep.axes[0].values):
             row = [value_text(value)]
             for line in range(len(self.sweep.lines)):
                 row += [PERCENT.interval(self.summary(x, line, part)) for part in ("method", "control")]
-            rows.append(row + [PERCENT.interval(dict(curve).get(x)) for _, curve in shared])
+            rows.append(row + [PERCENT.interval(dict(curve).get(x)) for curve in shared])
         return rows
 
     def also_rows(self, name: str) -> list[list[str]]:
@@ -95,8 +98,8 @@ class SweepResult:
             rows.append([value_text(value), *means])
         return rows
 
-    def _of_lines(self, lines: list[int]) -> str:
-        return f"structure ({'; '.join(self.sweep.lines[line] for line in lines)})"
+    def _of_lines(self, title: str, lines: list[int]) -> str:
+        return f"{title} ({'; '.join(self.sweep.lines[line] for line in lines)})"
 
     def to_dict(self) -> dict[str, Any]:
         """The sweep in the form that `--json` prints."""
