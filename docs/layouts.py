@@ -42,6 +42,16 @@ def gain(row: Row) -> str:
     return f"{signed(float(row['gain']))} ± {half:.1f}"
 
 
+def edge_gain(row: Row) -> str:
+    """What a private graph gains over none, with half of its interval where there are several runs."""
+    if not row["edge_gain"]:
+        return "-"
+    if not row["edge_gain_low"]:
+        return signed(float(row["edge_gain"]))
+    half = (float(row["edge_gain_high"]) - float(row["edge_gain_low"])) / 2
+    return f"{signed(float(row['edge_gain']))} ± {half:.1f}"
+
+
 def interval(key: str) -> Write:
     """A mean with its interval, or a dash."""
     ends = ("low", "high") if key == "mean" else (f"{key}_low", f"{key}_high")
@@ -49,6 +59,8 @@ def interval(key: str) -> Write:
     def write(row: Row) -> str:
         if not row[key]:
             return "-"
+        if not row[ends[0]]:
+            return f"{float(row[key]):.1f}"
         return f"{float(row[key]):.1f} [{', '.join(f'{float(row[end]):.1f}' for end in ends)}]"
 
     return write
@@ -159,6 +171,19 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             ),
         ),
         Crossed("hops", "K", ALL["mean"]),
+        Listed(
+            "links",
+            (
+                ("data", text("data")),
+                ("links by", text("line")),
+                ("E", text("column")),
+                ("GCN", interval("mean")),
+                ("no edges", number("edgeless")),
+                ("gain over no edges", edge_gain),
+                ("structure", ALL["structure"]),
+            ),
+            left=3,
+        ),
         Listed(
             "ldpge",
             (

@@ -52,6 +52,13 @@ def summarized(told: dict[str, Any]) -> Row:
         if told[part] is not None:
             row[part] = percent(told[part]["mean"])
             row |= {f"{part}_{end}": percent(told[part][end]) for end in ("low", "high")}
+    if "edgeless" in told:
+        row["edgeless"] = percent(told["edgeless"]["mean"])
+        over = told["gain_over_edgeless"]
+        row |= {
+            "edge_gain": percent(over["mean"]),
+            **{f"edge_gain_{end}": percent(over[end]) for end in ("low", "high")},
+        }
     return row | {name: f"{found['mean']:.4f}" for name, found in told.get("also", {}).items()}
 
 

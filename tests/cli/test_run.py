@@ -336,3 +336,57 @@ def test_everybody_answers_unless_something_else_is_said(capsys):
 def test_a_turnout_without_meaning_is_refused(words, told, capsys):
     assert status([*words, "--data", "town"]) == 2
     assert told in capsys.readouterr().err
+
+
+LINKS = ["run", "nonprivate", "--data", "town", "--link-epsilon", "6", "--runs", "1", "--seed", "1", *SMALL]
+
+
+@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink", "lapgraph"])
+@pytest.mark.parametrize("task", ["node", "link"])
+def test_every_mechanism_for_links_gives_a_graph_to_learn_from(mechanism, task, capsys):
+    words = [*LINKS, "--link-mechanism", mechanism, "--task", task, "--no-control", "--json"]
+    assert status(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["privacy"]["links"] == {"epsilon": 6.0, "delta": 0.0}
+    assert 0 < found["mean"] <= 1
+
+
+def test_a_curator_is_named_where_one_is_needed(capsys):
+    assert (
+        status(
+            [*LINKS[:1], "base", *LINKS[2:], "--epsilon", "1", "--link-mechanism", "lapgraph", "--no-control"]
+        )
+        == 0
+    )
+    assert "the curator who adds the noise must be trusted" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("variant", ["plain", "hard", "soft", "hybrid"])
+def test_links_become_a_graph_by_the_variant_that_is_asked_for(variant, capsys):
+    assert (
+        status([*LINKS, "--link-mechanism", "blink", "--set", f"link.variant={variant}", "--no-control"]) == 0
+    )
+    assert "nonprivate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "link.variant=firm"], "no variant of links is named 'firm'"),
+        (["--set", "link.share=0.2"], "share"),
+        (["--link-mechanism", "blink", "--set", "link.ends=neither"], "ends must be 'one'"),
+        (
+            ["--link-mechanism", "lapgraph", "--set", "link.variant=hard"],
+            "link.variant has no meaning for lapgraph",
+        ),
+        (["--link-epsilon", "0.5"], "--allow-dense"),
+    ],
+)
+def test_options_of_links_without_meaning_are_refused(words, told, capsys):
+    assert status([*LINKS, *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_options_of_links_are_refused_where_links_are_public(capsys):
+    assert status([*RUN, "--set", "link.variant=hard"]) == 2
+    assert "link.variant has no meaning where links are public" in capsys.readouterr().err

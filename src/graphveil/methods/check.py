@@ -100,11 +100,10 @@ def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
         "classes": Trial(settings),
         "private labels": Trial(settings, label_epsilon=LABEL_EPSILON),
         "links": Trial(settings, task="link"),
+        "links from private ones": Trial(settings, LINK_EPSILON, task="link"),
         "private links": Trial(settings, LINK_EPSILON),
         "private links and labels": Trial(settings, LINK_EPSILON, label_epsilon=LABEL_EPSILON),
     }
-    if not method.weighs_links:
-        trials["links from private ones"] = Trial(settings, LINK_EPSILON, task="link")
     if method.several_tasks:
         trials["norms"] = Trial(settings, LINK_EPSILON, norm_epsilon=NORM_EPSILON)
     if not method.reads_features:

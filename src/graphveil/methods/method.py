@@ -45,8 +45,6 @@ class Method(ABC):
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
-    # Whether it asks for private links itself, and weighs them its own way; for the others they are asked for before it learns.
-    weighs_links: ClassVar[bool] = False
     # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
     reports_levels: ClassVar[bool] = False
     level_count: ClassVar[int] = 6
@@ -58,6 +56,10 @@ class Method(ABC):
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
         """Ask the users, learn, and return the scores of all users."""
+
+    def asks_for_links(self, job: Job) -> bool:
+        """Whether it asks for private links itself, and weighs them its own way; else that is done before it learns."""
+        return False
 
     def holds_dense(self, settings: Any, task: str) -> bool:
         """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
@@ -88,7 +90,7 @@ class Method(ABC):
         if job.budgets.private_labels:
             job = job.with_private_labels()
             job.task.check(self.name, job.graph)
-        if job.budgets.private_links and not self.weighs_links:
+        if job.budgets.private_links and not self.asks_for_links(job):
             job = job.with_private_links()
         return job.with_norms()
 

@@ -14,6 +14,7 @@ from graphveil.methods.method_settings import SCALE_GRID
 from graphveil.methods.node_targets import node_targets
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import PULL, SHRINK, weighed_links
+from graphveil.methods.tasks import NODE
 from graphveil.methods.training import train_backbone
 
 
@@ -64,7 +65,6 @@ class Solitude(Method):
     name = "solitude"
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
-    weighs_links = True
     several_tasks = True
     # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
@@ -79,13 +79,17 @@ class Solitude(Method):
         "graph_lr": (0.0, 0.03),
     }
 
+    def asks_for_links(self, job: Job) -> bool:
+        """Where classes are predicted; links are predicted from the private graph that all methods get."""
+        return job.task is NODE
+
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
             inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
-        if not job.budgets.private_links:
+        if not (job.budgets.private_links and self.asks_for_links(job)):
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
 

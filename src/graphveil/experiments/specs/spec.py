@@ -10,12 +10,15 @@ from graphveil.errors import InputError
 from graphveil.experiments.specs.outside_names import check_data, load_names, outside_digests
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
+from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.methods import Settings, find_method, load_method
 from graphveil.methods.backbone_names import check_backbone
+from graphveil.methods.link_variants import VARIANTS
 from graphveil.methods.method import Method, check_norms
 from graphveil.methods.tasks import Task, find_task
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
+from graphveil.registry import unknown_name
 
 Part = Literal["method", "control", "structure", "edgeless"]
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
@@ -145,6 +148,7 @@ class Spec:
             split = self.loader_options.get("split")
             if split == "few" or isinstance(split, SplitRecipe):
                 check_private_labels(recipe_of(split))
+        self._check_links()
         if budgets.norm_epsilon is not None:
             check_norms(method)
         self._check_turnout()
@@ -174,6 +178,20 @@ class Spec:
             raise InputError(
                 f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
                 "ask for: leave it out, or take ppgnn with ppm"
+            )
+
+    def _check_links(self) -> None:
+        options = self.link_options
+        if options and not self.budgets.private_links:
+            raise InputError(
+                f"{LINK_PREFIX}{next(iter(options))} has no meaning where links are public: give link_epsilon too"
+            )
+        variant = options.get("variant", VARIANTS[0])
+        if variant not in VARIANTS:
+            raise unknown_name("variant of links", str(variant), VARIANTS)
+        if "variant" in options and entry(self.budgets.link_mechanism).trust == "curator":
+            raise InputError(
+                f"{LINK_PREFIX}variant has no meaning for {self.budgets.link_mechanism}, whose graph is taken as it is: leave it out"
             )
 
     def _check_turnout(self) -> None:

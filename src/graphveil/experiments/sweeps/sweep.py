@@ -28,7 +28,7 @@ from graphveil.experiments.specs.spec import Spec
 
 FOLDER = "sweeps"
 # Fields that say how much is computed, not what.
-NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device")
+NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device", "allow_dense")
 
 
 @dataclass(frozen=True)
