@@ -2,7 +2,7 @@
 
 The reference is written here from the publication (Zhu, Tan and Xiao 2023): both ends answer every pair, an n x n matrix of bits;
 the β-model has a parameter a user and each of its fixed-point steps an n x n matrix; the posterior is one too, and the hybrid
-variant takes its Σp largest entries. Ours is what a run does: both ends answer too, in lists, users are grouped by degree, and
+variant takes its Σp largest entries. Ours is what a run does by default: one end answers, in lists, users are grouped by degree, and
 only reported pairs get a posterior. A graph of cora's size with random links; E is what one link costs.
 """
 
@@ -51,7 +51,7 @@ def run(sizes: Sizes) -> list[Result]:
 
 def sparse(lists: NeighbourLists, users: int, epsilon: float) -> Any:
     """What a run does with lists of neighbours."""
-    built = mechanism("blink", epsilon=epsilon, dims=users, share=SHARE, ends="both")
+    built = mechanism("blink", epsilon=epsilon, dims=users, share=SHARE)
     return private_graph(built.randomize(lists, SeededWords(SEED)), "hybrid", SEED)
 
 

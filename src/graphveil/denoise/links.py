@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.sparse import coo_array
 
+from graphveil.denoise.common_neighbours import common_neighbours
 from graphveil.denoise.degree_prior import DegreePrior, shrunk_degrees
 from graphveil.errors import InputError, MessageError
-from graphveil.graphs.graph import Graph
+from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
 from graphveil.settings import available_gigabytes
 
 # What a pair takes at most while its weight is learned: 150 to 200 bytes, measured on facebook with 3 and 8 million pairs.
 BYTES_A_PAIR = 200
-# Users whose common neighbours are counted together, and steps that counting may take.
-BLOCK_USERS, MOST_STEPS = 256, 300_000_000
+# Steps that counting common neighbours may take.
+MOST_STEPS = 3_000_000_000
 # Above this probability of a wrong answer a quarter of all pairs is reported by mistake.
 DENSE = 0.25
 # Shares of links nearer to 0 or 1 count as this near.
@@ -69,9 +69,10 @@ class ReportedLinks:
             )
         pairs, yes = np.stack([users, others], axis=1), None
         if both:
-            sorted_pairs = np.sort(pairs, axis=1)[:, ::-1]
-            pairs, yes = np.unique(sorted_pairs, axis=0, return_counts=True)
-        numbers = mechanism.degrees(reports)
+            numbers = pairs.max(axis=1).astype(np.int64) * reports.asked + pairs.min(axis=1)
+            numbers, yes = np.unique(numbers, return_counts=True)
+            pairs = np.stack(np.divmod(numbers, reports.asked), axis=1).astype(np.int32)
+        degrees = mechanism.degrees(reports)
         return cls(
             reports.asked,
             mechanism.flip,
@@ -79,9 +80,9 @@ class ReportedLinks:
             None if reports.answered is None else ~reports.answered,
             both,
             yes,
-            None if numbers is None else _of_all(reports, mechanism.kept(numbers, reports.places)),
+            None if degrees is None else _of_all(reports, mechanism.kept(degrees, reports.places)),
             # Numbers of links to smaller users alone say too little of a degree.
-            None if numbers is None or not mechanism.whole_degrees else _of_all(reports, numbers),
+            None if degrees is None or not mechanism.whole_degrees else _of_all(reports, degrees),
             mechanism.degree_variance,
         )
 
@@ -153,29 +154,13 @@ class ReportedLinks:
 
     def _common_neighbours(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many reported neighbours each reported pair has in common, and how many answers are about pairs that have so many."""
-        larger, smaller = self.pairs.T
-        both = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
-        links = coo_array((np.ones(len(both[0]), dtype=np.int32), both), shape=(self.users,) * 2).tocsr()
-        common = np.zeros(len(self.pairs), dtype=np.int64)
-        totals = np.zeros(1, dtype=np.int64)
-        ends = np.searchsorted(larger, np.arange(0, self.users + BLOCK_USERS, BLOCK_USERS))
-        for block, first in enumerate(range(0, self.users, BLOCK_USERS)):
-            paths = (links[first : first + BLOCK_USERS] @ links).tocoo()
-            apart = paths.col < paths.row + first
-            answers = self._answers(paths.row[apart] + first, paths.col[apart])
-            counts = np.bincount(paths.data[apart], weights=answers).astype(np.int64)
-            totals = np.pad(totals, (0, max(len(counts) - len(totals), 0)))
-            totals[: len(counts)] += counts
-            here = slice(int(ends[block]), int(ends[block + 1]))
-            common[here] = paths.tocsr()[larger[here] - first, smaller[here]]
+        pointers, neighbours = symmetric_csr(self.pairs, self.users)
+        answering = np.ones(self.users, dtype=np.int64)
+        if self.silent is not None:
+            answering[self.silent] = 0
+        common, totals = common_neighbours(pointers, neighbours, answering, self.both)
         totals[0] = self.answer_count - totals[1:].sum()
         return common, totals
-
-    def _answers(self, larger: NDArray[Any], smaller: NDArray[Any]) -> NDArray[np.int64]:
-        """How many answers there are about each of some pairs."""
-        ends = (larger, smaller) if self.both else (larger,)
-        silent = np.zeros(self.users, dtype=bool) if self.silent is None else self.silent
-        return np.asarray(np.sum([~silent[end] for end in ends], axis=0), dtype=np.int64)
 
 
 def density(reported: NDArray[Any], pairs: NDArray[Any], flip: float) -> NDArray[np.float64]:
