@@ -176,13 +176,14 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             (
                 ("data", text("data")),
                 ("links by", text("line")),
-                ("E", text("column")),
+                ("E a link", text("column")),
+                ("each end", lambda row: f"{float(row['column']) / 2:g}"),
                 ("GCN", interval("mean")),
                 ("no edges", number("edgeless")),
                 ("gain over no edges", edge_gain),
                 ("structure", ALL["structure"]),
             ),
-            left=3,
+            left=2,
         ),
         Listed(
             "ldpge",

@@ -157,10 +157,13 @@ class Privacy(_Part):
             who = "Users were asked to report" if some or not held else "Every user was asked to report"
         part = f" ({' and '.join(some)} of training and validation users)" if some else ""
         hidden = "" if self.level is None or self.features is None else f"; {_level_words(self.level)}"
-        each = (
-            "" if self.links is None else f"{';' if spent else ' links:'} every link costs {self.links.words}"
-        )
+        each = "" if self.links is None else f"{';' if spent else ' links:'} {self._link_words(self.links)}"
         return f"{who} {spent}{in_all}{part}{hidden}{each}" if spent else f"{who}{each}"
+
+    def _link_words(self, cost: Cost) -> str:
+        """What a link costs, and what documents call that where they count what each end spends."""
+        told = f"every link costs {cost.words} over both its ends"
+        return told if not cost.epsilon else f"{told} ({number(cost.epsilon / 2)} where each end is counted)"
 
     def _in_rounds(self, subject: str) -> str:
         rounds = [one for one in self.rounds if SUBJECTS.get(one.subject) == subject and one.of == "values"]
