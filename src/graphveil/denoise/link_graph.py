@@ -15,7 +15,7 @@ Variant = Literal["plain", "hard", "soft", "hybrid"]
 # Pairs that are less plausible than this are left out of soft weights, and of hybrid ones.
 SOFT_LEAST, HYBRID_LEAST = 0.01, 0.1
 # From here on a link is as good as known.
-SURE = 0.95
+SURE = 0.9
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,9 @@ from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.registry import check_dims
 from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
+# The part of a link's budget that degrees get: of 0.02, 0.03, 0.05 and 0.1 validation users of cora liked the smallest best.
+DEGREE_SHARE = 0.02
+
 
 def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
     """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
@@ -22,10 +25,13 @@ def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
     return LinkMechanism("link-rr", Claim(epsilon), int(dims), _response(epsilon))
 
 
-def build_blink(epsilon: float, dims: int, share: float = 0.1, ends: str = "one") -> DegreeLinkMechanism:
+def build_blink(
+    epsilon: float, dims: int, share: float = DEGREE_SHARE, ends: str = "one"
+) -> DegreeLinkMechanism:
     """BLINK: a list of neighbours by randomized response and a noisy degree; one link costs ε over both its ends.
 
-    ``share`` is the part of ε for degrees, of which a link is in two. With ``ends`` "one" a pair is answered by the user with
+    ``share`` is the part of ε for degrees, of which a link is in two: little, since the answers tell degrees better than a tenth
+    of ε does, which is what BLINK gives them. With ``ends`` "one" a pair is answered by the user with
     the larger number at the rest of ε; with "both", as published, by both its users at half of the rest each.
     """
     part = _share_for_degrees(share, dims)
