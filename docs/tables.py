@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docs.layouts import LAYOUTS
+from docs.links_figure import links_figure
 from docs.mechanism_errors import error_table
 from docs.searched import searched_table
 
@@ -49,6 +50,7 @@ def main() -> None:
         from docs.rerun import rerun
 
         rerun(name, asked.jobs, asked.data)
+    (HERE / "links.svg").write_text(links_figure() + "\n", encoding="utf-8")
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
         after = rewritten(before)

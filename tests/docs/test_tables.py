@@ -8,6 +8,7 @@ import pytest
 
 from docs import layouts, rerun, results_file
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
+from docs.links_figure import links_figure
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
 from graphveil.experiments.specs.spec import Spec
@@ -142,3 +143,7 @@ def test_a_digest_depends_on_the_source(tmp_path, monkeypatch):
     (tmp_path / "a.py").write_text("2")
     assert source_digest() != before
     assert layouts.EARLIER not in (before, "")
+
+
+def test_the_figure_of_links_is_drawn_from_its_results():
+    assert (PAGES[0].parent / "docs" / "links.svg").read_text(encoding="utf-8") == links_figure() + "\n"
