@@ -284,6 +284,16 @@ def test_private_links_are_charged_and_compared_with_no_edges(capsys):
     assert "the private graph alone; links at ε = 6 add" in found["verdict"]
 
 
+def test_how_much_the_private_graph_leaves_out_is_told(capsys):
+    assert status([*LINKS, "--link-mechanism", "blink", "--no-control", "--json"]) == 0
+    also = json.loads(capsys.readouterr().out)["also"]
+    assert also["links_kept"]["mean"] > 0 and also["links_left_out"]["mean"] >= 0
+    assert status([*LINKS, "--link-mechanism", "blink", "--no-control"]) == 0
+    assert "links are expected among reported pairs that were left out" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_links_that_do_not_fit_are_refused_with_their_size(capsys):
     assert status([*PRIVATE, "--max-memory", "0.00001"]) == 2
     assert "GB" in (said := capsys.readouterr().err) and "--link-epsilon" in said

@@ -121,6 +121,11 @@ def show(result: Result, console: Console) -> None:
         console.print(fields["verdict"])
     if "norm_error" in fields.get("also", {}):
         console.print(norm_line(fields))
+    if "links_kept" in fields.get("also", {}):
+        kept, left_out = (fields["also"][name]["mean"] for name in ("links_kept", "links_left_out"))
+        console.print(
+            f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
+        )
     if fields["answered"]["answered"] < fields["answered"]["asked"]:
         console.print(turnout_line(fields))
     if fields["privacy"] is not None:

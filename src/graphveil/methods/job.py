@@ -52,6 +52,8 @@ class Job:
     # Where the norms of feature rows are learned too: the reports, once they are there.
     norms: ReportedNorms | None = None
     raw: Any = None
+    # What is known of the private graph, where there is one.
+    graph_numbers: dict[str, float] = field(default_factory=dict)
     progress: Progress | None = None
 
     @classmethod
@@ -192,7 +194,8 @@ class Job:
         self.say("weighing links", 0.0)
         private = denoise.private_graph(reports, variant, self.seed)
         graph = replace(self.graph, links=None).with_edges(private.pairs.astype(np.int64), private.weights)
-        return replace(self, graph=self.task.with_private_links(graph, self.seed))
+        numbers = {"links_kept": float(len(private.pairs)), "links_left_out": private.left_out}
+        return replace(self, graph=self.task.with_private_links(graph, self.seed), graph_numbers=numbers)
 
     def with_private_labels(self) -> Job:
         """Ask for labels: the job as it goes on, with a graph that holds the answers for labels."""

@@ -96,7 +96,9 @@ class Method(ABC):
 
     def run(self, job: Job) -> Outcome:
         """Learn, from private labels where they have a budget."""
-        return self.learn(self.begin(job))
+        job = self.begin(job)
+        outcome = self.learn(job)
+        return replace(outcome, also={**outcome.also, **job.graph_numbers})
 
     def embed(self, job: Job) -> NDArray[np.float32]:
         """A row of numbers for each user: what `run` learned on the way. A method that needs no labels for it overrides this."""

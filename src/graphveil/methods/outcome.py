@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ class Outcome:
     ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where links are predicted,
     ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
     was learned of each user on the way, a row each. Where norms of feature rows are learned too, ``norms`` are those predicted
-    for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report.
+    for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report. ``also`` are numbers that
+    the server knows besides, by name.
     """
 
     scores: NDArray[np.float32] | None
@@ -34,6 +35,7 @@ class Outcome:
     embedding: NDArray[np.float32] | None = None
     norms: NDArray[np.float64] | None = None
     constant_norm: float | None = None
+    also: dict[str, float] = field(default_factory=dict)
 
 
 class Stopwatch:

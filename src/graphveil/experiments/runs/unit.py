@@ -43,9 +43,10 @@ class UnitResult:
     """The score of one part of one run, and what it took.
 
     ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
-    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. Where not everybody
-    answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see `Users.turnout_bias`). So many users
-    were ``asked`` anything, and so many of them ``answered``. ``alone`` says that it ran in a process of its own with no other
+    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. Where links are
+    private: ``links_kept`` and ``links_left_out``, pairs of the private graph, and links that are expected among reported pairs
+    which are not in it. Where not everybody answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see
+    `Users.turnout_bias`). So many users were ``asked`` anything, and so many of them ``answered``. ``alone`` says that it ran in a process of its own with no other
     beside it, so that seconds and memory are its own.
     """
 
@@ -245,7 +246,7 @@ def with_levels(spec: Spec, users: Users, seed: int) -> Users:
 def _also(ready: Ready, outcome: Outcome) -> dict[str, float]:
     """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
     graph, users = ready.graph, ready.users
-    measured: dict[str, float] = {}
+    measured = dict(outcome.also)
     if outcome.norms is not None and outcome.constant_norm is not None:
         measured["norm_error"] = users.evaluate_norms(outcome.norms, graph)
         constant = np.full(len(users), outcome.constant_norm)
