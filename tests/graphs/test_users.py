@@ -248,8 +248,17 @@ def test_links_are_charged_and_answered_by_the_user_with_the_larger_number():
     assert [some.row(place).codes.tolist() for place in range(2)] == [[2], [0]]
 
 
-def test_simulated_users_stand_for_the_curator_whom_a_plan_names():
+def test_a_plan_alone_makes_nobody_a_curator():
     users, ledger = booked(people(neighbours=PATH), 22.0, seed=0)
+    with pytest.raises(PrivacyError, match="lapgraph is a curator's mechanism"):
+        users.report(Plan(mechanism="lapgraph", epsilon=22.0, dims=4))
+    assert not ledger.charges
+
+
+def test_simulated_users_stand_for_the_curator_who_is_said_to_be_trusted():
+    everybody = people(neighbours=PATH)
+    ledger = everybody.open_ledger(22.0)
+    users = everybody.answering(ledger, seed=0, curator=True)
     reports = users.report(Plan(mechanism="lapgraph", epsilon=22.0, dims=4))
     assert [reports.row(user).codes.tolist() for user in range(4)] == [[], [0], [1], [2]]
     assert ledger.total("links").epsilon == 22.0 and ledger.charges[0].users == 4

@@ -24,13 +24,23 @@ class Holder(Protocol):
 class SimulatedUsers:
     """Users who answer plans, and offer nothing else: what they hold, their books and their words are out of reach.
 
-    They select the rows that a plan asks for and call `answer`, as a device does. Where a plan names a curator's mechanism, they
-    stand for the curator too, who was trusted with everybody's data; the privacy record then says so. They cannot be copied, because a copy would
+    They select the rows that a plan asks for and call `answer`, as a device does. They cannot be copied, because a copy would
     have books of its own. With ``answering``, a truth a user, the others are silent: they are asked and charged, and their
-    reports never arrive.
+    reports never arrive. With ``curator`` they stand for a curator too, who was trusted with everybody's data: whoever runs the
+    simulation says so, and never a plan.
     """
 
-    __slots__ = ("_answering", "_blind", "_holder", "_known", "_ledger", "_lock", "_unsound", "_words")
+    __slots__ = (
+        "_answering",
+        "_blind",
+        "_curator",
+        "_holder",
+        "_known",
+        "_ledger",
+        "_lock",
+        "_unsound",
+        "_words",
+    )
 
     def __init__(
         self,
@@ -41,9 +51,11 @@ class SimulatedUsers:
         blind: bool = False,
         unsound: bool = False,
         answering: NDArray[np.bool_] | None = None,
+        curator: bool = False,
     ) -> None:
         self._holder, self._ledger, self._words = holder, ledger, words
         self._blind, self._unsound, self._answering = blind, unsound, answering
+        self._curator = curator
         # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
         self._known = frozenset(entry(name) for name in names())
         # One after the other: two threads that share words might draw the same ones.
@@ -70,7 +82,7 @@ class SimulatedUsers:
                 self._words,
                 blind=self._blind,
                 unsound=self._unsound,
-                curator=True,
+                curator=self._curator,
             )
         if self._answering is None:
             return reports

@@ -135,19 +135,23 @@ class Users:
         blind: bool = False,
         unsound: bool = False,
         who: NDArray[np.bool_] | None = None,
+        curator: bool = False,
     ) -> SimulatedUsers:
         """These users, who answer on that ledger.
 
         Without a seed they draw from the operating system. ``blind`` users are the control: they answer every question about
         features with a blinded channel, and everything else as usual. ``unsound`` lets a simulation, which has a seed, study
         mechanisms that do not keep their claim. ``who`` answers, a truth a user, where not everybody does: see `turnout`.
+        ``curator`` says that somebody was trusted with everybody's data: without it a curator's mechanism is refused.
         """
         if who is not None and (who.shape != (len(self),) or who.dtype != np.bool_):
             raise InputError(f"who answers must be {len(self)} truths, one a user")
         if ledger.users != len(self):
             raise InputError(f"the ledger has {ledger.users} users, these are {len(self)}")
         words = SystemWords() if seed is None else SeededWords(seed)
-        return SimulatedUsers(self.raw, ledger, words, blind=blind, unsound=unsound, answering=who)
+        return SimulatedUsers(
+            self.raw, ledger, words, blind=blind, unsound=unsound, answering=who, curator=curator
+        )
 
     def turnout(self, participation: float, seed: int, silence: str = "random") -> NDArray[np.bool_]:
         """Who answers when a share of users does, drawn for a simulation: see `draw_answering`.

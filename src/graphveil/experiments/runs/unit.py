@@ -213,7 +213,11 @@ def answering(
 ) -> SimulatedUsers:
     """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
     unsound = not entry(spec.budgets.mechanism).sound
-    return users.answering(ledger, seed=seed, blind=part == "control", unsound=unsound, who=who)
+    # Only what the experiment names: a method that writes a curator's plan by itself is refused.
+    curator = spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator"
+    return users.answering(
+        ledger, seed=seed, blind=part == "control", unsound=unsound, who=who, curator=curator
+    )
 
 
 def _learn(
