@@ -20,7 +20,7 @@ def test_json_has_name_subject_and_summary(capsys):
 def test_json_says_whom_one_has_to_trust(capsys):
     assert status(["mechanisms", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["mechanisms"]
-    assert [one["name"] for one in found if one["trust"] == "curator"] == ["lapgraph"]
+    assert [one["name"] for one in found if one["trust"] == "curator"] == ["lapgraph", "privhrg", "edgerr"]
     assert {one["trust"] for one in found} == {"local", "curator"}
 
 

@@ -24,13 +24,15 @@ SAMPLED = [
     "pm-sub",
     "condensed",
 ]
-BIASED = ["hds", "featurerr", "esw", "dprr", "lapgraph"]
+# Graphs that a curator publishes.
+CURATED = ["lapgraph", "privhrg", "edgerr"]
+BIASED = ["hds", "featurerr", "esw", "dprr", *CURATED]
 FEATURES = [*ALL_VALUES, *SAMPLED]
 # Where users hold a level besides their row; test_ppm.py is about these.
 PERSONAL = ["ppm", "ppm-printed"]
 # Links with degrees, which at least two users have.
 DEGREES = ["blink", "dprr"]
-EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, "lapgraph"]
+EVERYTHING = [*FEATURES, "item", "privunit", "krr", "esw", "link-rr", *DEGREES, *CURATED]
 
 
 class GivenWords(Words):
@@ -52,7 +54,7 @@ def even_words(count):
 
 def small(name, epsilon=1.0, dims=3, **settings) -> Mechanism:
     """A mechanism over few values in [0, 1], a label of four, a level of four, one of two items, links to a few users."""
-    if name in ("link-rr", "lapgraph", *DEGREES):
+    if name in ("link-rr", *CURATED, *DEGREES):
         return mechanism(name, epsilon=epsilon, dims=max(dims, 2) if name in DEGREES else dims, **settings)
     if name == "krr":
         return mechanism(name, epsilon=epsilon, **{"classes": 4, **settings})

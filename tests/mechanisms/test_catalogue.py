@@ -7,7 +7,7 @@ import sys
 
 ORDER = (
     "onebit laplace gaussian analytic-gaussian multibit piecewise square-wave hds duchi hybrid three-output pm-sub condensed "
-    "latent ome featurerr item privunit ppm ppm-printed krr esw link-rr blink dprr lapgraph"
+    "latent ome featurerr item privunit ppm ppm-printed krr esw link-rr blink dprr lapgraph privhrg edgerr"
 )
 
 

@@ -30,6 +30,7 @@ def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> l
             "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
         )
         gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
+    gaps += mechanism.beyond_audit
     if refused:
         gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
     return [*gaps, *ALWAYS]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -22,6 +22,7 @@ from graphveil.audit.findings import GRAPHS, Leak, Rank, Step, power
 from graphveil.channels.exact import Loss
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.links import LinkMechanism
+from graphveil.mechanisms.published import PublishedGraph
 
 # Users of the graphs that are enumerated: with 4 there are 64 graphs, 192 pairs of them, and 128 lists of each user.
 USERS = (2, 3, 4)
@@ -60,7 +61,7 @@ def user_counts(mechanism: LinkMechanism, graph: Graph, user: int) -> tuple[NDAr
 
 def worst_link(mechanism: LinkMechanism) -> WorstLink:
     """The largest ratio of the probabilities of all reports together, over all graphs that differ in one link; exact."""
-    if mechanism.trust == "curator":
+    if isinstance(mechanism, PublishedGraph):
         return worst_published(mechanism)
     best = WorstLink((0, 0), frozenset(), Fraction(1))
     for graph in graphs_of(mechanism.size):
@@ -78,22 +79,16 @@ def worst_link(mechanism: LinkMechanism) -> WorstLink:
     return best
 
 
-def worst_published(mechanism: LinkMechanism) -> WorstLink:
-    """The same where a curator publishes the whole graph at once: its cells are one input."""
-    pairs = list(combinations(range(mechanism.size), 2))
-    cells = replace(mechanism, size=len(pairs))
-    chances: dict[Graph, list[Fraction]] = {}
-    for graph in graphs_of(mechanism.size):
-        counts, total = cells.joint_counts([int(pair in graph) for pair in pairs])
-        chances[graph] = [Fraction(count, total) for count in counts.tolist()]
+def worst_published(mechanism: PublishedGraph) -> WorstLink:
+    """The same where a curator publishes the whole graph at once."""
+    chances = {graph: mechanism.chances_of(graph) for graph in graphs_of(mechanism.size)}
     best = WorstLink((0, 0), frozenset(), Fraction(1))
     for graph in chances:
         for link in graph:
             for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
-                # Noise of a number of links and of every cell leaves no published graph impossible.
-                ratio = max(
-                    often / rarely for often, rarely in zip(chances[one], chances[other], strict=True)
-                )
+                # Noise leaves nothing impossible that can be published at all.
+                both = zip(chances[one], chances[other], strict=True)
+                ratio = max(often / rarely for often, rarely in both if often)
                 if best.ratio is not None and ratio > best.ratio:
                     best = WorstLink(link, one, ratio)
     return best

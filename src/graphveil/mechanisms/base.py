@@ -62,6 +62,11 @@ class Mechanism(ABC):
     trust: ClassVar[Trust] = "local"
 
     @property
+    def beyond_audit(self) -> tuple[str, ...]:
+        """What no audit of it can see, in sentences."""
+        return ()
+
+    @property
     @abstractmethod
     def answers(self) -> tuple[Answer, ...]:
         """The independent answers that one report consists of."""

@@ -24,6 +24,7 @@ from graphveil.mechanisms.builders import (
     build_krr,
     build_privunit,
 )
+from graphveil.mechanisms.edgerr_builders import build_edgerr, build_privhrg
 from graphveil.mechanisms.lapgraph import build_lapgraph
 from graphveil.mechanisms.link_builders import build_blink, build_dprr, build_link_rr
 from graphveil.mechanisms.personal_builders import build_ppm, build_ppm_printed
@@ -100,10 +101,22 @@ register(
     subject="links",
     summary="as many neighbours as a noisy number says, sampled after randomized response (DPRR)",
 )(build_dprr)
-# A mechanism for whoever is trusted with all links.
+# Mechanisms for whoever is trusted with all links.
 register(
     "lapgraph",
     subject="links",
     summary="a noisy graph that a trusted curator publishes: its size, and that many of its likeliest pairs",
     trust="curator",
 )(build_lapgraph)
+register(
+    "privhrg",
+    subject="links",
+    summary="a graph that a trusted curator draws anew from a private dendrogram of its users (privHRG)",
+    trust="curator",
+)(build_privhrg)
+register(
+    "edgerr",
+    subject="links",
+    summary="as privhrg, where some links are public and stay, and help to find the dendrogram (HeteroRR's EDGERR)",
+    trust="curator",
+)(build_edgerr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
-from typing import Any, ClassVar
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,15 @@ from graphveil.channels.kary import KaryChannel, kary
 from graphveil.channels.words import SystemWords, Words
 from graphveil.checks import check_number
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Trust, verified
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.base import Answer, verified
 from graphveil.mechanisms.geometric import geometric, layers
-from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
+from graphveil.mechanisms.links import NeighbourLists
+from graphveil.mechanisms.published import Pair, PublishedGraph, check_users
 from graphveil.mechanisms.registry import check_dims
 from graphveil.mechanisms.reports import Reports, row_pointers
 
 # The part of the budget that the number of links gets, which LinkTeller's authors leave open.
 SHARE = 0.1
-# Users of one graph: it has fewer than 2^47 pairs, which `geometric.hits` can number.
-MAX_USERS = 1 << 24
 # Cells whose published sets are enumerated at most.
 MAX_CELLS = 12
 # No rank is asked for beyond this: a first layer then has at most 2^-48 of all hits, which are fewer than 2^47.
@@ -37,8 +35,8 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LapGraph(LinkMechanism):
-    """A curator's mechanism: whoever runs it sees every link and must be trusted. No device can, as it takes all lists.
+class LapGraph(PublishedGraph):
+    """A curator's noisy graph: about as many pairs as there are links, the likeliest ones.
 
     A part ``share`` of ε goes to the number of links, T̃ = T plus two-sided geometric noise of ratio e^-ε₁, cut to 0 and the
     number of pairs. The rest goes to the cells of the adjacency matrix above its diagonal, each 0 or 1 plus two-sided geometric
@@ -50,9 +48,6 @@ class LapGraph(LinkMechanism):
     geometrically, so memory and time grow with what is published, and never with the number of pairs. (Laplace noise of
     real numbers would have cells between 0 and 1, which are worse guesses at the same ε.)
 
-    A report is a row of the published graph: of each user the sorted smaller numbers that the graph links it to. Reports are
-    written by the curator, all at once; an estimate is the published graph as it is, 1 and 0, and biased.
-
     Source: Wu, Long, Zhang and Li (2022), "LinkTeller", LapGraph; noise of whole numbers from Ghosh, Roughgarden and
     Sundararajan (2009).
     Claim: ε = ε₁ + ε₂ for any two graphs that differ in one link, in the central model. The number changes by one, so T̃ is at
@@ -61,18 +56,9 @@ class LapGraph(LinkMechanism):
     (`graphveil.channels.kary`). All draws are exact: the noise of T̃ has ratio other/keep of the counting channel, a cell that
     of the other, and equal random numbers in the order are drawn again. How long the curator takes, and how many random words,
     depends on T̃ and on T; neither is protected against somebody who watches the curator.
-
-    ``private`` are the `NeighbourLists` of everybody. An array (graphs x n) are so many graphs of n cells each, published one by
-    one: this is how an audit looks at it, where a row is an input and what is published of it a report.
     """
 
     counting: KaryChannel = field(kw_only=True)
-    unbiased: bool = False
-    trust: ClassVar[Trust] = "curator"
-
-    @property
-    def as_many_as_links(self) -> bool:
-        return True
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -83,11 +69,6 @@ class LapGraph(LinkMechanism):
     def loss(self) -> Loss:
         """The exact loss of one link by addition: that of the number and that of one cell."""
         return Loss.total([self.counting.loss, self.channel.loss]) if self.channel.truthful else Loss(())
-
-    @property
-    def flip(self) -> float:
-        """All but 0: there are about as many published pairs as links, and they are read as links, as LapGraph's authors do."""
-        return 1 / TOTAL
 
     @property
     def wrong(self) -> Fraction:
@@ -102,11 +83,7 @@ class LapGraph(LinkMechanism):
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
         one_graph = isinstance(private, NeighbourLists)
-        lists = self._lists(private)
-        if one_graph and not np.array_equal(lists.owners, np.arange(self.size)):
-            raise InputError(
-                f"{self.name} is a curator's: it takes the lists of all {self.size} users, in their order"
-            )
+        lists = self._everybody(private) if one_graph else self._lists(private)
         starts, held = self._cells(lists)
         graphs = starts[[0, -1]] if one_graph else starts
         published = self._published(graphs, held if self.channel.truthful else held[:0], source)
@@ -154,9 +131,10 @@ class LapGraph(LinkMechanism):
         noisy: Numbers = np.clip(links + more - less, 0, cells)
         return noisy
 
-    def estimate(self, reports: Reports) -> Estimate:
-        shape, values = (reports.users, self.size), np.ones(reports.codes.size)
-        return Estimate(shape, reports.indptr, reports.codes.astype(np.int32), values, 0.0, self.unbiased)
+    def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
+        pairs = list(combinations(range(self.size), 2))
+        counts, total = replace(self, size=len(pairs)).joint_counts([int(pair in graph) for pair in pairs])
+        return [Fraction(count, total) for count in counts.tolist()]
 
     def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
         """Of a graph of n cells, in the order of `possible_reports`: cell 0 is the lowest bit of a published set's number."""
@@ -205,9 +183,6 @@ class LapGraph(LinkMechanism):
     def blind(self) -> LapGraph:
         """The control: a curator who publishes the graph without links in the same way."""
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), channel=self.channel.blind())
-
-    def __repr__(self) -> str:
-        return f"LapGraph({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users, a trusted curator)"
 
 
 class _Order:
@@ -265,10 +240,7 @@ def _ranks(words: NDArray[np.uint64]) -> Numbers:
 def build_lapgraph(epsilon: float, dims: int, share: float = SHARE) -> LapGraph:
     """A noisy graph of ``dims`` users, published by a curator who is trusted with all links; the number gets ``share`` of ε."""
     check_dims(dims, subject="links")
-    if dims > MAX_USERS:
-        raise InputError(
-            f"dims must be at most {MAX_USERS} users for lapgraph, got {dims}: publish parts of the graph"
-        )
+    check_users(dims, "lapgraph")
     check_number(share, "share", above=0, below=1)
     spent = float(share) * epsilon
     counting, channel = kary(spent, 2), kary(epsilon - spent, 2)

@@ -1,0 +1,358 @@
+"""EDGERR and privHRG: a curator publishes a graph that is drawn anew from a private dendrogram; public links stay."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import code_type
+from graphveil.channels.exact import Claim, Loss
+from graphveil.channels.kary import KaryChannel
+from graphveil.channels.words import SystemWords, Words
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Answer
+from graphveil.mechanisms.geometric import geometric
+from graphveil.mechanisms.links import NeighbourLists
+from graphveil.mechanisms.published import Pair, PublishedGraph
+from graphveil.mechanisms.reports import Reports, row_pointers
+from graphveil.mechanisms.small_dendrograms import Pairs, Sketches
+from graphveil.watching import tell
+
+if TYPE_CHECKING:
+    from graphveil.mechanisms.dendrogram import Links, Regions, Tree
+
+# Steps a user between two looks at how far the public walk has come, ...
+LOOK_SWEEPS = 16
+# ... and which part of all that it has risen a quarter of it may still rise by.
+STILL_RISING = 0.01
+# Parts of the walk with private links, in the first half of which their weight grows.
+STAGES = 16
+# Steps whose random words are drawn together, and words of small graphs.
+BLOCK, SMALL_WORDS = 1 << 17, 1 << 22
+# A chance is computed in double precision: this much of the budget is left for its rounding.
+ROUNDING = 1e-9
+# Users of a graph whose reports are enumerated as rows of cells: three have three pairs.
+MAX_CELLS = 3
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EdgeRR(PublishedGraph):
+    """A curator publishes a graph of which the private pairs are drawn anew. Public links stay as they are.
+
+    Who has private links is public and given (``private_users``), and so are all public links: a private pair is one of two private
+    users without a public link. The curator draws a dendrogram D of all users with a probability in proportion to
+    exp(L_pub(D) + c·L_pri(D)): L_pub is the log-likelihood of the public links (what they say of who belongs together costs
+    nothing), L_pri that of the private ones, c = ε₁/(2Δ). Then it counts the private links of every split of D, adds two-sided
+    geometric noise of ratio e^-ε₂, cuts that to what is possible, and links each private pair with the noisy share of its split. Subtrees that
+    are so small that noise would be all there is (Algorithm 3's λ_b ≥ τ₁ and λ_c ≥ τ_e) are counted as one.
+
+    D comes of a walk over dendrograms (`dendrogram.walk`). It starts from any, all equally likely, and first goes by the public links alone until
+    their likelihood has all but ceased to rise, or ``sweeps`` steps a user are done; then ``sweeps`` steps a user with both (c grows in the first half). How long it
+    goes is decided by public numbers alone.
+
+    Source: HeteroRR, Algorithms 2 and 3, Lemma 4; privHRG, the case in which all links are private, is of Xiao, Chen and Tan (2014),
+    after the hierarchical random graphs of Clauset, Moore and Newman (2008). Three things are not as printed. The exponential mechanism has 2Δ
+    in place of Δ: a link makes some dendrograms likelier and others less so. The printed walk takes turns between steps for public links
+    and steps for private ones, each with a goal of its own, and ends in neither's: here a private step judges what a public step
+    has accepted, which has the distribution above. And a subtree that is counted as one has one noisy count.
+    Claim: ε = ε₁ + ε₂ for two graphs that differ in one private link, in the central model. In every dendrogram the link is in one
+    split, of at most N = ⌊n²/4⌋ pairs of n private users, whose term changes by at most Δ = ln N + (N-1) ln(N/(N-1)); so a dendrogram of
+    the distribution above is at most e^ε₁ times as likely. One count changes by one, and its noisy value is at most e^ε₂ times as
+    likely. What is drawn after that sees no link. A walk that ends only comes near that distribution, and its steps compute in double
+    precision: with ``tree_share`` 0 the dendrogram comes of public links alone, and the claim needs neither.
+    """
+
+    choosing: KaryChannel | None = field(kw_only=True)
+    public: NDArray[np.int64] = field(kw_only=True)
+    private: NDArray[np.bool_] = field(kw_only=True)
+    taus: tuple[float, float] = field(kw_only=True)
+    sweeps: int = field(kw_only=True)
+    # Whether private links are looked at: not in the control.
+    sighted: bool = True
+    independent: ClassVar[bool] = False
+
+    @property
+    def beyond_audit(self) -> tuple[str, ...]:
+        if self.choosing is None:
+            return ()
+        told = (
+            f"The walk that finds a dendrogram: it ends after {self.steps:,} steps near the distribution that the claim is about, which is compared "
+            "on graphs of a few users alone; with tree_share = 0 the claim needs no walk."
+        )
+        return (told,)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The choice of a dendrogram, and a count for every split; one link is in the first and in one of the others."""
+        counts = Answer(self.channel, max(self.size - 1, 1))
+        return (counts,) if self.choosing is None else (Answer(self.choosing, 1), counts)
+
+    @property
+    def loss(self) -> Loss:
+        """The exact loss of one link by addition: that of the dendrogram, as the exponential mechanism has it, and that of one count."""
+        if not self.sighted:
+            return Loss(())
+        return Loss.total(
+            [self.channel.loss] if self.choosing is None else [self.choosing.loss, self.channel.loss]
+        )
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ, by how much one private link changes the log-likelihood of a dendrogram at most (Lemma 4)."""
+        count = int(self.private.sum())
+        pairs = count * count // 4
+        return 0.0 if pairs < 2 else math.log(pairs) + (pairs - 1) * math.log(pairs / (pairs - 1))
+
+    @cached_property
+    def tilt(self) -> float:
+        """c = ε₁/(2Δ), the weight of the private likelihood."""
+        if self.choosing is None or not self.sensitivity:
+            return 0.0
+        return float(self.choosing.loss.bounds()[0]) * (1 - ROUNDING) / (2 * self.sensitivity)
+
+    @property
+    def ratio(self) -> Fraction:
+        """How much likelier one noisy count is than the next farther one."""
+        return Fraction(self.channel.other, self.channel.other + self.channel.surplus)
+
+    @property
+    def least_pairs(self) -> tuple[float, float]:
+        """Up to how many pairs between its two sides, and ordered pairs within, a subtree is counted as one: λ_b ≥ τ₁, λ_c ≥ τ_e."""
+        spent = self.channel.claim.epsilon
+        return 1 / (spent * self.taus[0]), 1 / (spent * self.taus[1])
+
+    @cached_property
+    def steps(self) -> int:
+        """How many steps the walk takes with private links."""
+        return self.sweeps * self.size
+
+    def compares(self, one: Any, other: Any) -> bool:
+        """Whether two rows of cells differ in one private pair."""
+        different = np.flatnonzero(np.asarray(one) != np.asarray(other))
+        return int(np.isin(different, self._private_cells).sum()) == 1
+
+    def randomize(self, private: Any, words: Words | None = None) -> Reports:
+        source = SystemWords() if words is None else words
+        if not isinstance(private, NeighbourLists):
+            return self._publish_rows(self._cells(private), source)
+        pairs = self._published(self._private_links(self._everybody(private)), source)
+        counts = np.bincount(pairs[:, 0], minlength=self.size)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        return Reports(self, row_pointers(counts), None, pairs[order, 1].astype(code_type(self.size)))
+
+    def _private_links(self, lists: NeighbourLists) -> Numbers:
+        """The private pairs that are links, larger number first."""
+        rows, others = self._links(lists)
+        mine = (others < rows) & self.private[rows] & self.private[others]
+        codes = np.setdiff1d(rows[mine] * self.size + others[mine], self._public_codes)
+        links = codes if self.sighted else codes[:0]
+        return np.stack([links // self.size, links % self.size], axis=1)
+
+    @cached_property
+    def _public_codes(self) -> Numbers:
+        codes: Numbers = self.public[:, 0] * self.size + self.public[:, 1]
+        return codes
+
+    def _published(self, links: Numbers, words: Words) -> NDArray[np.int32]:
+        """One graph: the private pairs that are linked in what is published, larger number first."""
+        dendrogram = compiled()
+        if self.size < 2:
+            return np.empty((0, 2), dtype=np.int32)
+        known = self._known(dendrogram)
+        tree = dendrogram.random_tree(self.size, self.private, words.take(self.size))
+        self._walk_public(dendrogram, tree, known, words)
+        together = self._with_private(dendrogram, links)
+        dendrogram.count_links(tree, together)
+        self._walk_private(dendrogram, tree, together, words)
+        regions = dendrogram.regions_of(tree, self.private, *self.least_pairs)
+        pairs: NDArray[np.int32] = dendrogram.draw_pairs(
+            regions, self._shares(regions, words), known, _chance(words)
+        )
+        return pairs
+
+    def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, words: Words) -> None:
+        """Let a dendrogram come to fit the public links, until it all but ceases to fit better: no private link is seen."""
+        if not len(self.public):
+            return
+        dendrogram.count_links(tree, known)
+        seen, look = [dendrogram.likelihoods(tree)[0]], LOOK_SWEEPS * self.size
+        for start in range(0, self.steps, look):
+            self._walk(dendrogram, tree, known, 0.0, min(look, self.steps - start), words)
+            seen.append(dendrogram.likelihoods(tree)[0])
+            tell("a dendrogram of public links", min(1.0, (start + look) / self.steps))
+            if settled(seen):
+                return
+
+    def _walk_private(self, dendrogram: Any, tree: Tree, links: Links, words: Words) -> None:
+        """Go on with private links too: in the first half of the steps their weight grows, so that no bad place holds the walk for long."""
+        if not self.tilt:
+            return
+        for stage in range(1, STAGES + 1):
+            steps = self.steps * stage // STAGES - self.steps * (stage - 1) // STAGES
+            self._walk(dendrogram, tree, links, self.tilt * min(1.0, 2 * stage / STAGES), steps, words)
+            tell("a dendrogram of private links", stage / STAGES)
+
+    def _walk(self, dendrogram: Any, tree: Tree, links: Links, tilt: float, steps: int, words: Words) -> None:
+        for start in range(0, steps, BLOCK):
+            drawn = words.take(dendrogram.WORDS_A_STEP * min(BLOCK, steps - start))
+            dendrogram.walk(tree, links, drawn, tilt)
+
+    def _known(self, dendrogram: Any) -> Links:
+        """The public links, and of which of them both ends are private users."""
+        links: Links = dendrogram.links_of(self.size, self.public, self._public_kinds(dendrogram))
+        return links
+
+    def _public_kinds(self, dendrogram: Any) -> NDArray[np.int8]:
+        both = self.private[self.public].all(axis=1)
+        return np.asarray(np.where(both, dendrogram.KNOWN, dendrogram.PUBLIC), dtype=np.int8)
+
+    def _with_private(self, dendrogram: Any, links: Numbers) -> Links:
+        kinds = np.concatenate(
+            [self._public_kinds(dendrogram), np.full(len(links), dendrogram.PRIVATE, dtype=np.int8)]
+        )
+        together: Links = dendrogram.links_of(self.size, np.concatenate([self.public, links]), kinds)
+        return together
+
+    def _shares(self, regions: Regions, words: Words) -> NDArray[np.float64]:
+        """Which share of its private pairs every region links."""
+        return self._noisy_shares(regions.counts, regions.pairs, words)
+
+    def _noisy_shares(self, counts: Numbers, pairs: Numbers, words: Words) -> NDArray[np.float64]:
+        """Counts with two-sided geometric noise, the difference of two geometric numbers, cut to what is possible, by pairs."""
+        more, less = (geometric(1 - self.ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
+        noisy = np.clip(counts + more - less, 0, pairs)
+        return np.asarray(noisy / np.maximum(pairs, 1), dtype=np.float64)
+
+    @cached_property
+    def _pairs_of_cells(self) -> Numbers:
+        """The pairs that the cells of a row stand for, larger number first: as many as there are users, or fewer where there are fewer pairs."""
+        numbers = np.arange(self.size, dtype=np.int64)
+        larger = (1 + np.sqrt(1 + 8 * numbers.astype(np.float64))) // 2
+        pairs = np.stack([larger, numbers - larger * (larger - 1) / 2], axis=1).astype(np.int64)
+        return pairs[pairs[:, 0] < self.size]
+
+    @cached_property
+    def _private_cells(self) -> Numbers:
+        """The cells that stand for private pairs."""
+        pairs = self._pairs_of_cells
+        known = np.isin(pairs[:, 0] * self.size + pairs[:, 1], self._public_codes)
+        return np.flatnonzero(self.private[pairs].all(axis=1) & ~known)
+
+    def _cells(self, private: Any) -> NDArray[np.bool_]:
+        """Graphs x private cells: which are linked."""
+        lists = self._lists(private)
+        rows = np.repeat(np.arange(len(lists.owners)), np.diff(lists.indptr))
+        inside = self._somebody(lists)
+        held = np.zeros((len(lists.owners), self.size), dtype=np.bool_)
+        held[rows[inside], lists.neighbours[inside].astype(np.int64)] = self.sighted
+        return held[:, self._private_cells]
+
+    def _publish_rows(self, held: NDArray[np.bool_], words: Words) -> Reports:
+        """Graphs of a few cells each, one after the other."""
+        dendrogram = compiled()
+        needed = self.size + dendrogram.WORDS_A_STEP * self.steps
+        block = max(1, SMALL_WORDS // needed)
+        counts, codes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for start in range(0, len(held), block):
+            numbers, cells = self._publish_block(dendrogram, held[start : start + block], needed, words)
+            counts.append(numbers)
+            codes.append(cells)
+        return Reports(
+            self,
+            row_pointers(np.concatenate(counts)),
+            None,
+            np.concatenate(codes).astype(code_type(self.size)),
+        )
+
+    def _publish_block(
+        self, dendrogram: Any, held: NDArray[np.bool_], needed: int, words: Words
+    ) -> tuple[Numbers, Numbers]:
+        if self.size < 2:
+            return np.zeros(len(held), dtype=np.int64), np.empty(0, dtype=np.int64)
+        cells = self._pairs_of_cells[self._private_cells]
+        pairs = np.concatenate([self.public, cells])
+        kinds = np.concatenate(
+            [self._public_kinds(dendrogram), np.full(len(cells), dendrogram.PRIVATE, dtype=np.int8)]
+        )
+        there = np.concatenate([np.ones((len(held), len(self.public)), dtype=np.bool_), held], axis=1)
+        drawn = words.take(len(held) * needed).reshape(len(held), needed)
+        lines, found = dendrogram.regions_of_many(
+            self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
+        )
+        shares = self._noisy_shares(found[:, :, 4], found[:, :, 3], words)
+        counts, new = dendrogram.draw_pairs_of_many(
+            lines, found, shares, self._known(dendrogram), _chance(words)
+        )
+        # What lies beyond the cells that a row has is published too, and is not looked at.
+        graphs = np.repeat(np.arange(len(held)), counts)
+        number = new[:, 0].astype(np.int64) * (new[:, 0] - 1) // 2 + new[:, 1]
+        seen = number < self.size
+        order = np.lexsort((number[seen], graphs[seen]))
+        return np.bincount(graphs[seen], minlength=len(held)), number[seen][order]
+
+    def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
+        """Of every dendrogram with all its noisy counts, from which the graph is drawn: they tell no less than it does."""
+        return self._sketches.chances(self._seen(graph))
+
+    def joint_counts(self, private: Any) -> tuple[NDArray[np.object_], int]:
+        """Of a graph of n cells, in the order of `possible_reports`: cell 0 is the lowest bit of a published set's number."""
+        if self.size > MAX_CELLS:
+            raise InputError(f"{self.name} has too many different graphs to enumerate: take fewer users")
+        pairs = [(int(two), int(one)) for one, two in self._pairs_of_cells]
+        graph = frozenset(pairs[cell] for cell in np.flatnonzero(private).tolist() if cell < len(pairs))
+        published = self._sketches.published(self._seen(graph), pairs)
+        chances = published + [Fraction(0)] * ((1 << self.size) - len(published))
+        total = math.lcm(*(chance.denominator for chance in chances))
+        return np.array([int(chance * total) for chance in chances], dtype=object), total
+
+    def _seen(self, graph: Pairs) -> Pairs:
+        """The private links of a graph, as far as they are looked at."""
+        return graph & self._sketches.domain if self.sighted else frozenset()
+
+    @cached_property
+    def _sketches(self) -> Sketches:
+        known = frozenset((int(two), int(one)) for one, two in self.public)
+        users = frozenset(np.flatnonzero(self.private).tolist())
+        return Sketches(self.size, users, known, self.tilt, self.ratio, self.least_pairs)
+
+    def described(self) -> dict[str, Any]:
+        return {
+            **super().described(),
+            "public": self.public.ravel().tolist(),
+            "private_users": np.flatnonzero(self.private).tolist(),
+            "taus": list(self.taus),
+            "sweeps": self.sweeps,
+        }
+
+    def blind(self) -> EdgeRR:
+        """The control: a curator who publishes the graph without private links in the same way."""
+        return replace(self, name=f"blind {self.name}", claim=Claim(0.0), sighted=False)
+
+
+def compiled() -> Any:
+    """`dendrogram`, which stands on numba: no device needs it, and nobody loads it before a curator does."""
+    from graphveil.mechanisms import dendrogram
+
+    return dendrogram
+
+
+def settled(seen: list[float]) -> bool:
+    """Whether a walk has all but ceased to rise: the mean of its last quarter is hardly above that of the quarter before."""
+    quarter = len(seen) // 4
+    if quarter < 2:
+        return False
+    rise = float(np.mean(seen[-quarter:]) - np.mean(seen[-2 * quarter : -quarter]))
+    return rise <= STILL_RISING * (max(seen) - seen[0])
+
+
+def _chance(words: Words) -> np.random.Generator:
+    """A generator for what is drawn when privacy is no question any more: 256 random bits are its seed."""
+    return np.random.Generator(np.random.PCG64(words.take(4).tolist()))

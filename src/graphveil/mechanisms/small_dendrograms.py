@@ -1,0 +1,183 @@
+"""All dendrograms of a few users, written out: what EDGERR publishes with which probability, in long arithmetic.
+
+This is for audits and tests, and follows the definitions; `dendrogram` draws the same for graphs of any size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any
+
+from graphveil.errors import InputError
+
+# A leaf is a user, an inner node a pair of nodes.
+Node = Any
+Pair = tuple[int, int]
+Pairs = frozenset[Pair]
+# Decimal digits that a probability is worked out to.
+DIGITS = 50
+# Users of a graph whose dendrograms are written out: with 5 there are 105.
+MAX_LEAVES = 5
+
+
+def dendrograms(users: int) -> list[Node]:
+    """All (2n-3)!! dendrograms of users 0 to n-1.
+
+    >>> dendrograms(3)
+    [((0, 1), 2), ((0, 2), 1), (0, (1, 2))]
+    """
+    trees: list[Node] = [0]
+    for leaf in range(1, users):
+        trees = [larger for tree in trees for larger in _with_leaf(tree, leaf)]
+    return trees
+
+
+def _with_leaf(tree: Node, leaf: int) -> Iterator[Node]:
+    """The trees in which a leaf is added above one of the nodes."""
+    yield (tree, leaf)
+    if isinstance(tree, tuple):
+        left, right = tree
+        yield from ((new, right) for new in _with_leaf(left, leaf))
+        yield from ((left, new) for new in _with_leaf(right, leaf))
+
+
+def leaves(tree: Node) -> list[int]:
+    """The users below a node."""
+    return [*leaves(tree[0]), *leaves(tree[1])] if isinstance(tree, tuple) else [tree]
+
+
+def inner_nodes(tree: Node) -> Iterator[Node]:
+    """The inner nodes, from the root down."""
+    if isinstance(tree, tuple):
+        yield tree
+        yield from inner_nodes(tree[0])
+        yield from inner_nodes(tree[1])
+
+
+def between(tree: Node) -> Pairs:
+    """The pairs that an inner node is the lowest common ancestor of, smaller number first."""
+    return frozenset((min(pair), max(pair)) for pair in product(leaves(tree[0]), leaves(tree[1])))
+
+
+def log_likelihood(tree: Node, linked: Pairs, counted: Pairs) -> Decimal:
+    """Σ ℓ(e, N) over the inner nodes, of the links among the pairs that are counted."""
+    context, total = Context(prec=DIGITS), Decimal(0)
+    for node in inner_nodes(tree):
+        pairs = between(node) & counted
+        links, all_of_them = len(pairs & linked), len(pairs)
+        for part in (links, all_of_them - links):
+            if part:
+                total += part * context.ln(context.divide(Decimal(part), Decimal(all_of_them)))
+    return total
+
+
+def tree_chances(trees: list[Node], score: Callable[[Node], Decimal]) -> list[Fraction]:
+    """The probability of each dendrogram, in proportion to the exponential of its score."""
+    context = Context(prec=DIGITS)
+    weights = [Fraction(context.exp(score(tree))) for tree in trees]
+    return [weight / sum(weights) for weight in weights]
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """What EDGERR may draw a graph of a few users from: every dendrogram, and noisy counts of its regions.
+
+    ``private`` are the users with private links, ``known`` the public links (smaller number first); ``tilt`` is the weight of the private
+    likelihood, ``ratio`` that of the noise, ``least_pairs`` says which subtrees are counted as one.
+    """
+
+    users: int
+    private: frozenset[int]
+    known: Pairs
+    tilt: float
+    ratio: Fraction
+    least_pairs: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        if self.users > MAX_LEAVES:
+            raise InputError(
+                f"{self.users} users have too many dendrograms to write out: take at most {MAX_LEAVES}"
+            )
+
+    @cached_property
+    def domain(self) -> Pairs:
+        """The private pairs."""
+        return frozenset(combinations(sorted(self.private), 2)) - self.known
+
+    def drawn(self, linked: Pairs) -> Iterator[tuple[Node, Fraction, list[tuple[Pairs, list[Fraction]]]]]:
+        """Every dendrogram with its probability, and its regions, each with the probabilities of its noisy counts from 0 on."""
+        everything = frozenset(combinations(range(self.users), 2))
+
+        def score(tree: Node) -> Decimal:
+            public = log_likelihood(tree, self.known, everything)
+            return public + Decimal(self.tilt) * log_likelihood(tree, linked, self.domain)
+
+        trees = dendrograms(self.users)
+        for tree, chance in zip(trees, tree_chances(trees, score), strict=True):
+            regions = [
+                (pairs, noisy_chances(len(pairs & linked), len(pairs), self.ratio))
+                for pairs in self.regions(tree)
+            ]
+            yield tree, chance, regions
+
+    def regions(self, tree: Node) -> list[Pairs]:
+        """The private pairs of each region, from the root down."""
+        if not isinstance(tree, tuple):
+            return []
+        left, right = (len(self.private.intersection(leaves(side))) for side in tree)
+        both = left + right
+        if both < 2:
+            return []
+        if left * right <= self.least_pairs[0] and both * (both - 1) <= self.least_pairs[1]:
+            return [frozenset(combinations(sorted(leaves(tree)), 2)) & self.domain]
+        here = [between(tree) & self.domain] if left and right else []
+        return [*here, *self.regions(tree[0]), *self.regions(tree[1])]
+
+    def chances(self, linked: Pairs) -> list[Fraction]:
+        """The probability of every dendrogram with all its noisy counts, in a fixed order."""
+        return [
+            chance * math.prod(numbers, start=Fraction(1))
+            for _, chance, regions in self.drawn(linked)
+            for numbers in product(*(chances for _, chances in regions))
+        ]
+
+    def published(self, linked: Pairs, pairs: list[Pair]) -> list[Fraction]:
+        """The probability that just these of some pairs are published, for every set of them: the first pair is the lowest bit of its number."""
+        chances = [Fraction(0)] * (1 << len(pairs))
+        drawn = list(self.drawn(linked))
+        for number in range(len(chances)):
+            named = frozenset(pair for place, pair in enumerate(pairs) if number >> place & 1)
+            if named <= self.domain:
+                for _, chance, regions in drawn:
+                    parts = (set_chance(region, named, numbers) for region, numbers in regions)
+                    chances[number] += chance * math.prod(parts, start=Fraction(1))
+        return chances
+
+
+def noisy_chances(count: int, most: int, ratio: Fraction) -> list[Fraction]:
+    """The probability of every noisy count from 0 to the number of pairs: two-sided geometric noise, cut off at both ends."""
+    if most == 0:
+        return [Fraction(1)]
+    ends, inner = 1 / (1 + ratio), (1 - ratio) / (1 + ratio)
+    return [
+        ratio ** abs(number - count) * (ends if number in (0, most) else inner) for number in range(most + 1)
+    ]
+
+
+def set_chance(region: Pairs, published: Pairs, numbers: list[Fraction]) -> Fraction:
+    """How likely just these pairs of a region are published, given how likely each of its noisy counts is."""
+    most, named = len(region), len(region & published)
+    shares = [Fraction(count, most) if most else Fraction(0) for count in range(most + 1)]
+    return sum(
+        (
+            chance * share**named * (1 - share) ** (most - named)
+            for share, chance in zip(shares, numbers, strict=True)
+        ),
+        Fraction(0),
+    )

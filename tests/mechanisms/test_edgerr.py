@@ -1,0 +1,268 @@
+"""EDGERR and privHRG: what a curator publishes of a graph whose private links are drawn anew, and what that costs a link."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from graphveil.audit.graphs import worst_link
+from graphveil.channels import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms import NeighbourLists, mechanism
+from graphveil.mechanisms.edgerr import settled
+from graphveil.watching import listening
+
+NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
+
+
+def lists_of(pairs, users):
+    near = [sorted({a + b - user for a, b in pairs if user in (a, b)}) for user in range(users)]
+    pointers = np.concatenate([[0], np.cumsum([len(row) for row in near])])
+    return NeighbourLists(
+        np.arange(users), pointers, np.array([other for row in near for other in row], dtype=np.int64)
+    )
+
+
+def flat(pairs):
+    return [number for pair in pairs for number in pair]
+
+
+def published(reports):
+    owners = np.repeat(reports.places, reports.lengths)
+    return {(int(b), int(a)) for a, b in zip(owners, reports.codes, strict=True)}
+
+
+def ring(users):
+    return [(user, (user + 1) % users) for user in range(users)]
+
+
+# What it costs
+
+
+@pytest.mark.parametrize("users", range(2, 12))
+def test_one_link_changes_a_likelihood_by_the_sensitivity_at_most(users):
+    def term(linked, pairs):
+        parts = [part for part in (linked, pairs - linked) if part]
+        return sum(part * math.log(part / pairs) for part in parts)
+
+    splits = [left * (users - left) for left in range(1, users)]
+    changes = [
+        abs(term(linked + 1, pairs) - term(linked, pairs))
+        for most in splits
+        # Public links take pairs away.
+        for pairs in range(1, most + 1)
+        for linked in range(pairs)
+    ]
+    assert mechanism("privhrg", epsilon=1.0, dims=users).sensitivity == pytest.approx(max(changes))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("public", [[], [(0, 1)], [(0, 1), (2, 3)]])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(epsilon, share, public):
+    found = mechanism(
+        "edgerr", epsilon=epsilon, dims=4, tree_share=share, public=flat(public), **NEVER_TOGETHER
+    )
+    worst = worst_link(found).loss
+    assert not worst.exceeds(epsilon)
+    # A count alone reveals all of its part.
+    assert worst.epsilon >= (1 - share) * epsilon * (1 - 1e-9)
+
+
+def test_the_budget_is_that_of_dendrogram_and_counts_together():
+    found = mechanism("edgerr", epsilon=2.0, dims=9, tree_share=0.25)
+    assert found.choosing.claim.epsilon == 0.5 and found.channel.claim.epsilon == 1.5
+    assert found.epsilon == pytest.approx(2.0, rel=1e-11) and not found.loss.exceeds(2.0)
+
+
+def test_without_a_share_for_the_dendrogram_it_comes_of_public_links_alone():
+    found = mechanism("edgerr", epsilon=2.0, dims=9, tree_share=0.0)
+    assert found.choosing is None and found.tilt == 0 and found.channel.claim.epsilon == 2.0
+
+
+def test_the_weight_of_private_links_has_twice_the_sensitivity():
+    found = mechanism("privhrg", epsilon=2.0, dims=9)
+    assert found.tilt == pytest.approx(1.0 / (2 * found.sensitivity)) and found.tilt < 1.0 / (
+        2 * found.sensitivity
+    )
+
+
+def test_sensitivity_follows_from_private_users_alone():
+    some = mechanism("edgerr", epsilon=2.0, dims=100, private_users=[1, 5, 7, 9])
+    assert some.sensitivity == mechanism("privhrg", epsilon=2.0, dims=4).sensitivity
+
+
+def test_it_says_what_no_audit_of_it_sees():
+    (told,) = mechanism("edgerr", epsilon=1.0, dims=9).beyond_audit
+    assert "324 steps" in told and "tree_share = 0" in told
+    assert mechanism("edgerr", epsilon=1.0, dims=9, tree_share=0.0).beyond_audit == ()
+
+
+# What is published
+
+
+@pytest.mark.parametrize("name", ["privhrg", "edgerr"])
+def test_at_a_large_budget_few_large_groups_come_back(name):
+    """Two cliques of 20: a dendrogram that parts them is found, and between them is nothing."""
+    cliques = [pair for start in (0, 20) for pair in combinations(range(start, start + 20), 2)]
+    found = mechanism(name, epsilon=38.0, dims=40, sweeps=4000)
+    drawn = published(found.randomize(lists_of(cliques, 40), SeededWords(0)))
+    right = len(drawn & set(cliques))
+    assert right > 0.9 * len(cliques) and len(drawn) - right < 0.1 * len(cliques)
+
+
+def test_public_links_and_pairs_of_others_are_not_published_anew():
+    public, private = [(0, 1), (2, 3), (6, 7)], [(0, 4), (1, 2), (3, 4)]
+    found = mechanism(
+        "edgerr", epsilon=1.0, dims=8, public=flat(public), private_users=[0, 1, 2, 3, 4], **NEVER_TOGETHER
+    )
+    for seed in range(20):
+        drawn = published(found.randomize(lists_of(public + private, 8), SeededWords(seed)))
+        assert all(b <= 4 for _, b in drawn) and not drawn & set(public)
+
+
+def test_links_that_are_neither_public_nor_private_change_nothing():
+    found = mechanism("edgerr", epsilon=5.0, dims=8, private_users=[0, 1, 2, 3, 4])
+    one = found.randomize(lists_of([(0, 1)], 8), SeededWords(1))
+    other = found.randomize(lists_of([(0, 1), (6, 7), (2, 5)], 8), SeededWords(1))
+    assert one == other
+
+
+def test_the_list_of_the_larger_number_counts():
+    found = mechanism("edgerr", epsilon=20.0, dims=3)
+    larger = NeighbourLists(np.arange(3), np.array([0, 0, 0, 1]), np.array([0]))
+    smaller = NeighbourLists(np.arange(3), np.array([0, 1, 1, 1]), np.array([2]))
+    both, none = lists_of([(0, 2)], 3), lists_of([], 3)
+    words = [found.randomize(lists, SeededWords(2)) for lists in (larger, both, smaller, none)]
+    assert words[0] == words[1] and words[2] == words[3]
+
+
+def test_the_same_words_publish_the_same():
+    found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(10)))
+    lists = lists_of(ring(30), 30)
+    assert found.randomize(lists, SeededWords(3)) == found.randomize(lists, SeededWords(3))
+    assert found.randomize(lists, SeededWords(3)) != found.randomize(lists, SeededWords(4))
+
+
+@pytest.mark.parametrize("users", [1, 2, 3])
+def test_few_users_are_published_too(users):
+    reports = mechanism("privhrg", epsilon=1.0, dims=users).randomize(lists_of([], users), SeededWords(0))
+    assert reports.users == users
+
+
+def test_the_control_publishes_the_same_for_all_private_links():
+    public = [(0, 1), (4, 5)]
+    control = mechanism("edgerr", epsilon=1.0, dims=9, public=flat(public)).blind()
+    one = control.randomize(lists_of(public, 9), SeededWords(5))
+    other = control.randomize(lists_of([*public, (2, 3), (3, 4), (0, 8)], 9), SeededWords(5))
+    assert one == other and control.epsilon == 0
+
+
+@pytest.mark.parametrize("row", list(product([0, 1], repeat=3)))
+def test_rows_of_cells_have_the_probabilities_of_whole_graphs(row):
+    """What a row of three cells publishes is what the graph of three users does, summed over all it is drawn from."""
+    found = mechanism("edgerr", epsilon=1.0, dims=3, public=[0, 1], **NEVER_TOGETHER)
+    counts, total = found.joint_counts(np.array(row))
+    assert sum(counts) == total
+    # Cell 0 is the public pair, which is never published anew.
+    assert all(counts[number] == 0 for number in range(8) if number & 1)
+
+
+def test_a_graph_is_drawn_alike_from_lists_and_from_rows():
+    """Rows of three cells and lists of three users, 20,000 each: shares of published pairs within six standard deviations."""
+    found = mechanism("privhrg", epsilon=2.0, dims=3, **NEVER_TOGETHER)
+    counts, total = found.joint_counts(np.array([1, 0, 0]))
+    draws, words, named = 4000, SeededWords(6), np.zeros(8)
+    for _ in range(draws):
+        drawn = published(found.randomize(lists_of([(0, 1)], 3), words))
+        named[sum(1 << cell for cell, pair in enumerate([(0, 1), (0, 2), (1, 2)]) if pair in drawn)] += 1
+    expected = np.array([float(Fraction(count, total)) for count in counts])
+    assert (np.abs(named / draws - expected) < 6 * np.sqrt(expected * (1 - expected) / draws)).all()
+
+
+# The walk
+
+
+def test_a_walk_that_rises_goes_on_and_one_that_does_not_has_settled():
+    assert not settled([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    assert settled([0.0, 8.0, 9.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0])
+    assert not settled([0.0, 1.0, 1.0])
+
+
+def test_the_walk_by_public_links_stops_when_it_has_settled_and_says_how_far_it_is():
+    heard = []
+    found = mechanism("edgerr", epsilon=1.0, dims=60, public=flat(ring(60)), sweeps=2000)
+    with listening(lambda what, share: heard.append((what, share))):
+        found.randomize(lists_of(ring(60), 60), SeededWords(0))
+    public = [share for what, share in heard if what == "a dendrogram of public links"]
+    private = [share for what, share in heard if what == "a dendrogram of private links"]
+    assert 0 < public[-1] < 0.5 and private[-1] == 1.0
+
+
+@pytest.mark.parametrize("private", [[], [(0, 5), (3, 9), (8, 20)]])
+def test_how_long_it_walks_does_not_depend_on_private_links(private):
+    class CountedWords(SeededWords):
+        taken = 0
+
+        def take(self, count):
+            self.taken += count
+            return super().take(count)
+
+    found = mechanism("edgerr", epsilon=1.0, dims=30, public=flat(ring(30)), tau_split=1e-9, tau_inner=1e-9)
+    words = CountedWords(0)
+    found.randomize(lists_of(ring(30) + private, 30), words)
+    # Where all is counted as one, there is one region whatever the dendrogram.
+    expected = CountedWords(0)
+    found.randomize(lists_of(ring(30), 30), expected)
+    assert words.taken == expected.taken
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tree_share": 1.0}, r"tree_share must be a number in \[0, 1\), got 1.0"),
+        ({"tree_share": -0.1}, "tree_share"),
+        ({"tau_split": 0}, "tau_split must be a positive finite number, got 0"),
+        ({"tau_inner": math.nan}, "tau_inner"),
+        ({"sweeps": 0}, "sweeps must be an integer of at least 1, got 0"),
+        ({"public": [0, 1, 2]}, "two numbers at a time, got 3"),
+        ({"public": [4, 4]}, "different users"),
+        ({"public": [0, 9]}, "public must be numbers of users from 0 to 8"),
+        ({"public": "01"}, "public must be a list of numbers of users"),
+        ({"private_users": [-1]}, "private_users must be numbers of users from 0 to 8"),
+        ({"private_users": [0.5]}, "private_users must be a list of numbers"),
+        ({"dims": (1 << 24) + 1}, "at most 16777216 users for edgerr"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        mechanism("edgerr", **{"epsilon": 1.0, "dims": 9, **settings})
+
+
+def test_privhrg_takes_no_public_links():
+    with pytest.raises(InputError, match="privhrg has no setting 'public'"):
+        mechanism("privhrg", epsilon=1.0, dims=9, public=[0, 1])
+
+
+def test_a_curator_without_everybody_s_list_is_refused():
+    lists = NeighbourLists(np.array([0, 2]), np.array([0, 0, 0]), np.array([], dtype=np.int64))
+    with pytest.raises(InputError, match="takes the lists of all 3 users"):
+        mechanism("edgerr", epsilon=1.0, dims=3).randomize(lists)
+
+
+def test_what_cannot_be_enumerated_says_so():
+    with pytest.raises(InputError, match="too many different graphs"):
+        mechanism("edgerr", epsilon=1.0, dims=4).joint_counts(np.zeros(4))
+
+
+def test_other_public_links_are_another_mechanism():
+    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 1.0}, {"sweeps": 3}]
+    prints = {mechanism("edgerr", epsilon=1.0, dims=9, **more).fingerprint for more in settings}
+    assert len(prints) == len(settings)
