@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphveil.learn.blend import choose_blend, mix
     from graphveil.learn.degree_table import degree_probabilities
     from graphveil.learn.denoised import Denoised
-    from graphveil.learn.divided import divided_input
+    from graphveil.learn.divided import divided_input, joined_input
     from graphveil.learn.hadamard import LinkSchedule, fit_links
     from graphveil.learn.inputs import estimate_input, raw_input, refuse_above, report_input, report_scale
     from graphveil.learn.known import Known
@@ -82,7 +82,7 @@ else:
             "blend": ("choose_blend", "mix"),
             "degree_table": ("degree_probabilities",),
             "denoised": ("Denoised",),
-            "divided": ("divided_input",),
+            "divided": ("divided_input", "joined_input"),
             "hadamard": ("LinkSchedule", "fit_links"),
             "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
             "known": ("Known",),
@@ -182,6 +182,7 @@ __all__ = [
     "fit_masked",
     "fit_with_links",
     "jaccard",
+    "joined_input",
     "mix",
     "one_thread",
     "page_rank",
