@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
 from graphveil.mechanisms.features import budget_shares
 
 Numbers = NDArray[np.float64]
@@ -42,6 +43,27 @@ def largest_shares(shares: Numbers, count: int) -> Numbers:
     kept = np.where(shares >= least, shares, 0.0)
     divided: Numbers = kept / kept.sum()
     return divided
+
+
+def served_shares(shares: Numbers, epsilon: float) -> Numbers:
+    """Shares of a budget that each attribute can be answered with, as near to the given ones as they can be.
+
+    A response is built for a value's budget between `MIN_EPSILON` and `MAX_EPSILON`. What is below counts as nothing. Where one
+    is above, all shares are drawn towards even ones until none is; even shares must be within these bounds themselves.
+
+    >>> served_shares(np.array([0.9, 0.1]), 25.0).round(2).tolist()
+    [0.8, 0.2]
+    """
+    told = np.where(shares * epsilon >= MIN_EPSILON, shares, 0.0)
+    told = told / told.sum()
+    even, highest = 1 / len(told), float(told.max())
+    # A little less, so that no rounding on the way leads above.
+    most = MAX_EPSILON / epsilon * (1 - 1e-9)
+    if highest <= most:
+        return told
+    kept = max(0.0, (most - even) / (highest - even)) if highest > even else 0.0
+    drawn: Numbers = kept * told + (1 - kept) * even
+    return drawn
 
 
 def rounded_shares(shares: Numbers, levels: int = LEVELS) -> Numbers:

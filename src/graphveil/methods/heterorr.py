@@ -16,7 +16,13 @@ from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import Reports
 from graphveil.methods.attribute_file import read_attribute_numbers
-from graphveil.methods.attribute_shares import Numbers, attribute_shares, largest_shares, rounded_shares
+from graphveil.methods.attribute_shares import (
+    Numbers,
+    attribute_shares,
+    largest_shares,
+    rounded_shares,
+    served_shares,
+)
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
@@ -161,7 +167,7 @@ class Heterorr(Method):
             job.say("first round" if before else "reporting", 0.0)
             first = [job.users.report(plan) for plan in before]
         with watch.stage("denoise"):
-            shares = divided_budget(job, topology, first)
+            shares = divided_budget(job, topology, first, last.claim.epsilon)
         with watch.stage("report"):
             job.say("reporting", 0.0)
             asked = last.model_dump(exclude_none=True)
@@ -175,15 +181,15 @@ class Heterorr(Method):
         )
 
 
-def divided_budget(job: Job, topology: Topology, first: list[Reports]) -> Numbers:
-    """The share of the budget that every attribute gets, from what is public and from the round before, if there was one."""
+def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: float) -> Numbers:
+    """The share of ε that every attribute gets, from what is public and from the round before, if there was one."""
     settings: HeterorrSettings = job.settings
     importance = _found(job, topology, first[0]) if first else _public_numbers(job, "importance")
     shares = attribute_shares(importance, _public_numbers(job, "sensitivity"), settings.gamma)
     if settings.keep != "all":
         count = job.graph.class_count if settings.keep == "auto" else settings.keep
         shares = largest_shares(shares, count)
-    return rounded_shares(shares)
+    return rounded_shares(served_shares(shares, epsilon))
 
 
 def _found(job: Job, topology: Topology, reports: Reports) -> Numbers:
