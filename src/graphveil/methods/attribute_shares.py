@@ -54,8 +54,8 @@ def served_shares(shares: Numbers, epsilon: float) -> Numbers:
     >>> served_shares(np.array([0.9, 0.1]), 25.0).round(2).tolist()
     [0.8, 0.2]
     """
-    told = np.where(shares * epsilon >= MIN_EPSILON, shares, 0.0)
-    told = told / told.sum()
+    large = np.where(shares * epsilon >= MIN_EPSILON, shares, 0.0)
+    told: Numbers = large / large.sum()
     even, highest = 1 / len(told), float(told.max())
     # A little less, so that no rounding on the way leads above.
     most = MAX_EPSILON / epsilon * (1 - 1e-9)

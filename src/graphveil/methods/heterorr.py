@@ -38,6 +38,9 @@ MECHANISM = "featurerr"
 # What the round before asks with: for some of the values, since all of them at once would have next to no budget each.
 ROUND_MECHANISM = "piecewise"
 FLAT, ROUND = "flat", "round"
+Which = Literal["importance", "sensitivity"]
+# What these settings may be besides the name of a file.
+WORDS: dict[Which, tuple[str, ...]] = {"importance": (FLAT, ROUND), "sensitivity": (FLAT,)}
 # bins=auto: as many as there are different values where these are binary, else what the document's error figure has.
 BINARY_BINS, USUAL_BINS = 2, 10
 
@@ -133,8 +136,8 @@ class Heterorr(Method):
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         """Importance and sensitivity, where they are in files."""
-        named = (settings.importance, settings.sensitivity)
-        return tuple(Path(name) for name in named if name not in (FLAT, ROUND))
+        files = [_file_of(settings, which) for which in WORDS]
+        return tuple(file for file in files if file is not None)
 
     def feature_plans(self, job: Job) -> tuple[Plan, ...]:
         """The round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
@@ -199,12 +202,23 @@ def _found(job: Job, topology: Topology, reports: Reports) -> Numbers:
     return learn.signal(scores, null_scores(job, topology, reports))
 
 
-def _public_numbers(job: Job, which: Literal["importance", "sensitivity"]) -> Numbers:
+def _public_numbers(job: Job, which: Which) -> Numbers:
     """Importance or sensitivity of all attributes, from a file or flat."""
-    source, attributes = getattr(job.settings, which), job.graph.feature_count
-    if source in (FLAT, ROUND):
-        return np.ones(attributes)
-    return read_attribute_numbers(source, attributes, which)
+    file, attributes = _file_of(job.settings, which), job.graph.feature_count
+    return np.ones(attributes) if file is None else read_attribute_numbers(file, attributes, which)
+
+
+def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
+    """The file that a setting names; None where it is one of the words that it may be."""
+    source = settings.importance if which == "importance" else settings.sensitivity
+    if source in WORDS[which]:
+        return None
+    if not Path(source).is_file():
+        words = ", ".join(WORDS[which])
+        raise InputError(
+            f"{which} must be {words} or a file of one number an attribute, and {source!r} is no file: name one that is there"
+        )
+    return Path(source)
 
 
 def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
