@@ -7,7 +7,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
-from graphveil.methods import togl
+from graphveil.methods import scoring
 
 SMALL = [
     *("--set", "data.users=400", "--set", "data.features=24", "--set", "data.neighbourhood=25"),
@@ -22,7 +22,7 @@ def own_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     # Two simulated rounds are enough to compare with here.
-    monkeypatch.setattr(togl, "NULL_SCORES", 40)
+    monkeypatch.setattr(scoring, "NULL_SCORES", 40)
 
 
 def test_the_table_stands_beside_control_and_chance(capsys):

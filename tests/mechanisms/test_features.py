@@ -422,3 +422,26 @@ def test_repr_names_the_channel():
 @pytest.mark.parametrize("name", ALL_VALUES)
 def test_the_baselines_answer_everything(name):
     assert small(name, dims=5).report_length == 5
+
+
+# Some of the values alone
+
+
+@pytest.mark.parametrize("shares", [None, [0.5, 0.0, 0.25, 0.25]])
+def test_reports_about_some_values_decode_to_their_columns(shares):
+    made = mechanism("featurerr", epsilon=4.0, dims=4, range=(0, 1), shares=shares)
+    reports = made.randomize(np.random.default_rng(0).random((50, 4)), SeededWords(1))
+    part = made.only(reports, np.array([0, 2]))
+    np.testing.assert_array_equal(part.estimate().dense(), reports.estimate().dense()[:, [0, 2]])
+
+
+def test_reports_about_some_values_leave_silent_users_out():
+    made, who = mechanism("onebit", epsilon=4.0, dims=4, range=(0, 1)), np.array([True, False, True])
+    reports = made.randomize(np.ones((3, 4)), SeededWords(1)).answered_by(who)
+    np.testing.assert_array_equal(np.diff(made.only(reports, np.array([3])).estimate().indptr), who)
+
+
+def test_where_some_values_are_asked_reports_are_not_taken_apart():
+    made = mechanism("multibit", epsilon=1.0, dims=4, range=(0, 1))
+    with pytest.raises(InputError, match="asks for some of the values"):
+        made.only(made.randomize(np.ones((3, 4)), SeededWords(1)), np.array([0]))

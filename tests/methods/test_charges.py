@@ -44,6 +44,7 @@ METHODS = {
     "ppgnn": Asked(levels=True),
     "solitude": Asked(links=True),
     "togl": Asked(links=True),
+    "heterorr": Asked(links=True),
 }
 TRIALS = {
     "classes": Trial(),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphveil.learn.blend import choose_blend, mix
     from graphveil.learn.degree_table import degree_probabilities
     from graphveil.learn.denoised import Denoised
+    from graphveil.learn.divided import divided_input, joined_input
     from graphveil.learn.hadamard import LinkSchedule, fit_links
     from graphveil.learn.inputs import estimate_input, raw_input, refuse_above, report_input, report_scale
     from graphveil.learn.known import Known
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         expected_target,
         pooled_target,
         printed_target,
+        signal,
     )
     from graphveil.learn.targets import DropTargets, Goal, Targets, true_classes
     from graphveil.learn.tensors import tensor
@@ -80,6 +82,7 @@ else:
             "blend": ("choose_blend", "mix"),
             "degree_table": ("degree_probabilities",),
             "denoised": ("Denoised",),
+            "divided": ("divided_input", "joined_input"),
             "hadamard": ("LinkSchedule", "fit_links"),
             "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
             "known": ("Known",),
@@ -112,6 +115,7 @@ else:
                 "expected_target",
                 "pooled_target",
                 "printed_target",
+                "signal",
             ),
             "targets": ("DropTargets", "Goal", "Targets", "true_classes"),
             "tensors": ("tensor",),
@@ -169,6 +173,7 @@ __all__ = [
     "correlation_scores",
     "degree_probabilities",
     "degree_scores",
+    "divided_input",
     "estimate_input",
     "expected_error",
     "expected_target",
@@ -177,6 +182,7 @@ __all__ = [
     "fit_masked",
     "fit_with_links",
     "jaccard",
+    "joined_input",
     "mix",
     "one_thread",
     "page_rank",
@@ -190,6 +196,7 @@ __all__ = [
     "resource_allocation",
     "rounds_input",
     "seeded",
+    "signal",
     "smaller_degree",
     "spectrum",
     "spread",

@@ -158,6 +158,16 @@ class FeatureMechanism(Mechanism):
         shape = (reports.users, self.size)
         return Estimate(shape, reports.indptr, reports.dims, values, self.public.centre, self.unbiased)
 
+    def only(self, reports: Reports, places: NDArray[np.int64]) -> Reports:
+        """What reports that answer all values say about these dimensions, numbered anew: post-processing."""
+        if self.names_dimensions:
+            raise InputError(f"{self.name} asks for some of the values: its reports say which")
+        channels = self.channels if len(self.channels) == 1 else tuple(self.channels[j] for j in places)
+        count = len(places)
+        part = replace(self, size=count, sampled=count, channels=channels, favoured=None)
+        codes = reports.codes.reshape(reports.users, self.size)[:, places].ravel()
+        return Reports(part, even_pointers(reports.users, count), None, codes, reports.answered)
+
     def check_reports(self, reports: Reports) -> None:
         if reports.dims is not None and not self.asking.allows(reports.dims.reshape(-1, self.sampled)):
             raise MessageError(

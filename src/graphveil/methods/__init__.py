@@ -1,6 +1,17 @@
 """Methods: one file a system. Importing this package registers all of them."""
 
-from graphveil.methods import base, ldpge, lpgnn, nonprivate, ppgnn, solitude, structure, togl, upgnet
+from graphveil.methods import (
+    base,
+    heterorr,
+    ldpge,
+    lpgnn,
+    nonprivate,
+    ppgnn,
+    solitude,
+    structure,
+    togl,
+    upgnet,
+)
 from graphveil.methods.check import check_method, method_checks
 from graphveil.methods.job import Job
 from graphveil.methods.method import (
@@ -26,6 +37,7 @@ __all__ = [
     "base",
     "check_method",
     "find_method",
+    "heterorr",
     "ldpge",
     "load_method",
     "lpgnn",

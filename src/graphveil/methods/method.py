@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +65,10 @@ class Method(ABC):
     def holds_dense(self, settings: Any, task: str) -> bool:
         """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
         return False
+
+    def public_files(self, settings: Any) -> tuple[Path, ...]:
+        """Files besides the graph that are read: a kept run is found again only as long as they are the same."""
+        return ()
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Settings for this data, task and mechanism that are better than the general ones."""

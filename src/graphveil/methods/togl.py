@@ -3,50 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from pydantic import Field
 
 from graphveil import denoise, learn, linear
-from graphveil.channels.words import SeededWords
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
+from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.mechanisms.personal_builders import takes_levels
-from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.tasks import LINK
+from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.attributes import Scores
     from graphveil.learn.targeting import Target
     from graphveil.learn.topology import Topology
 
-# The server simulates rounds in which nobody tells anything until it has so many scores to compare with, or so many rounds.
-NULL_SCORES, NULL_ROUNDS = 1000, 20
-# Analyses whose score of an attribute depends on no other attribute.
-APART = ("fda", "mutual-information", "chi-square")
 AUTO = "auto"
 
 
-class ToglSettings(BaseSettings):
+class ToglSettings(ScoringSettings):
     """Training, the scale of the input, the two rounds, and the analysis between them."""
 
     split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
         0.5,
         description="share of the budget for round 1, or auto: by expected error, before anybody is asked",
     )
-    analysis: Literal["fda", "sma", "mutual-information", "chi-square", "pca"] = Field(
-        "fda", description="how attributes are scored from round 1"
-    )
-    analysis_hops: int = Field(3, ge=0, description="K, hops of averaging before the analysis")
     rho: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
         "auto",
         description="share of round 2's answers about the best attributes, or auto: by expected error",
@@ -66,9 +54,6 @@ class ToglSettings(BaseSettings):
     columns: Literal["precision", "unbiased"] = Field(
         "precision",
         description="attributes as inputs: by their precision, or as unbiased estimates as printed",
-    )
-    norm_importance: float = Field(
-        0.5, ge=0, le=1, description="weight of norms beside classes in the analysis, where both are learned"
     )
     hidden: int = Field(64, ge=1, description="columns of the hidden layer")
     epochs: int = Field(300, ge=1, description="epochs at most")
@@ -209,59 +194,6 @@ def split_of(job: Job) -> float:
     return learn.SPLITS[int(np.argmin(errors))]
 
 
-def attribute_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
-    """The score of every attribute from reports of round 1, for the job's task or tasks."""
-    return estimate_scores(job, topology, reports.estimate())
-
-
-def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
-    """The score of every attribute from estimates of all users' values, for the job's task or tasks."""
-    settings, graph = job.settings, job.graph
-    hops = denoise.KProp(settings.analysis_hops).operator(topology.mean)
-    values = learn.Denoised(estimate, hops, job.device)
-    if job.task is LINK:
-        assert graph.links is not None
-        train = graph.links.train
-        return learn.pair_fisher_scores(values, train.linked, train.unlinked)
-    # Without hops, whoever is silent has no values to be compared with others.
-    heard = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
-    known = learn.Known(
-        _labels(job, topology), graph.train & heard, graph.validation & heard, graph.class_count
-    )
-    scores = learn.ANALYSES[settings.analysis](values, known)
-    if job.norms is None:
-        return scores
-    trained = np.flatnonzero(known.train & job.norms.known)
-    if not trained.size:
-        return scores
-    by_norm = learn.correlation_scores(values, job.norms.values, trained)
-    weight = settings.norm_importance
-    return learn.combined_scores([(scores, 1 - weight), (by_norm, weight)])
-
-
-def null_scores(job: Job, topology: Topology, reports: Reports) -> Scores:
-    """Scores of attributes that say nothing: the server draws rounds itself, by the blind mechanism, from its own seed."""
-    mechanism, users = reports.mechanism.blind(), reports.users
-    assert isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
-    # Any rows will do; these are one number, seen as often as needed.
-    nothing: Any = np.broadcast_to(mechanism.public.low, (users, mechanism.dimensions))
-    if isinstance(mechanism, PersonalMechanism):
-        shares = mechanism.level_shares(reports)
-        levels = np.random.default_rng(job.seed).choice(len(shares), users, p=shares) + 1
-        nothing = (levels, nothing)
-    # An analysis that looks at each attribute by itself needs no more attributes than scores.
-    apart = job.task is LINK or job.settings.analysis in APART
-    rounds: list[Scores] = []
-    while len(rounds) < NULL_ROUNDS and len(rounds) * mechanism.dimensions < NULL_SCORES:
-        words = SeededWords(job.seed, 1, len(rounds))
-        drawn = mechanism.randomize(nothing, words)
-        estimate = replace(drawn, answered=reports.answered).estimate()
-        if apart and job.norms is None:
-            estimate = estimate.first(NULL_SCORES)
-        rounds.append(estimate_scores(job, topology, estimate))
-    return np.concatenate(rounds)
-
-
 def _known_before(first: Reports, second: Plan) -> float:
     """How likely an attribute would have to be asked in round 2 to be known as well as it is after round 1."""
     asked_before, next_one = first.mechanism, _targetable(second)
@@ -272,18 +204,6 @@ def _known_before(first: Reports, second: Plan) -> float:
         * learn.answer_square(next_one)
         / learn.answer_square(asked_before)
     )
-
-
-def _labels(job: Job, topology: Topology) -> Any:
-    """The labels that attributes are scored by: where they are private, as Drop cleans them."""
-    graph, settings = job.graph, job.settings
-    if job.label_mechanism is None or settings.label_loss != "drop":
-        return graph.labels
-    hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
-    labels, known = (
-        learn.tensor(array, job.device) for array in (graph.labels, graph.train | graph.validation)
-    )
-    return denoise.spread_labels(labels, known, graph.class_count, hops).cpu().numpy()
 
 
 def _asked(job: Job) -> dict[str, Any]:

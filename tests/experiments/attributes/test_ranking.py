@@ -15,7 +15,7 @@ from graphveil.experiments.attributes.ranking import (
 )
 from graphveil.experiments.papers.measures import find_measure
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.togl import attribute_scores, estimate_scores
+from graphveil.methods.scoring import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Spec.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)

@@ -132,6 +132,16 @@ def test_another_content_of_a_file_of_levels_is_other_data_but_not_for_structure
     assert store.find(spec, ["method", "structure"]) == [unit("structure")]
 
 
+def test_another_content_of_a_method_s_public_file_is_other_data_but_not_for_structure(store, tmp_path):
+    file = tmp_path / "importance.txt"
+    file.write_text("1")
+    spec = Spec.of("heterorr", "town", epsilon=1.0, settings={"importance": str(file)})
+    for part in ("method", "control", "structure"):
+        store.add(spec, unit(part))
+    file.write_text("2")
+    assert store.find(spec, ["method", "control", "structure"]) == [unit("structure")]
+
+
 def test_a_unit_of_another_version_runs_again(store, monkeypatch):
     store.add(SPEC, unit())
     run_by(monkeypatch, "f" * 64)

@@ -75,6 +75,7 @@ def test_every_packaged_sweep_can_be_run(name):
 
 def test_the_packaged_sweeps_are_these():
     assert list(packaged(FOLDER)) == [
+        "heterorr-gamma",
         "links",
         "ppgnn-distributions",
         "ppgnn-gamma",

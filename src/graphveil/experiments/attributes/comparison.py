@@ -23,8 +23,8 @@ from graphveil.experiments.attributes.ranking import (
 from graphveil.experiments.runs.format import budget
 from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.job import Progress
+from graphveil.methods.scoring import estimate_scores, null_scores
 from graphveil.methods.tasks import LINK
-from graphveil.methods.togl import estimate_scores, null_scores
 
 # How many attributes are listed and drawn, where not more are among the best.
 LISTED = 20

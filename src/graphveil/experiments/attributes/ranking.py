@@ -19,7 +19,8 @@ from graphveil.mechanisms import Estimate, Reports
 from graphveil.mechanisms.reports import even_pointers
 from graphveil.methods.first_round import FirstRound
 from graphveil.methods.job import Job
-from graphveil.methods.togl import Togl, attribute_scores
+from graphveil.methods.scoring import attribute_scores
+from graphveil.methods.togl import Togl
 
 Scores = NDArray[np.float64]
 # TOGL's Table 9 compares the five best attributes of several runs.

@@ -1,4 +1,4 @@
-"""What a unit reads besides its spec: the graph, and levels that users have chosen."""
+"""What a unit reads besides its spec: the graph, levels that users have chosen, and public files of a method."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ def input_digest(spec: Spec, part: Part = "method") -> str:
     """A digest of all data that one part of an experiment reads: another content, another digest."""
     whole = data_digest(spec.data, spec.loader_options)
     levels = level_source(spec.levels.level_distribution or "uniform")
-    if part != "structure" and spec.has_levels and isinstance(levels, Path):
-        whole += f"+{file_digest(levels)}"
-    return whole
+    if part == "structure":
+        return whole
+    files = [levels] if spec.has_levels and isinstance(levels, Path) else []
+    files += spec.found_method.public_files(spec.full_settings())
+    return "+".join([whole, *(file_digest(file) for file in files)])
 
 
 def check_unchanged(spec: Spec, digest: str, part: Part = "method") -> None:

@@ -1,0 +1,259 @@
+"""heterorr: a budget divided over attributes, by how much they matter and how sensitive they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from graphveil import denoise, learn, linear
+from graphveil.channels.graded import MAX_BINS
+from graphveil.checks import check_whole
+from graphveil.errors import InputError
+from graphveil.mechanisms import Reports
+from graphveil.methods.attribute_file import read_attribute_numbers
+from graphveil.methods.attribute_shares import (
+    Numbers,
+    attribute_shares,
+    largest_shares,
+    rounded_shares,
+    served_shares,
+)
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
+from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
+from graphveil.methods.training import train_backbone
+from graphveil.privacy import Plan
+
+if TYPE_CHECKING:
+    from graphveil.learn.topology import Topology
+
+MECHANISM = "featurerr"
+# What the round before asks with: for some of the values, since all of them at once would have next to no budget each.
+ROUND_MECHANISM = "piecewise"
+FLAT, ROUND = "flat", "round"
+Which = Literal["importance", "sensitivity"]
+# What these settings may be besides the name of a file.
+WORDS: dict[Which, tuple[str, ...]] = {"importance": (FLAT, ROUND), "sensitivity": (FLAT,)}
+# bins=auto: as many as there are different values where these are binary, else what the document's error figure has.
+BINARY_BINS, USUAL_BINS = 2, 10
+
+
+class HeterorrSettings(ScoringSettings):
+    """Training, the scale of the input, how attributes are scored, and how the budget is divided over them."""
+
+    gamma: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="γ, the part of the budget that follows importance; the rest follows sensitivity",
+    )
+    importance: str = Field(
+        ROUND,
+        min_length=1,
+        description="how much attributes matter: flat, round (a private round before finds out), or a public file of d numbers",
+    )
+    importance_share: float = Field(
+        0.5, gt=0, lt=1, description="share of the budget for the round that finds out what matters"
+    )
+    sensitivity: str = Field(
+        FLAT,
+        min_length=1,
+        description="how sensitive attributes are: flat, or a public file of d numbers, the operator's",
+    )
+    keep: Annotated[int, Field(ge=1)] | Literal["all", "auto"] = Field(
+        "auto",
+        description="how many attributes share the budget, those with the most: T, all as printed, or auto (one a class)",
+    )
+    bins: Annotated[int, Field(ge=2, le=MAX_BINS)] | Literal["auto"] = Field(
+        "auto", description="k, bins of the range, or auto: 2 where values are binary, else 10"
+    )
+    decoding: Literal["printed", "debiased"] = Field(
+        "debiased",
+        description="bins decode to their upper edges as printed, which is biased, or the response is divided out",
+    )
+    learn_from: Literal["both", "second"] = Field(
+        "both",
+        description="where debiased: learn from the reports of both rounds, or of the second alone as printed",
+    )
+    hops: int = Field(
+        4, ge=0, description="K, hops of KProp on the reports that are learned from; 0: none, as printed"
+    )
+
+
+class Heterorr(Method):
+    """Heterogeneous randomized response (HeteroRR), its features: FEATURERR, into a GNN.
+
+    Attribute i is answered at θ_i·ε, θ_i = γα_i + (1-γ)(β_min+β_max-β_i), normalised. Importance α and sensitivity β are public:
+    a file, or for α a private round before (the analysis of togl, by piecewise, with its part of the budget). α must never be
+    computed from raw private features; β is the operator's, since a user's own would make budgets personal, and tell. Each is
+    divided by its sum (β after it was turned round), so that γ is the part of the budget that follows importance. Shares are
+    rounded to at most 32 different ones, by means of those next to each other.
+
+    With d attributes each has about ε/d, which says next to nothing, so ``keep`` lets the T attributes with the largest shares
+    have all of it; the others have the share 0, are answered blind, and are no columns of the input. ``auto`` is one a class; those
+    that nothing tells apart are kept or left out together. Debiased columns count by their precision, and reports of the round
+    before, which are paid for, are added to them. As printed: --set keep=all --set decoding=printed --set hops=0, with importance in a
+    file.
+
+    FEATURERR is the only mechanism that divides a budget so; others are refused. Everybody answers all d values, n x d in all.
+
+    Defaults were chosen on validation users of cora (ε of 1, 4 and 10) and of a town (ε = 4), seeds from 100 on, out of about
+    thirty settings: that reports of both rounds are learned from matters most, then ``keep``.
+    """
+
+    name = "heterorr"
+    summary = "a budget divided over attributes by importance and sensitivity (FEATURERR), then a GNN"
+    mechanism = MECHANISM
+    settings = HeterorrSettings
+    several_tasks = True
+    # The document prints no grid: these are ours.
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
+        TRAINING_GRID
+        | SCALE_GRID
+        | {
+            "analysis": ("fda", "sma"),
+            "gamma": (0.0, 0.25, 0.5, 0.75, 1.0),
+            "keep": ("auto", "all"),
+            "importance_share": (0.3, 0.5, 0.7),
+            "hops": (0, 3, 4, 8),
+        }
+    )
+
+    def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
+        """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
+        return {**({"analysis_hops": 1} if task == "link" else {}), **super().defaults(data, task, mechanism)}
+
+    def holds_dense(self, settings: Any, task: str) -> bool:
+        """FEATURERR answers every value, even where most answers are blind."""
+        return True
+
+    def public_files(self, settings: Any) -> tuple[Path, ...]:
+        """Importance and sensitivity, where they are in files."""
+        files = [_file_of(settings, which) for which in WORDS]
+        return tuple(file for file in files if file is not None)
+
+    def feature_plans(self, job: Job) -> tuple[Plan, ...]:
+        """The round that finds what matters, where there is one, and FEATURERR with the rest; its shares cost nothing."""
+        settings, budget = job.settings, job.budgets.epsilon
+        assert budget is not None
+        _check_mechanism(job)
+        options = {"bins": _bins(job), "debiased": settings.decoding == "debiased"}
+        if settings.importance != ROUND:
+            return (job.feature_plan(options=options),)
+        first = settings.importance_share * budget
+        before = replace(job, budgets=replace(job.budgets, mechanism=ROUND_MECHANISM))
+        return before.feature_plan(first), job.feature_plan(budget - first, round=2, options=options)
+
+    def prepare(self, job: Job) -> None:
+        """Refuse a matrix that is too large, more attributes than there are, and files that do not fit."""
+        graph, keep = job.graph, job.settings.keep
+        shape = (graph.node_count, graph.feature_count)
+        what = f"{MECHANISM} asks for every value, so what users report"
+        learn.refuse_above(job.max_memory, shape, what, "take a method that asks for some of them, like togl")
+        if isinstance(keep, int):
+            check_whole(keep, "keep", least=1, most=graph.feature_count, why="the number of attributes")
+        _public_numbers(job, "importance")
+        _public_numbers(job, "sensitivity")
+
+    def learn(self, job: Job) -> Outcome:
+        settings: HeterorrSettings = job.settings
+        watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
+        *before, last = job.questions.features
+        with watch.stage("report"):
+            job.say("first round" if before else "reporting", 0.0)
+            first = [job.users.report(plan) for plan in before]
+        with watch.stage("denoise"):
+            shares = divided_budget(job, topology, first, last.claim.epsilon)
+        with watch.stage("report"):
+            job.say("reporting", 0.0)
+            asked = last.model_dump(exclude_none=True)
+            asked["options"] = {**asked["options"], "shares": shares.tolist()}
+            reports = job.users.report(Plan(**asked))
+        with watch.stage("denoise"):
+            inputs = _inputs(job, first, reports, np.flatnonzero(shares))
+            hops = denoise.KProp(settings.hops).operator(topology.unlooped)
+        return train_backbone(
+            job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology
+        )
+
+
+def divided_budget(job: Job, topology: Topology, first: list[Reports], epsilon: float) -> Numbers:
+    """The share of ε that every attribute gets, from what is public and from the round before, if there was one."""
+    settings: HeterorrSettings = job.settings
+    importance = _found(job, topology, first[0]) if first else _public_numbers(job, "importance")
+    shares = attribute_shares(importance, _public_numbers(job, "sensitivity"), settings.gamma)
+    if settings.keep != "all":
+        count = job.graph.class_count if settings.keep == "auto" else settings.keep
+        shares = largest_shares(shares, count)
+    return rounded_shares(served_shares(shares, epsilon))
+
+
+def _found(job: Job, topology: Topology, reports: Reports) -> Numbers:
+    """How much attributes matter by the reports of a round: how far their scores are above those of ones that say nothing."""
+    job.say("scoring attributes", 0.0)
+    scores = attribute_scores(job, topology, reports)
+    return learn.signal(scores, null_scores(job, topology, reports))
+
+
+def _public_numbers(job: Job, which: Which) -> Numbers:
+    """Importance or sensitivity of all attributes, from a file or flat."""
+    file, attributes = _file_of(job.settings, which), job.graph.feature_count
+    return np.ones(attributes) if file is None else read_attribute_numbers(file, attributes, which)
+
+
+def _file_of(settings: HeterorrSettings, which: Which) -> Path | None:
+    """The file that a setting names; None where it is one of the words that it may be."""
+    source = settings.importance if which == "importance" else settings.sensitivity
+    if source in WORDS[which]:
+        return None
+    if not Path(source).is_file():
+        words = ", ".join(WORDS[which])
+        raise InputError(
+            f"{which} must be {words} or a file of one number an attribute, and {source!r} is no file: name one that is there"
+        )
+    return Path(source)
+
+
+def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.int64]) -> linear.Input:
+    """What is learned from: answers about attributes that had a share, and those of the round before where they can be added."""
+    settings: HeterorrSettings = job.settings
+    debiased = settings.decoding == "debiased"
+    if first and debiased and settings.learn_from == "both":
+        return learn.joined_input(first[0], reports, kept, settings.input_share, job.device)
+    return learn.divided_input(
+        reports,
+        kept,
+        settings.input_share,
+        by_precision=debiased,
+        device=job.device,
+        max_memory=job.max_memory,
+    )
+
+
+def _bins(job: Job) -> int:
+    bins = job.settings.bins
+    if bins != "auto":
+        return int(bins)
+    return BINARY_BINS if job.graph.binary else USUAL_BINS
+
+
+def _check_mechanism(job: Job) -> None:
+    """Refuse other mechanisms, which cannot divide a budget, and options that are settings here."""
+    if job.budgets.mechanism != MECHANISM:
+        raise InputError(
+            f"heterorr divides a budget over attributes, which {MECHANISM} alone can do: leave the mechanism out, or take base "
+            f"with {job.budgets.mechanism}"
+        )
+    if job.mechanism_options:
+        given = ", ".join(f"mechanism.{key}" for key in job.mechanism_options)
+        raise InputError(f"heterorr sets {MECHANISM} itself, by bins and decoding: leave out {given}")
+
+
+register_method(Heterorr())

@@ -1,0 +1,300 @@
+"""heterorr: how the budget is divided, from public numbers or a charged round, and what is learned from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil.cli import status
+from graphveil.errors import InputError
+from graphveil.experiments import Spec
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.graphs import from_arrays
+from graphveil.learn import Topology, signal
+from graphveil.methods import find_method
+from graphveil.methods.attribute_shares import LEVELS
+from graphveil.methods.check import Recorder, Replay
+from graphveil.methods.scoring import attribute_scores, null_scores
+from tests.methods.suite import every_check, run_check
+
+HETERORR = find_method("heterorr")
+FEATURES = 16
+SMALL = {
+    "users": 240,
+    "features": FEATURES,
+    "telling": 4,
+    "kinds": 2,
+    "neighbourhood": 20,
+    "degree": 8.0,
+    "labelled": 0.3,
+    "validated": 0.2,
+}
+QUICK = {"epochs": 2, "hidden": 8}
+FLAT = {"importance": "flat"}
+RUN = ["run", "heterorr", "--data", "town", "--epsilon", "4", "--runs", "1", "--no-control"]
+RUN += [f"--set=data.{key}={value}" for key, value in SMALL.items()]
+
+
+class Listener(Recorder):
+    """Users who answer as usual while plans and reports are written down."""
+
+    def __init__(self, users):
+        super().__init__(users)
+        self.plans = []
+
+    def report(self, plan):
+        self.plans.append(plan)
+        return super().report(plan)
+
+
+def made_ready(given=None, part="method", **options):
+    settings = {**QUICK, **options.pop("settings", {})}
+    spec = Spec.of("heterorr", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
+    return make_ready(spec, part, 0, None, given)
+
+
+def heard(ready):
+    """The outcome, and who was asked what."""
+    listener = Listener(ready.job.users)
+    return HETERORR.run(replace(ready.job, users=listener)), listener
+
+
+def shares(settings=None, **options):
+    """The shares of the last question."""
+    _, listener = heard(made_ready(settings=settings or {}, **options))
+    return np.array(listener.plans[-1].options["shares"])
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Writes numbers to a file and returns its name."""
+
+    def write(name, values):
+        file = tmp_path / f"{name}.txt"
+        file.write_text("\n".join(str(value) for value in values))
+        return str(file)
+
+    return write
+
+
+# Rounds and budgets
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.7])
+def test_both_rounds_are_charged_and_add_up_to_the_budget(share):
+    ready = made_ready(settings={"importance_share": share})
+    HETERORR.run(ready.job)
+    assert [charge.round for charge in ready.ledger.charges] == [1, 2]
+    first, second = (charge.claim.epsilon for charge in ready.ledger.charges)
+    assert first == pytest.approx(8 * share, rel=1e-12)
+    assert first + second == pytest.approx(8.0, rel=1e-12)
+    np.testing.assert_allclose(ready.ledger.spent, 8.0)
+
+
+def test_where_importance_is_public_one_round_has_the_whole_budget():
+    ready = made_ready(settings=FLAT)
+    HETERORR.run(ready.job)
+    (charge,) = ready.ledger.charges
+    assert (charge.round, charge.claim.epsilon) == (1, 8.0)
+
+
+def test_nobody_has_to_be_trusted():
+    assert made_ready().privacy().trust == "local"
+
+
+def test_round_1_asks_for_some_values_and_round_2_for_all():
+    _, listener = heard(made_ready())
+    first, second = (reports.mechanism for reports in listener.answers)
+    assert first.names_dimensions and (second.name, second.report_length) == ("featurerr", FEATURES)
+
+
+# How the budget is divided
+
+
+def test_importance_of_a_file_decides_with_gamma_1(numbers):
+    importance = [3, 1, *[0] * (FEATURES - 2)]
+    found = shares({"importance": numbers("importance", importance), "gamma": 1.0, "keep": "all"})
+    np.testing.assert_allclose(found, np.array(importance) / 4, rtol=1e-12)
+
+
+def test_sensitivity_of_a_file_decides_with_gamma_0(numbers):
+    sensitivity = [5, *[1] * (FEATURES - 1)]
+    found = shares({**FLAT, "sensitivity": numbers("beta", sensitivity), "gamma": 0.0, "keep": "all"})
+    expected = np.array([1, *[5] * (FEATURES - 1)])
+    np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
+
+
+def test_flat_numbers_divide_evenly_whatever_is_kept():
+    for keep in (1, "auto", "all"):
+        np.testing.assert_allclose(shares({**FLAT, "keep": keep}), 1 / FEATURES, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("keep", "count"), [(1, 1), (5, 5), ("auto", 2), ("all", FEATURES)])
+def test_so_many_attributes_have_a_share(numbers, keep, count):
+    file = numbers("importance", range(1, FEATURES + 1))
+    found = shares({"importance": file, "keep": keep})
+    assert found.sum() == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_array_equal(np.flatnonzero(found), np.arange(FEATURES)[-count:])
+
+
+def test_importance_of_a_round_is_how_far_scores_are_above_chance():
+    ready = made_ready(settings={"gamma": 1.0, "keep": "all"})
+    _, listener = heard(ready)
+    topology, reports = Topology(ready.job.graph, ready.job.device), listener.answers[0]
+    scores = attribute_scores(ready.job, topology, reports)
+    expected = signal(scores, null_scores(ready.job, topology, reports))
+    assert 0 < (expected > 0).sum() < FEATURES
+    found = np.array(listener.plans[1].options["shares"])
+    np.testing.assert_array_equal(found > 0, expected > 0)
+    np.testing.assert_allclose(found, expected / expected.sum(), rtol=0.5)
+
+
+def test_the_telling_attributes_are_found():
+    """The first four interests of the town are the telling ones; at ε = 40 a round of 20 shows them."""
+    found = shares({"keep": 4, "gamma": 1.0}, epsilon=40.0)
+    telling = made_ready().users.raw.features
+    labels = made_ready().users.raw.labels
+    rows = telling.toarray() if hasattr(telling, "toarray") else telling
+    gaps = np.abs(rows[labels == 0].mean(axis=0) - rows[labels == 1].mean(axis=0))
+    assert set(np.argsort(-found)[:4]) == set(np.argsort(-gaps)[:4])
+
+
+def test_there_are_few_different_shares(numbers):
+    rows = np.random.default_rng(0).random((60, 200)) < 0.3
+    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
+    given = from_arrays(pairs, rows.astype(np.uint8), np.arange(60) % 2, range=(0, 1), binary=True, seed=0)
+    file = numbers("importance", np.random.default_rng(2).pareto(1.0, 200))
+    spec = Spec.of("heterorr", "given", epsilon=4.0, settings={**QUICK, "importance": file, "keep": "all"})
+    _, listener = heard(make_ready(spec, "method", 0, None, given))
+    assert len(set(listener.answers[0].mechanism.channels)) <= LEVELS
+
+
+def test_a_budget_that_one_attribute_cannot_have_goes_to_others():
+    assert shares({"keep": 1, "gamma": 1.0, "importance_share": 0.1}, epsilon=60.0).max() * 54 <= 20
+
+
+@pytest.mark.parametrize(("bins", "expected"), [("auto", 2), (7, 7)])
+def test_binary_values_have_two_bins_unless_told_otherwise(bins, expected):
+    _, listener = heard(made_ready(settings={"bins": bins}))
+    assert listener.plans[1].options["bins"] == expected
+
+
+def test_other_values_have_ten_bins():
+    rows = np.random.default_rng(0).random((60, 8))
+    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
+    given = from_arrays(pairs, rows, np.arange(60) % 2, range=(0, 1), seed=0)
+    spec = Spec.of("heterorr", "given", epsilon=4.0, settings={**QUICK, **FLAT})
+    _, listener = heard(make_ready(spec, "method", 0, None, given))
+    assert listener.plans[0].options["bins"] == 10
+
+
+@pytest.mark.parametrize("decoding", ["printed", "debiased"])
+def test_the_decoding_is_the_mechanism_s(decoding):
+    _, listener = heard(made_ready(settings={"decoding": decoding, "keep": "all", "gamma": 0.5}))
+    assert listener.answers[1].mechanism.unbiased is (decoding == "debiased")
+
+
+# What is learned from
+
+
+@pytest.mark.parametrize(
+    ("settings", "same"),
+    [({}, False), ({"learn_from": "second"}, True), ({"decoding": "printed"}, True)],
+    ids=["both", "second", "printed"],
+)
+def test_round_1_is_learned_from_where_both_are(settings, same):
+    """Round 1 may divide the budget in any case: shares are flat here, whatever was found."""
+    ready = made_ready(settings={"gamma": 0.0, **settings})
+    outcome, listener = heard(ready)
+    other = made_ready(seed=1).job.users.report(listener.plans[0])
+    again = HETERORR.run(replace(ready.job, users=Replay([other, listener.answers[1]])))
+    assert np.array_equal(again.scores, outcome.scores) is same
+
+
+@pytest.mark.parametrize("settings", [{}, {"learn_from": "second"}, {"decoding": "printed"}])
+def test_blind_answers_are_not_learned_from(numbers, settings):
+    file = numbers("importance", [1, 1, *[0] * (FEATURES - 2)])
+    ready = made_ready(settings={"importance": file, "keep": 2, **settings})
+    outcome, listener = heard(ready)
+    (reports,) = listener.answers
+    codes = reports.codes.reshape(-1, FEATURES).copy()
+    codes[:, 2:] = 1 - codes[:, 2:]
+    other = replace(reports, codes=codes.ravel())
+    again = HETERORR.run(replace(ready.job, users=Replay([other])))
+    np.testing.assert_array_equal(again.scores, outcome.scores)
+
+
+def test_hops_matter():
+    one, other = (HETERORR.run(made_ready(settings={"hops": hops}).job).scores for hops in (0, 4))
+    assert not np.allclose(one, other)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("name", ["multibit", "laplace"])
+def test_other_mechanisms_are_refused(name):
+    with pytest.raises(InputError, match=f"which featurerr alone can do: .* take base with {name}"):
+        made_ready(mechanism=name)
+
+
+def test_options_of_the_mechanism_are_refused():
+    with pytest.raises(InputError, match=r"by bins and decoding: leave out mechanism\.bins"):
+        made_ready(settings={"mechanism.bins": 4})
+
+
+def test_a_matrix_above_the_allowed_memory_is_refused_with_its_size():
+    ready = made_ready(max_memory=1e-6)
+    with pytest.raises(InputError, match=r"featurerr asks for every value.* 240 x 16 numbers, 0\.0 GB"):
+        HETERORR.run(ready.job)
+    assert not ready.ledger.charges
+
+
+@pytest.mark.parametrize("which", ["importance", "sensitivity"])
+def test_a_file_of_another_length_is_refused_before_anybody_is_asked(numbers, which):
+    ready = made_ready(settings={which: numbers(which, [1, 2, 3])})
+    with pytest.raises(InputError, match=f"has 3 lines: {which} is a file of {FEATURES} numbers"):
+        HETERORR.run(ready.job)
+    assert not ready.ledger.charges
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "gamma=1.1",
+        "gamma=-0.1",
+        "importance=",
+        "importance=no-such-file.txt",
+        "sensitivity=round",
+        "importance_share=0",
+        "importance_share=1",
+        "keep=0",
+        "keep=17",
+        "keep=some",
+        "bins=1",
+        "bins=2000",
+        "decoding=raw",
+        "learn_from=first",
+        "hops=-1",
+    ],
+)
+def test_bad_values_end_with_status_2(setting, capsys):
+    assert status([*RUN, "--set", setting]) == 2
+    assert setting.split("=")[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "check"),
+    [
+        each
+        for settings in (
+            {"importance": "flat", "decoding": "printed", "keep": "all", "hops": 0},
+            {"learn_from": "second", "keep": 5},
+        )
+        for each in every_check("heterorr", **settings)
+    ],
+)
+def test_other_settings_pass_the_suite(name, settings, check):
+    run_check(name, settings, check)
