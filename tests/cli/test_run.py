@@ -351,7 +351,7 @@ def test_a_turnout_without_meaning_is_refused(words, told, capsys):
 LINKS = ["run", "nonprivate", "--data", "town", "--link-epsilon", "6", "--runs", "1", "--seed", "1", *SMALL]
 
 
-@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink", "lapgraph"])
+@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink", "lapgraph", "privhrg", "edgerr"])
 @pytest.mark.parametrize("task", ["node", "link"])
 def test_every_mechanism_for_links_gives_a_graph_to_learn_from(mechanism, task, capsys):
     words = [*LINKS, "--link-mechanism", mechanism, "--task", task, "--no-control", "--json"]

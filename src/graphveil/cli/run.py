@@ -112,8 +112,10 @@ def show(result: Result, console: Console) -> None:
     if fields["gain"]:
         table.add_row("gain over the control", *numbers(fields["gain"], signed=True))
     if "edgeless" in fields:
-        table.add_row("the same without edges", *numbers(fields["edgeless"]))
-        table.add_row("gain over no edges", *numbers(fields["gain_over_edgeless"], signed=True))
+        some = fields["also"].get("links_public", {"mean": 0})["mean"] > 0
+        same, other = ("with public links alone", "public links") if some else ("without edges", "no edges")
+        table.add_row(f"the same {same}", *numbers(fields["edgeless"]))
+        table.add_row(f"gain over {other}", *numbers(fields["gain_over_edgeless"], signed=True))
     if fields["gain_over_structure"]:
         table.add_row("gain over structure", *numbers(fields["gain_over_structure"], signed=True))
     console.print(table)
@@ -122,10 +124,7 @@ def show(result: Result, console: Console) -> None:
     if "norm_error" in fields.get("also", {}):
         console.print(norm_line(fields))
     if "links_kept" in fields.get("also", {}):
-        kept, left_out = (fields["also"][name]["mean"] for name in ("links_kept", "links_left_out"))
-        console.print(
-            f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
-        )
+        console.print(links_line(fields["also"]))
     if fields["answered"]["answered"] < fields["answered"]["asked"]:
         console.print(turnout_line(fields))
     if fields["privacy"] is not None:
@@ -137,6 +136,15 @@ def _budget(fields: dict[str, Any]) -> str:
     features = (fields["privacy"] or {}).get("features") or {}
     levels = features.get("per_level")
     return f"{budget(levels[0])} to {levels[-1]:g} by level" if levels else budget(fields["epsilon"])
+
+
+def links_line(also: dict[str, Any]) -> str:
+    """How many pairs the private graph has, and what is known of the others."""
+    kept, left_out = (also[name]["mean"] for name in ("links_kept", "links_left_out"))
+    if "links_public" in also:
+        public = also["links_public"]["mean"]
+        return f"private graph: {kept:,.0f} pairs, {public:,.0f} of them public links"
+    return f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
 
 
 def norm_line(fields: dict[str, Any]) -> str:

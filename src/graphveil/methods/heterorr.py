@@ -15,6 +15,7 @@ from graphveil.channels.graded import MAX_BINS
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.mechanisms import Reports
+from graphveil.mechanisms.edgerr_builders import TREE_SHARE
 from graphveil.methods.attribute_file import read_attribute_numbers
 from graphveil.methods.attribute_shares import (
     Numbers,
@@ -85,6 +86,16 @@ class HeterorrSettings(ScoringSettings):
     hops: int = Field(
         4, ge=0, description="K, hops of KProp on the reports that are learned from; 0: none, as printed"
     )
+    private_edges: float | str = Field(
+        1.0,
+        description="where links are private: ρ, the share that is, drawn at random, or a file of pairs; the others are public",
+    )
+    tree_share: float = Field(
+        TREE_SHARE,
+        ge=0,
+        lt=1,
+        description="where links are private: the share of their budget for the dendrogram",
+    )
 
 
 class Heterorr(Method):
@@ -111,6 +122,8 @@ class Heterorr(Method):
     name = "heterorr"
     summary = "a budget divided over attributes by importance and sensitivity (FEATURERR), then a GNN"
     mechanism = MECHANISM
+    link_mechanism = "edgerr"
+    link_settings = ("private_edges", "tree_share")
     settings = HeterorrSettings
     several_tasks = True
     # The document prints no grid: these are ours.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil import denoise
 from graphveil.errors import InputError
@@ -21,6 +22,10 @@ from graphveil.methods.tasks import Task, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.privacy import Plan, Respondents
 from graphveil.registry import unknown_name
+from graphveil.watching import listening
+
+# Options of links that say what is private and what is made of reports, and nothing to a mechanism.
+NOT_OF_MECHANISMS = ("variant", "private_edges")
 
 # Told what is being done and which share of it is done.
 Progress = Callable[[str, float], None]
@@ -40,12 +45,14 @@ class Job:
     seed: int
     # What the method asks: filled in before it begins.
     questions: Questions = field(default_factory=Questions)
-    budgets: Budgets = field(default_factory=lambda: Budgets(mechanism="multibit"))
+    budgets: Budgets = field(default_factory=lambda: Budgets(mechanism="multibit", link_mechanism="link-rr"))
     levels: Levels = field(default_factory=Levels)
     machine: Machine = field(default_factory=lambda: Machine(device="cpu"))
     mechanism_options: dict[str, Any] = field(default_factory=dict)
     # What the mechanism for links is set to, and which variant of the private graph is taken.
     link_options: dict[str, Any] = field(default_factory=dict)
+    # Who may have private links, where other links are public and are the graph's edges; None: all links are private.
+    private_users: NDArray[np.int64] | None = None
     backbone: str = "gcn"
     # How training and validation labels were randomized, where they are private.
     label_mechanism: LabelMechanism | None = None
@@ -168,7 +175,9 @@ class Job:
 
     def link_plan(self) -> Plan:
         """The question for everybody's links."""
-        own = {key: value for key, value in self.link_options.items() if key != "variant"}
+        own = {key: value for key, value in self.link_options.items() if key not in NOT_OF_MECHANISMS}
+        if self.private_users is not None:
+            own |= {"public": self.graph.pairs().ravel(), "private_users": self.private_users}
         return Plan(
             mechanism=self.budgets.link_mechanism,
             epsilon=self.budgets.link_epsilon,
@@ -190,11 +199,17 @@ class Job:
         plan, variant = self.questions.links, self.link_variant
         assert plan is not None
         self.say("asking for links", 0.0)
-        reports = self.users.report(plan)
+        with listening(self.progress):
+            reports = self.users.report(plan)
         self.say("weighing links", 0.0)
         private = denoise.private_graph(reports, variant, self.seed)
-        graph = replace(self.graph, links=None).with_edges(private.pairs.astype(np.int64), private.weights)
-        numbers = {"links_kept": float(len(private.pairs)), "links_left_out": private.left_out}
+        known = self.graph.pairs()
+        pairs = np.concatenate([known, private.pairs.astype(np.int64)])
+        weights = np.concatenate([np.ones(len(known)), private.weights])
+        graph = replace(self.graph, links=None).with_edges(pairs, weights)
+        numbers = {"links_kept": float(len(pairs)), "links_left_out": private.left_out}
+        if self.private_users is not None:
+            numbers["links_public"] = float(len(known))
         return replace(self, graph=self.task.with_private_links(graph, self.seed), graph_numbers=numbers)
 
     def with_private_labels(self) -> Job:

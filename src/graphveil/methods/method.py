@@ -19,6 +19,7 @@ from graphveil import denoise
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import no_known_links
+from graphveil.graphs.private_edges import DividedEdges
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
 from graphveil.methods.outcome import Outcome
@@ -37,6 +38,7 @@ class Method(ABC):
     # What is taken where nothing else is asked for.
     mechanism: ClassVar[str] = "multibit"
     backbone: ClassVar[str] = "gcn"
+    link_mechanism: ClassVar[str] = "link-rr"
     settings: ClassVar[type[Settings]] = Settings
     # What `graphveil tune` searches: what the documents search, and what is ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
@@ -44,6 +46,8 @@ class Method(ABC):
     link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {}
     # Settings that are better than the general ones on some data, by task: chosen on what validates there.
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {"node": {}, "link": {}}
+    # Settings that are options of the mechanism for links, by the same names, besides which links are private.
+    link_settings: ClassVar[tuple[str, ...]] = ()
     # Whether features are reported, so that a budget is needed and a control can be run.
     reports_features: ClassVar[bool] = True
     # Whether users may choose a privacy level each, where the mechanism has levels; and how many there are by default.
@@ -133,13 +137,16 @@ class Method(ABC):
         return (job.feature_plan(),) if self.reports_features else ()
 
 
-def public_part(graph: Graph, *, private_labels: bool, private_links: bool) -> Graph:
-    """What a server knows of a graph before anybody has answered: no labels or no links where these are private."""
+def public_part(
+    graph: Graph, *, private_labels: bool, private_links: bool, edges: DividedEdges | None = None
+) -> Graph:
+    """What a server knows of a graph before anybody has answered: no labels or no links where these are private, but for public links."""
     graph = graph.without_labels() if private_labels else graph
     if not private_links:
         return graph
     known = None if graph.links is None else no_known_links()
-    return replace(replace(graph, links=None).without_edges(), links=known)
+    graph = replace(graph, links=None)
+    return replace(graph.without_edges() if edges is None else graph.with_edges(edges.public), links=known)
 
 
 def refuse_links(job: Job) -> None:

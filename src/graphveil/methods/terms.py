@@ -45,8 +45,9 @@ class Budgets:
         None, "Make links private too: what one link costs over everything that both its ends send."
     )
     link_mechanism: str = option(
-        "link-rr",
-        "How users report their links: link-rr, dprr, blink, or lapgraph, which needs a trusted curator.",
+        "",
+        "How users report their links: link-rr, dprr, blink, or one that needs a trusted curator, lapgraph, privhrg, edgerr; the "
+        "method's own by default.",
     )
     norm_epsilon: float | None = option(
         None,

@@ -162,6 +162,8 @@ class Privacy(_Part):
 
     def _link_words(self, cost: Cost) -> str:
         """What a link costs, and what documents call that where they count what each end spends."""
+        if self.trust == "curator":
+            return f"every private link costs {cost.words} in what is published"
         told = f"every link costs {cost.words} over both its ends"
         return told if not cost.epsilon else f"{told} ({number(cost.epsilon / 2)} where each end is counted)"
 

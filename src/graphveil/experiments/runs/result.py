@@ -66,7 +66,8 @@ class Result:
             nobody = "the private graph alone" if budgets.private_links else "asking nobody"
             said.append(verdict(gain, budgets.epsilon, self.gain_over_structure, nobody))
         if (edges := self.gain_over_edgeless) is not None and budgets.link_epsilon is not None:
-            said.append(link_verdict(edges, budgets.link_epsilon))
+            without = "no edges at all" if self.spec.private_edges in (None, 1) else "public links alone"
+            said.append(link_verdict(edges, budgets.link_epsilon, without))
         return "; ".join(said) or None
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,13 +96,13 @@ def verdict(
     return said if over_structure is None else f"{said}; {_beside(over_structure, nobody)}"
 
 
-def link_verdict(gain: Summary, epsilon: float) -> str:
-    """In words: what private links at this budget a link add to the same method without edges.
+def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
+    """In words: what private links at this budget a link add to the same method without them.
 
     >>> link_verdict(Summary(0.08, 0.06, 0.1), 10.0)
     'links at ε = 10 add 8.0 ± 2.0 points over no edges at all'
     """
-    return f"links at {budget(epsilon)} {_added(gain, 'no edges at all')}"
+    return f"links at {budget(epsilon)} {_added(gain, without)}"
 
 
 def _added(gain: Summary, other: str = "the control") -> str:

@@ -22,6 +22,7 @@ from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, SimulatedUsers, Users, load
 from graphveil.graphs.identity import data_digest
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
+from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
 from graphveil.methods.backbone_names import check_backbone
@@ -160,12 +161,15 @@ def make_ready(
     graph, users = _divided(spec, *(given or load_data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
     # A method's own code sees what is public, from the first question on.
+    edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
     public = public_part(
         graph,
         private_labels=spec.budgets.private_labels,
         private_links=spec.budgets.private_links,
+        edges=edges,
     )
     job = _job(spec, part, method, public, seed, progress)
+    job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
     _check_cost(spec, part, questions)
     ledger, who = questions.open_ledger(users), who_answers(spec, users, seed)
@@ -284,7 +288,7 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
         # Nobody is asked for links, and where there are none, no hops lead anywhere.
         budgets = replace(budgets, link_epsilon=None)
         hops = [name for name in HOPS if name in type(settings).model_fields]
-        settings = settings.model_copy(update=dict.fromkeys(hops, 0))
+        settings = settings.model_copy(update={} if graph.edge_count else dict.fromkeys(hops, 0))
     return Job(
         graph,
         Nobody(),

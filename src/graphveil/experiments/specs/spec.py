@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from graphveil.errors import InputError
 from graphveil.experiments.specs.outside_names import check_data, load_names, outside_digests
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.private_edges import private_edges_file
 from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
@@ -21,6 +23,7 @@ from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, o
 from graphveil.registry import unknown_name
 
 Part = Literal["method", "control", "structure", "edgeless"]
+PRIVATE_EDGES = "private_edges"
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
 
 
@@ -53,6 +56,8 @@ class Spec:
             object.__setattr__(self, "backbone", method.backbone)
         if not self.budgets.mechanism:
             object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
+        if not self.budgets.link_mechanism:
+            object.__setattr__(self, "budgets", replace(self.budgets, link_mechanism=method.link_mechanism))
         load_names(self)
 
     @classmethod
@@ -116,8 +121,25 @@ class Spec:
 
     @property
     def link_options(self) -> dict[str, Any]:
-        """The settings that are the mechanism's for links, and the variant of the private graph."""
-        return self._below(LINK_PREFIX)
+        """The settings that are the mechanism's for links, which links are private, and the variant of the private graph.
+
+        They stand below "link.", or are settings of a method that has some of these names itself.
+        """
+        if not self.budgets.private_links:
+            return self._below(LINK_PREFIX)
+        settings = self.full_settings()
+        own = [name for name in self.found_method.link_settings if self._serves_links(name)]
+        return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
+
+    def _serves_links(self, name: str) -> bool:
+        """Whether the mechanism for links has an option; where it takes public links, some may be private."""
+        accepted = inspect.signature(entry(self.budgets.link_mechanism).build).parameters
+        return ("public" if name == PRIVATE_EDGES else name) in accepted
+
+    @property
+    def private_edges(self) -> Any:
+        """Which links are private, a share of them or a file, where others are public; None where all are."""
+        return self.link_options.get(PRIVATE_EDGES) if self.budgets.private_links else None
 
     @property
     def loader_options(self) -> dict[str, Any]:
@@ -181,11 +203,18 @@ class Spec:
             )
 
     def _check_links(self) -> None:
-        options = self.link_options
-        if options and not self.budgets.private_links:
-            raise InputError(
-                f"{LINK_PREFIX}{next(iter(options))} has no meaning where links are public: give link_epsilon too"
-            )
+        options = self._below(LINK_PREFIX)
+        own = [name for name in self.found_method.link_settings if name in self.method_settings]
+        given = [f"{LINK_PREFIX}{name}" for name in options] + own
+        if given and not self.budgets.private_links:
+            raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
+        for name in [*own, *(name for name in options if name == PRIVATE_EDGES)]:
+            if not self._serves_links(name):
+                raise InputError(
+                    f"{name} has no meaning for {self.budgets.link_mechanism}: leave it out, or take --link-mechanism edgerr"
+                )
+        if self.private_edges is not None:
+            private_edges_file(self.private_edges)
         variant = options.get("variant", VARIANTS[0])
         if variant not in VARIANTS:
             raise unknown_name("variant of links", str(variant), VARIANTS)
