@@ -22,6 +22,8 @@ COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
 TEXT_SIZE, TITLE_SIZE = 11.0, 13.2
 # Letters of text in an inch of a line.
 LETTERS_AN_INCH = 12.5
+# From line to line, in sizes of the text.
+LINE_HEIGHT = 1.35
 # Room around panels, in heights of the text.
 PADDING = 1.08
 # Names that matplotlib draws at random end so.
@@ -54,10 +56,11 @@ class Drawing:
         """A title above all panels, and sentences below it, broken into lines."""
         width = int(self.figure.get_figwidth() * LETTERS_AN_INCH)
         lines = [line for sentence in sentences for line in textwrap.wrap(sentence, width)]
-        left, top = 0.01, 1.01
-        text = self.figure.text(left, top, "\n".join(lines), va="bottom", fontsize=TEXT_SIZE)
-        above = top + text.get_window_extent().height / self.figure.bbox.height if lines else top
-        self.figure.text(left, above + 0.01, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
+        line = LINE_HEIGHT * TEXT_SIZE / 72 / self.figure.get_figheight()
+        for place, text in enumerate(reversed(lines)):
+            self.figure.text(0.01, 1 + (place + 0.5) * line, text, va="bottom", fontsize=TEXT_SIZE)
+        top = 1 + (len(lines) + 1) * line
+        self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
     def legend(self, columns: int, *, everywhere: bool = False) -> None:
         """What the lines of the first panel are, below all panels; ``everywhere``: those of all panels, each name once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,7 @@ class AbsoluteError:
     bias: float
 
 
-def absolute_error(
-    channel: FiniteChannel, *, binned: bool = False, clipped: bool = False
-) -> AbsoluteError:
+def absolute_error(channel: FiniteChannel, *, binned: bool = False, clipped: bool = False) -> AbsoluteError:
     """The error of a channel on [-1, 1], in parts of that range.
 
     A value is encoded as mechanisms encode it: at random as one of the two input symbols around it, or, ``binned``, as the bin of
@@ -110,7 +107,7 @@ class _Pieces:
         """Σ P·(value - answer) over the answers below, and Σ P·(answer - value) over the others."""
         low = values * self.mass[row, self.below] - self.moment[row, self.below]
         high = self.moment[row, -1] - self.moment[row, self.below]
-        return low + high - values * (self.mass[row, -1] - self.mass[row, self.below])
+        return np.asarray(low + high - values * (self.mass[row, -1] - self.mass[row, self.below]))
 
 
 def _running(numbers: Floats) -> Floats:
@@ -130,7 +127,10 @@ def _probabilities(channel: FiniteChannel) -> Floats:
     """P[answer | symbol], symbols x answers."""
     if isinstance(channel, ProductChannel):
         # A row counts out of 2^620: the product of its bits' tables is the same, but for rounding.
-        return np.asarray(reduce(np.kron, [_probabilities(bit) for bit in channel.bits]))
+        whole: Floats = np.ones((1, 1))
+        for bit in channel.bits:
+            whole = np.asarray(np.kron(whole, _probabilities(bit)), dtype=np.float64)
+        return whole
     if isinstance(channel, Channel):
         return np.asarray(channel.table / channel.total)
     rows = (channel.row(symbol) for symbol in range(channel.input_count))

@@ -10,7 +10,8 @@ from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, S
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
 
 # References are grey, so no line is.
-LINES = (*(colour for colour in COLOURS if colour != "#b8b8b8"), "#c2185b", "#00897b", "#e0a100", "#5c6bc0")
+MORE_COLOURS = ("#c2185b", "#00897b", "#e0a100", "#6f7fe0", "#ff7f50", "#7a8b00")
+LINES = (*(colour for colour in COLOURS if colour != "#b8b8b8"), *MORE_COLOURS)
 MARKERS = "osD^vPX<>*h"
 GREYS, GREY_STYLES = ("#222222", "#777777", "#a0a0a0"), (":", "-.", (0, (1, 3)))
 # Inches.
@@ -65,6 +66,9 @@ def _draw(axes: Any, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
     axes.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
     if "y" in panel.log:
         axes.set_yscale("log")
+        # A drawing shows texts as they are, so powers are no formulas.
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: "")
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.x_label)

@@ -84,11 +84,15 @@ def expected_error(terms: Terms) -> ComputedFigure:
         plain[epsilon] = errors_at(epsilon)
         clipped[epsilon] = errors_at(epsilon, OTHERS, clipped=True)
     panels = []
-    for kind, y_label in (("uniform", "E|z - z̃|"), ("worst", "max over z of E|z - z̃|"), ("bias", "max |bias|")):
+    for kind, y_label in (
+        ("uniform", "E|z - z̃|"),
+        ("worst", "max over z of E|z - z̃|"),
+        ("bias", "max |bias|"),
+    ):
         for axis in (small, large):
             title = f"{INPUTS.get(kind, 'worst-case bias')}, ε from {axis[0]:g} to {axis[-1]:g}"
             lines = _lines(kind, axis, plain, clipped)
-            panels.append(Panel(title, "ε", y_label, lines, "" if kind == "bias" else "y"))
+            panels.append(Panel(title, "ε", y_label, lines, "x" if kind == "bias" else "xy"))
     return ComputedFigure(tuple(panels), tuple(findings(plain, clipped)), columns=2)
 
 

@@ -6,7 +6,7 @@ anywhere come to: none of these knows more of the graph than its size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,9 +53,7 @@ LINES = (
     Line("privHRG", "privhrg"),
     Line("LapGraph", "lapgraph"),
     Line("EdgeRand", "link-rr", note="thinned to as many pairs as there are links in expectation"),
-    Line(
-        "EdgeRand, all pairs", "link-rr", corrected=False, note="all that are reported", role="companion"
-    ),
+    Line("EdgeRand (all pairs)", "link-rr", corrected=False, note="all that are reported", role="companion"),
 )
 
 
@@ -73,7 +71,7 @@ def walk_distance(terms: Terms) -> ComputedFigure:
     measured: dict[Asked, Distances | str] = {}
     for place, one in enumerate(asked):
         terms.progress(f"{one.line.label}, ε = {one.epsilon:g}", place / len(asked))
-        measured[one] = _tried(lambda seed, one=one: one.publish(graph, users, seed), graph, runs)
+        measured[one] = _tried(one, graph, users, runs)
     found = Found(measured, _references(graph, runs), epsilons, shares)
     panels = found.over_shares(), found.over_epsilon(), found.over_hops()
     return ComputedFigure(panels, tuple(found.findings()), columns=3)
@@ -161,10 +159,10 @@ def _shares(line: Line, epsilon: float, shares: Sequence[float]) -> list[float]:
     return sorted({*(shares if epsilon == EPSILON else ()), *SHARES_OVER_EPSILON})
 
 
-def _tried(publish: Callable[[int], Pairs], graph: Graph, runs: int) -> Distances | str:
+def _tried(asked: Asked, graph: Graph, users: Users, runs: int) -> Distances | str:
     """The distances in each run, or why there are none."""
     try:
-        graphs = (graph.with_edges(publish(seed)) for seed in range(runs))
+        graphs = (graph.with_edges(asked.publish(graph, users, seed)) for seed in range(runs))
         return np.array([linear.walk_distances(graph, other, HOPS) for other in graphs])
     except InputError as error:
         return str(error)
@@ -196,7 +194,7 @@ class Found:
     def over_shares(self) -> Panel:
         """At one budget: lines that protect all links, and references, are flat."""
         lines = [
-            self._series(line, line.label, self.shares, lambda share, line=line: Asked(line, EPSILON, share))
+            self._series(line.label, self.shares, [Asked(line, EPSILON, share) for share in self.shares])
             for line in self._drawn()
         ]
         title = f"ε = {EPSILON:g}, up to {HOPS} hops"
@@ -204,57 +202,58 @@ class Found:
 
     def over_epsilon(self) -> Panel:
         """One line for each share, where that makes a difference."""
-        lines = []
-        for line in self._drawn():
-            for share in SHARES_OVER_EPSILON if line.partly else (1.0,):
-                label = _with_share(line, share)
-                at = self._series(
-                    line, label, self.epsilons, lambda epsilon, line=line, share=share: Asked(line, epsilon, share)
-                )
-                lines.append(at)
-        title = f"up to {HOPS} hops"
+        lines = [
+            self._series(label, self.epsilons, [replace(one, epsilon=epsilon) for epsilon in self.epsilons])
+            for label, one in self._with_shares()
+        ]
+        title = f"over ε, up to {HOPS} hops"
         return Panel(title, "ε of one link", Y_LABEL, (*lines, *self._flat(self.epsilons)), "x")
 
     def over_hops(self) -> Panel:
         """Walks of so many steps alone, at one budget."""
-        hops = tuple(float(hop) for hop in range(1, HOPS + 1))
-        lines = []
-        for line in self._drawn():
-            for share in SHARES_OVER_EPSILON if line.partly else (1.0,):
-                found = self._of(Asked(line, EPSILON, share))
-                if found is not None:
-                    each = tuple(t_interval(found[:, hop]) for hop in range(HOPS))
-                    lines.append(Series(_with_share(line, share), hops, each, line.note, line.role))
-        for label, known in self.references.items():
-            each = tuple(t_interval(known[:, hop]) for hop in range(HOPS))
-            lines.append(Series(label, hops, each, role="reference"))
+        lines = [
+            _by_hops(label, found, one.line.note, one.line.role)
+            for label, one in self._with_shares()
+            if (found := self._of(one)) is not None
+        ]
+        lines += [_by_hops(label, known, role="reference") for label, known in self.references.items()]
         return Panel(f"ε = {EPSILON:g}, hop by hop", "steps of a walk", Y_LABEL, tuple(lines))
 
     def findings(self) -> list[str]:
         """Where a mechanism's graph is nearer than all references, and what was left out."""
-        beaten = min(_together(known).mean for known in self.references.values())
-        nearer = []
-        for line in self._drawn():
-            for share in SHARES_OVER_EPSILON if line.partly else (1.0,):
-                at = [
-                    epsilon
-                    for epsilon in self.epsilons
-                    if (known := self._of(Asked(line, epsilon, share))) is not None
-                    and (together := _together(known)) is not None
-                    and (together.mean if together.high is None else together.high) < beaten
-                ]
-                where = f"at ε = {spans(at, self.epsilons)}" if at else "nowhere"
-                nearer.append(f"{_with_share(line, share)} {where}")
-        said = [f"Nearer to G than all that know nothing of its links: {'; '.join(nearer)}."] if nearer else []
+        nearer = [f"{label} {self._nearer(one)}" for label, one in self._with_shares()]
+        said = (
+            [f"Nearer to G than all that know nothing of its links: {'; '.join(nearer)}."] if nearer else []
+        )
         for line in LINES:
             missing = [one for one in self.measured if one.line == line and self._of(one) is None]
-            reasons = dict.fromkeys(str(self.measured[one]) for one in missing)
-            if missing and line not in self._drawn():
-                said.append(f"{line.label} is left out: {'; '.join(reasons)}.")
-            elif missing:
-                at = spans([one.epsilon for one in missing], self.epsilons)
-                said.append(f"{line.label} is left out at ε = {at}: {'; '.join(reasons)}.")
+            if missing:
+                reasons = "; ".join(dict.fromkeys(str(self.measured[one]) for one in missing))
+                at = f" at ε = {spans([one.epsilon for one in missing], self.epsilons)}"
+                said.append(f"{line.label} is left out{at if line in self._drawn() else ''}: {reasons}.")
         return said
+
+    def _nearer(self, asked: Asked) -> str:
+        """At which budgets a line is below all references, its interval too, and by how much."""
+        least = min(_together(known).mean for known in self.references.values())
+        gains = {}
+        for epsilon in self.epsilons:
+            known = self._of(replace(asked, epsilon=epsilon))
+            together = None if known is None else _together(known)
+            if together is not None and (together.mean if together.high is None else together.high) < least:
+                gains[epsilon] = 1 - together.mean / least
+        if not gains:
+            return "nowhere"
+        by = " to ".join(dict.fromkeys(f"{gain:.1%}" for gain in (min(gains.values()), max(gains.values()))))
+        return f"at ε = {spans(list(gains), self.epsilons)} (by {by})"
+
+    def _with_shares(self) -> list[tuple[str, Asked]]:
+        """The lines with their names, one for each share where that makes a difference, at the document's budget."""
+        return [
+            (f"{line.label}, ρ = {share:g}" if line.partly else line.label, Asked(line, EPSILON, share))
+            for line in self._drawn()
+            for share in (SHARES_OVER_EPSILON if line.partly else (1.0,))
+        ]
 
     def _drawn(self) -> list[Line]:
         """The lines that have any number."""
@@ -270,12 +269,10 @@ class Found:
         found = self.measured.get(replace(asked, share=share))
         return None if found is None or isinstance(found, str) else found
 
-    def _series(
-        self, line: Line, label: str, x: tuple[float, ...], asked: Callable[[float], Asked]
-    ) -> Series:
-        found = (self._of(asked(value)) for value in x)
+    def _series(self, label: str, x: tuple[float, ...], asked: Sequence[Asked]) -> Series:
+        found = (self._of(one) for one in asked)
         y = tuple(None if each is None else _together(each) for each in found)
-        return Series(label, x, y, line.note, line.role)
+        return Series(label, x, y, asked[0].line.note, asked[0].line.role)
 
     def _flat(self, x: tuple[float, ...]) -> list[Series]:
         return [
@@ -286,8 +283,10 @@ class Found:
 
 def _together(distances: Distances) -> Summary:
     """The root mean square over all hops, over runs."""
-    return t_interval(np.sqrt((distances**2).mean(axis=1)))
+    return t_interval(np.sqrt((distances**2).mean(axis=1)).tolist())
 
 
-def _with_share(line: Line, share: float) -> str:
-    return f"{line.label}, ρ = {share:g}" if line.partly else line.label
+def _by_hops(label: str, distances: Distances, note: str = "", role: Role = "line") -> Series:
+    """Walks of one step, of two, and so on."""
+    hops = tuple(float(hop) for hop in range(1, HOPS + 1))
+    return Series(label, hops, tuple(t_interval(column.tolist()) for column in distances.T), note, role)
