@@ -33,10 +33,12 @@ RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')
 class Drawing:
     """Panels side by side to draw on (``axes``, row by row), of a size in inches; `svg` and `png` are what was drawn.
 
-    The panels of a single row have one scale.
+    ``panels`` stand in each row; those that are ``shared`` have one scale.
     """
 
-    def __init__(self, size: tuple[float, float], panels: int = 1, rows: int = 1) -> None:
+    def __init__(
+        self, size: tuple[float, float], panels: int = 1, rows: int = 1, *, shared: bool = True
+    ) -> None:
         # Loaded where something is drawn: most commands draw nothing.
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
@@ -44,7 +46,7 @@ class Drawing:
         self.figure = Figure(figsize=size)
         # What texts are measured by, in a PNG too.
         FigureCanvasSVG(self.figure)
-        grid = self.figure.subplots(rows, panels, sharey=rows == 1 and panels > 1, squeeze=False)
+        grid = self.figure.subplots(rows, panels, sharey=shared and panels > 1, squeeze=False)
         self.axes: list[Any] = list(grid.flat)
         for axes in self.axes:
             axes.tick_params(labelsize=TEXT_SIZE)

@@ -23,10 +23,16 @@ def write_computed(figure: ComputedFigure, title: str, file: Path) -> None:
     """Draw a figure to a file that `check_figure` has let pass."""
     columns = min(figure.columns, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
-    drawing = Drawing((WIDTH * columns, HEIGHT * rows), panels=columns, rows=rows)
+    # Panels side by side of the same measure are compared with each other.
+    shared = rows == 1 and len({(panel.y_label, "y" in panel.log) for panel in figure.panels}) == 1
+    drawing = Drawing((WIDTH * columns, HEIGHT * rows), columns, rows, shared=shared)
     styles = _styles(figure)
     for axes, panel in zip(drawing.axes, figure.panels, strict=False):
         _draw(axes, panel, styles)
+    # A scale that is shared is known when all panels are drawn.
+    for axes, panel in zip(drawing.axes, figure.panels, strict=False):
+        if "y" not in panel.log:
+            axes.set_ylim(bottom=0)
     for axes in drawing.axes[len(figure.panels) :]:
         axes.set_axis_off()
     drawing.heading(title, figure.findings)
@@ -69,8 +75,6 @@ def _draw(axes: Any, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
         # A drawing shows texts as they are, so powers are no formulas.
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.yaxis.set_minor_formatter(lambda value, _: "")
-    else:
-        axes.set_ylim(bottom=0)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.set_title(panel.title, fontsize=TITLE_SIZE)
