@@ -1,11 +1,16 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from graphveil.cli import status
+from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
 from graphveil.experiments.papers import paper as paper_module
+from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Series
+from graphveil.experiments.papers.figures.registry import COMPUTATIONS
 from graphveil.experiments.runs import runner as runner_module
+from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS
 
@@ -202,6 +207,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
         (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
         (["paper", "small", "--jobs", "0"], "jobs must be at least 1"),
         (["paper", "--quick"], "name a paper"),
+        (["paper", "small", "--out", "x.svg"], "--out is for one figure, this draws 0: name one (none here)"),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
@@ -214,3 +220,146 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
 def test_the_number_of_runs_can_be_set_and_must_make_sense(capsys):
     assert status(["paper", "small", "--runs", "0"]) == 2
     assert "runs must be at least 1" in capsys.readouterr().err
+
+
+FIGURES = """
+title = "A paper"
+source = "Somebody"
+[figures.errors]
+title = "Fig. 1"
+computed = "expected-error"
+note = "about errors"
+[figures.walks]
+title = "Fig. 2"
+computed = "walk-distance"
+data = "lastfm"
+"""
+SETTINGS = "[tables.one]" + PAPER.partition("[tables.one]")[2]
+
+
+@pytest.fixture
+def figures(tmp_path, monkeypatch):
+    """A paper with two computed figures, which are what is said here, so that nothing takes long."""
+    (tmp_path / "small.toml").write_text(FIGURES)
+    seen = []
+
+    def computed(terms):
+        seen.append(terms)
+        terms.progress("half", 0.5)
+        line = Series("a line", (1.0, 2.0), (Summary(0.25, 0.2, 0.3), Summary(0.5, None, None)), "its note")
+        return ComputedFigure((Panel("a panel", "ε", "error", (line,)),), ("A line rises.",))
+
+    for name in ("expected-error", "walk-distance"):
+        changed = replace(COMPUTATIONS.find(name), compute=computed)
+        monkeypatch.setitem(COMPUTATIONS._items, name, changed)
+    return seen
+
+
+def test_figures_are_listed_beside_tables(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    assert status(["paper"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["small/one", "Table", "I;", "town,", "lastfm"],
+        ["small/errors", "Fig.", "1"],
+        ["small/walks", "Fig.", "2;", "lastfm"],
+    ]
+    assert status(["paper", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "papers": {"small": {"one": "Table I", "errors": "Fig. 1", "walks": "Fig. 2"}}
+    }
+
+
+def test_a_figure_is_printed_as_a_table_and_drawn(capsys, figures, tmp_path):
+    assert status(["paper", "small/errors"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split() for line in out.splitlines() if "0.25" in line] == [
+        ["a", "line", "0.25", "[0.2,", "0.3]", "0.5", "its", "note"]
+    ]
+    assert "a panel: error" in out and "A line rises." in out and "about errors" in out
+    assert "The figure is in small-errors.svg." in out
+    assert (tmp_path / "small-errors.svg").read_text().startswith("<svg")
+    assert [(terms.quick, terms.runs) for terms in figures] == [(False, None)]
+
+
+def test_a_figure_is_drawn_where_it_was_asked_for(capsys, figures, tmp_path):
+    assert status(["paper", "small/errors", "--out", "errors.png", "--quick", "--runs", "3", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (figure,) = told["figures"]
+    assert (told["tables"], figure["name"], figure["file"]) == ([], "errors", "errors.png")
+    assert figure["panels"][0]["series"][0]["y"] == [0.25, 0.5]
+    assert figure["findings"] == ["A line rises."]
+    assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
+    assert [(terms.quick, terms.runs) for terms in figures] == [(True, 3)]
+
+
+def test_all_of_a_paper_are_its_tables_and_its_figures(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    assert status(["paper", "small", "--quick", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [table["name"] for table in told["tables"]] == ["one"]
+    errors, walks = told["figures"]
+    assert errors["left_out"] is None
+    assert "panels" not in walks
+    assert walks["left_out"].startswith(
+        "lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into"
+    )
+
+
+def test_a_graph_chooses_cells_and_is_what_a_figure_is_computed_from(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    assert status(["paper", "small", "--quick", "--data", "town", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {cell["data"] for cell in told["tables"][0]["cells"]} == {"town"}
+    assert [(figure["name"], figure["data"]) for figure in told["figures"]] == [("walks", "town")]
+    assert [terms.data for terms in figures] == ["town"]
+
+
+def test_a_figure_may_be_computed_from_a_graph_that_no_table_has(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    own = tmp_path / "own.npz"
+    own.touch()
+    assert status(["paper", "small", "--quick", "--data", str(own), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["tables"] == [] and [figure["data"] for figure in told["figures"]] == [str(own)]
+
+
+def test_a_figure_that_cannot_be_computed_says_why(capsys, figures, monkeypatch):
+    def refuse(terms):
+        raise InputError("this graph has no links")
+
+    changed = replace(COMPUTATIONS.find("expected-error"), compute=refuse)
+    monkeypatch.setitem(COMPUTATIONS._items, "expected-error", changed)
+    assert status(["paper", "small/errors"]) == 0
+    assert "not computed: this graph has no links" in capsys.readouterr().out
+
+
+def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figures, monkeypatch, tmp_path):
+    def interrupt(terms):
+        raise KeyboardInterrupt
+
+    changed = replace(COMPUTATIONS.find("expected-error"), compute=interrupt)
+    monkeypatch.setitem(COMPUTATIONS._items, "expected-error", changed)
+    assert status(["paper", "small"]) == 130
+    assert capsys.readouterr().out.count("not finished") == 2
+    assert list(tmp_path.glob("*.svg")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["small/two"], "small has no table or figure named 'two': choose one of errors, walks"),
+        (["small", "--out", "x.svg"], "this draws 2: name one (small/errors, small/walks)"),
+        (["small/errors", "--out", "x.pdf"], "x.pdf is no figure"),
+        (["small/errors", "--data", "town"], "small/errors is computed without a graph: leave --data out"),
+        (["small/walks", "--data", "cora"], "cora is not here: `graphveil data get cora`, or put cora.npz"),
+        (["small/walks", "--data", "town", "--data", "cora"], "walks is of one graph: name one with --data"),
+        (["small/walks", "--runs", "0"], "runs must be at least 1"),
+    ],
+)
+def test_a_mistake_about_figures_exits_with_2_and_one_line(arguments, words, capsys, figures):
+    assert status(["paper", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+    assert figures == []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from graphveil.linear.push import Push
     from graphveil.linear.series import Series
     from graphveil.linear.sparse import SparseMatrix
+    from graphveil.linear.walks import walk_distances
     from graphveil.linear.wide_products import weighted_products
 else:
     __getattr__, __dir__ = load_later(
@@ -35,6 +36,7 @@ else:
             "push": ("Push",),
             "series": ("Series",),
             "sparse": ("SparseMatrix",),
+            "walks": ("walk_distances",),
             "wide_products": ("weighted_products",),
         },
     )
@@ -54,5 +56,6 @@ __all__ = [
     "pagerank_matrix",
     "scaled_matrix",
     "sum_matrix",
+    "walk_distances",
     "weighted_products",
 ]

@@ -7,7 +7,14 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.papers import result as paper_result_module
 from graphveil.experiments.papers.measures import MEASURES, Reading
-from graphveil.experiments.papers.paper import QUICK_EPOCHS, find_tables, only, papers, read_paper
+from graphveil.experiments.papers.paper import (
+    QUICK_EPOCHS,
+    find_parts,
+    find_tables,
+    only,
+    papers,
+    read_paper,
+)
 from graphveil.experiments.papers.result import answers, apart
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
@@ -65,6 +72,7 @@ def test_a_table_may_name_a_measure_of_a_file(tmp_path):
 def test_every_cell_of_every_paper_can_be_run():
     known = papers()
     assert [(paper.name, [table.name for table in paper.tables]) for paper in known] == [
+        ("heterorr", []),
         ("ldpge", ["table3"]),
         ("ppgnn", ["table3"]),
         ("togl", [f"table{number}" for number in (3, 4, 5, 6, *range(8, 19))]),
@@ -370,7 +378,62 @@ def test_a_bad_file_is_refused_with_a_sentence(old, new, words, tmp_path):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(InputError, match="no paper is named 'nobody': choose one of ldpge, ppgnn, togl"):
+    with pytest.raises(InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl"):
         find_tables("nobody")
     with pytest.raises(InputError, match="ppgnn has no table named 'table9': choose one of table3"):
         find_tables("ppgnn/table9")
+
+
+def test_heterorr_has_its_computed_figures():
+    paper, tables, figures = find_parts("heterorr")
+    assert tables == ()
+    assert [(figure.name, figure.computed, figure.data) for figure in figures] == [
+        ("fig10", "expected-error", ""),
+        ("fig11", "walk-distance", "cora"),
+    ]
+    assert find_parts("heterorr/fig11") == (paper, (), figures[1:])
+
+
+FIGURE = """
+title = "A paper"
+source = "Somebody"
+[figures.one]
+title = "Fig. 1"
+computed = "expected-error"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"expected-error"', '"nothing"', "one: no computed figure is named 'nothing'"),
+        ('title = "Fig. 1"', "", "one needs title, a text"),
+        (
+            'title = "Fig. 1"',
+            'title = "Fig. 1"\ndata = "cora"',
+            "is computed without a graph: leave data out",
+        ),
+        ('"expected-error"', '"walk-distance"', "one needs data, a text"),
+        ('title = "Fig. 1"', 'title = "Fig. 1"\nseed = 3', "one has no 'seed'"),
+        ("[figures.one]", "[figures]", "title must be a table"),
+    ],
+)
+def test_a_figure_that_makes_no_sense_is_refused(old, new, words, tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(FIGURE.replace(old, new))
+    with pytest.raises(InputError, match=words):
+        read_paper(file)
+
+
+def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(SMALL + FIGURE.partition('source = "Somebody"')[2])
+    with pytest.raises(InputError, match="has a table and a figure named 'one'"):
+        read_paper(file)
+
+
+def test_a_paper_of_nothing_is_refused(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text('title = "A paper"\nsource = "Somebody"\n')
+    with pytest.raises(InputError, match="needs tables"):
+        read_paper(file)

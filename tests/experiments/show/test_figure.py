@@ -65,3 +65,29 @@ def test_a_figure_in_a_folder_that_is_not_there_is_refused(tmp_path):
 def test_the_end_of_a_files_name_says_what_is_written(tmp_path, name, start):
     drawn().write(check_figure(tmp_path / name))
     assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_rows_of_panels_are_counted_row_by_row():
+    drawing = Drawing((4.0, 3.0), 2, rows=2, shared=False)
+    places = [axes.get_position() for axes in drawing.axes]
+    assert places[0].x0 < places[1].x0 and places[0].y0 > places[2].y0
+    assert [len(axes.get_shared_y_axes().get_siblings(axes)) for axes in drawing.axes] == [1] * 4
+
+
+def test_a_legend_of_everywhere_has_the_lines_of_all_panels_each_once():
+    drawing = Drawing((4.0, 3.0), 2)
+    for axes, labels in zip(drawing.axes, ("ab", "bc"), strict=True):
+        for label in labels:
+            axes.plot([0, 1], [0, 1], label=label)
+    drawing.legend(columns=1, everywhere=True)
+    (legend,) = drawing.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
+
+
+def test_a_heading_breaks_sentences_into_lines_above_all_panels():
+    drawing = Drawing((4.0, 3.0))
+    drawing.heading("A title", ["words " * 20])
+    title, lines = drawing.figure.texts[-1], drawing.figure.texts[:-1]
+    assert title.get_text() == "A title" and len(lines) > 1
+    assert all(1 < line.get_position()[1] < title.get_position()[1] for line in lines)
+    assert " ".join(line.get_text() for line in reversed(lines)) == ("words " * 20).strip()

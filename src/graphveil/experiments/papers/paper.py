@@ -1,4 +1,4 @@
-"""Papers: printed tables, and the experiments that stand for each of their numbers."""
+"""Papers: printed tables, and the experiments that stand for each of their numbers; figures that are computed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.papers.figures.figure import Computation
+from graphveil.experiments.papers.figures.registry import COMPUTATIONS
 from graphveil.experiments.papers.measures import Measure, find_measure
 from graphveil.experiments.runs.format import PERCENT, Unit
 from graphveil.experiments.runs.statistics import SPREADS
@@ -24,6 +26,7 @@ from graphveil.experiments.specs.file import (
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.load import TOWN
 from graphveil.graphs.store import find
+from graphveil.outside import is_reference
 from graphveil.registry import unknown_name
 
 FOLDER = "papers"
@@ -66,9 +69,8 @@ class PaperCell:
 
     def skipped(self, slow_too: bool) -> str:
         """Why it is not run; empty where it is."""
-        data = self.spec.data
-        if data != TOWN and find(data) is None and not Path(data).is_file():
-            return f"{data} is not here: `graphveil data get {data}`"
+        if missing := not_here(self.spec.data):
+            return missing
         return SLOW if self.slow and not slow_too else ""
 
 
@@ -90,21 +92,52 @@ class PaperTable:
 
 
 @dataclass(frozen=True)
+class PaperFigure:
+    """A figure that is no table of experiments: ``computed`` names the computation, ``data`` the graph, where it needs one."""
+
+    name: str
+    title: str
+    note: str
+    computed: str
+    data: str = ""
+
+    @property
+    def computation(self) -> Computation:
+        """How it is computed."""
+        return COMPUTATIONS.find(self.computed)
+
+    def skipped(self) -> str:
+        """Why it is not computed; empty where it is."""
+        missing = not_here(self.data) if self.data else ""
+        return (
+            f"{missing}, or put {self.data}.npz into the folder that GRAPHVEIL_DATA names" if missing else ""
+        )
+
+
+@dataclass(frozen=True)
 class Paper:
-    """A paper and its tables."""
+    """A paper with its tables and its computed figures."""
 
     name: str
     title: str
     source: str
     tables: tuple[PaperTable, ...]
+    figures: tuple[PaperFigure, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The titles of its tables and figures, by name."""
+        tables = {table.name: table.title for table in self.tables}
+        return tables | {figure.name: figure.title for figure in self.figures}
 
     def table(self, name: str) -> PaperTable:
         """The table of that name."""
         for table in self.tables:
             if table.name == name:
                 return table
-        known = ", ".join(table.name for table in self.tables)
-        raise InputError(f"{self.name} has no table named {name!r}: choose one of {known}")
+        known = ", ".join(self.parts)
+        what = "table or figure" if self.figures else "table"
+        raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {known}")
 
 
 def papers() -> list[Paper]:
@@ -112,14 +145,43 @@ def papers() -> list[Paper]:
     return [read_paper(file) for file in packaged(FOLDER).values()]
 
 
+def not_here(data: str) -> str:
+    """What to do about a graph that is not on this machine; empty where it is."""
+    if data == TOWN or find(data) is not None or Path(data).is_file() or is_reference(data):
+        return ""
+    return f"{data} is not here: `graphveil data get {data}`"
+
+
 def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
     """NAME or NAME/TABLE: the paper, and all its tables or the one that is named."""
-    paper_name, slash, table = name.partition("/")
+    paper, tables, _ = find_parts(name)
+    return paper, tables
+
+
+def find_parts(name: str) -> tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]:
+    """NAME, NAME/TABLE or NAME/FIGURE: the paper, and all its tables and figures or the one that is named."""
+    paper_name, slash, part = name.partition("/")
     known = packaged(FOLDER)
     if paper_name not in known:
         raise unknown_name("paper", paper_name, known)
     paper = read_paper(known[paper_name])
-    return paper, ((paper.table(table),) if slash else paper.tables)
+    if not slash:
+        return paper, paper.tables, paper.figures
+    figures = tuple(figure for figure in paper.figures if figure.name == part)
+    return paper, () if figures else (paper.table(part),), figures
+
+
+def figures_on(figures: Sequence[PaperFigure], data: Sequence[str]) -> tuple[PaperFigure, ...]:
+    """The figures, or, where a graph is named, those that are computed from one, from that graph; it must be here."""
+    if not data:
+        return tuple(figures)
+    on_graph = [replace(figure, data=data[0]) for figure in figures if figure.data]
+    if on_graph and len(data) > 1:
+        raise InputError(f"{on_graph[0].name} is of one graph: name one with --data, got {len(data)}")
+    for figure in on_graph:
+        if why := figure.skipped():
+            raise InputError(why)
+    return tuple(on_graph)
 
 
 def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable, ...]:
@@ -140,14 +202,35 @@ def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable,
 def read_paper(file: Path) -> Paper:
     """A paper from its file; whatever cannot be run is refused."""
     content, where = read_toml(file, "a TOML file with a paper"), file.name
-    known_only(content, ("title", "source", "tables"), where)
-    tables = typed(content, "tables", dict, where)
+    known_only(content, ("title", "source", "tables", "figures"), where)
+    figures = typed(content, "figures", dict, where, {})
+    tables = typed(content, "tables", dict, where, {} if figures else None)
+    if twice := [name for name in figures if name in tables]:
+        raise InputError(f"{where} has a table and a figure named {twice[0]!r}: give them different names")
     return Paper(
         file.stem,
         typed(content, "title", str, where),
         typed(content, "source", str, where),
         tuple(_table(name, tables, where) for name in tables),
+        tuple(_figure(name, figures, where) for name in figures),
     )
+
+
+def _figure(name: str, figures: Mapping[str, Any], where: str) -> PaperFigure:
+    """A computed figure; it names a graph just where it is computed from one."""
+    figure = typed(figures, name, dict, where)
+    where = f"{where}, {name}"
+    known_only(figure, ("title", "note", "computed", "data"), where)
+    title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
+    computed = typed(figure, "computed", str, where)
+    try:
+        computation = COMPUTATIONS.find(computed)
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from None
+    if "data" in figure and not computation.needs_graph:
+        raise InputError(f"{where}: {computed} is computed without a graph: leave data out")
+    data = typed(figure, "data", str, where) if computation.needs_graph else ""
+    return PaperFigure(name, title, note, computed, data)
 
 
 def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:

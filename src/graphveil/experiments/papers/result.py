@@ -1,14 +1,16 @@
-"""What came of a printed table: our results beside the printed numbers."""
+"""What came of a paper: our results beside the printed numbers of a table, and figures that were computed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError
+from graphveil.experiments.papers.figures.figure import ComputedFigure, Terms
 from graphveil.experiments.papers.measures import Reading, measured_apart
-from graphveil.experiments.papers.paper import SCORE, PaperCell
+from graphveil.experiments.papers.paper import SCORE, PaperCell, PaperFigure
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import SPREADS
@@ -113,3 +115,37 @@ def answers(
             reading = cell.measure.read(obtained)
             answered.append(Answer(cell, reading, obtained, reading.note))
     return answered
+
+
+@dataclass(frozen=True)
+class FigureAnswer:
+    """A figure that was computed, and the file that it is drawn in; or why there is none."""
+
+    figure: PaperFigure
+    computed: ComputedFigure | None
+    note: str = ""
+    file: Path | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure in the form that `--json` prints."""
+        figure = self.figure
+        return {
+            "name": figure.name,
+            "title": figure.title,
+            "note": figure.note,
+            "computed": figure.computed,
+            "data": figure.data or None,
+            "left_out": self.note or None,
+            "file": None if self.file is None else str(self.file),
+            **({} if self.computed is None else self.computed.to_dict()),
+        }
+
+
+def figure_answer(figure: PaperFigure, terms: Terms) -> FigureAnswer:
+    """Compute a figure from its graph; where that cannot be, the answer says why."""
+    if why := figure.skipped():
+        return FigureAnswer(figure, None, why)
+    try:
+        return FigureAnswer(figure, figure.computation.compute(replace(terms, data=figure.data)))
+    except GraphveilError as error:
+        return FigureAnswer(figure, None, f"not computed: {error}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ SUFFIXES = (".svg", ".png")
 COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
 # Points. Titles are given theirs where they are set: matplotlib has one of its own for each new title.
 TEXT_SIZE, TITLE_SIZE = 11.0, 13.2
+# Letters of text in an inch of a line.
+LETTERS_AN_INCH = 12.5
+# From line to line, in sizes of the text.
+LINE_HEIGHT = 1.35
 # Room around panels, in heights of the text.
 PADDING = 1.08
 # Names that matplotlib draws at random end so.
@@ -26,9 +31,14 @@ RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')
 
 
 class Drawing:
-    """Panels side by side to draw on (``axes``), of a size in inches; `svg` and `png` are what was drawn."""
+    """Panels side by side to draw on (``axes``, row by row), of a size in inches; `svg` and `png` are what was drawn.
 
-    def __init__(self, size: tuple[float, float], panels: int = 1) -> None:
+    ``panels`` stand in each row; those that are ``shared`` have one scale.
+    """
+
+    def __init__(
+        self, size: tuple[float, float], panels: int = 1, rows: int = 1, *, shared: bool = True
+    ) -> None:
         # Loaded where something is drawn: most commands draw nothing.
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
@@ -36,17 +46,33 @@ class Drawing:
         self.figure = Figure(figsize=size)
         # What texts are measured by, in a PNG too.
         FigureCanvasSVG(self.figure)
-        grid = self.figure.subplots(1, panels, sharey=panels > 1, squeeze=False)
-        self.axes: list[Any] = list(grid[0])
+        grid = self.figure.subplots(rows, panels, sharey=shared and panels > 1, squeeze=False)
+        self.axes: list[Any] = list(grid.flat)
         for axes in self.axes:
             axes.tick_params(labelsize=TEXT_SIZE)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.label.set_fontsize(TEXT_SIZE)
                 axis.offsetText.set_fontsize(TEXT_SIZE)
 
-    def legend(self, columns: int) -> None:
-        """What the lines of the first panel are, below all panels."""
+    def heading(self, title: str, sentences: Sequence[str]) -> None:
+        """A title above all panels, and sentences below it, broken into lines."""
+        width = int(self.figure.get_figwidth() * LETTERS_AN_INCH)
+        lines = [line for sentence in sentences for line in textwrap.wrap(sentence, width)]
+        line = LINE_HEIGHT * TEXT_SIZE / 72 / self.figure.get_figheight()
+        for place, text in enumerate(reversed(lines)):
+            self.figure.text(0.01, 1 + (place + 0.5) * line, text, va="bottom", fontsize=TEXT_SIZE)
+        top = 1 + (len(lines) + 1) * line
+        self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
+
+    def legend(self, columns: int, *, everywhere: bool = False) -> None:
+        """What the lines of the first panel are, below all panels; ``everywhere``: those of all panels, each name once."""
         handles, labels = self.axes[0].get_legend_handles_labels()
+        if everywhere:
+            named: dict[str, Any] = {}
+            for axes in self.axes:
+                for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                    named.setdefault(label, handle)
+            handles, labels = list(named.values()), list(named)
         self.figure.legend(
             handles,
             labels,

@@ -1,0 +1,14 @@
+"""Computed figures by name, as papers' files name them."""
+
+from __future__ import annotations
+
+from graphveil.experiments.papers.figures.expected_error import expected_error
+from graphveil.experiments.papers.figures.figure import Computation
+from graphveil.experiments.papers.figures.walk_distance import walk_distance
+from graphveil.registry import Registry
+
+_OWN = (
+    Computation("expected-error", expected_error),
+    Computation("walk-distance", walk_distance, needs_graph=True),
+)
+COMPUTATIONS = Registry[Computation]("computed figure", {each.name: each for each in _OWN})
