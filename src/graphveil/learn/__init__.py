@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphveil.learn.inputs import estimate_input, raw_input, refuse_above, report_input, report_scale
     from graphveil.learn.known import Known
     from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
+    from graphveil.learn.label_rates import as_rates, degree_rates, known_rates, with_known
     from graphveil.learn.link_features import (
         adamic_adar,
         by_degrees,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from graphveil.learn.link_targets import InnerProducts, LinkTargets
     from graphveil.learn.masked_labels import LabelNetwork, fit_masked
     from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+    from graphveil.learn.multilabel import MultilabelTargets
     from graphveil.learn.outside_backbone import OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
     from graphveil.learn.process import one_thread, seeded
@@ -84,6 +86,7 @@ else:
             "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
             "known": ("Known",),
             "label_propagation": ("as_probabilities", "class_shares", "spread", "training_labels"),
+            "label_rates": ("as_rates", "degree_rates", "known_rates", "with_known"),
             "link_features": (
                 "adamic_adar",
                 "by_degrees",
@@ -97,6 +100,7 @@ else:
             "link_targets": ("InnerProducts", "LinkTargets"),
             "masked_labels": ("LabelNetwork", "fit_masked"),
             "moments": ("correlation_scores", "pair_fisher_scores"),
+            "multilabel": ("MultilabelTargets",),
             "outside_backbone": ("OutsideBackbone",),
             "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
             "process": ("one_thread", "seeded"),
@@ -146,6 +150,7 @@ __all__ = [
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "MultilabelTargets",
     "OutsideBackbone",
     "PairTrees",
     "Progress",
@@ -161,6 +166,7 @@ __all__ = [
     "adjacency_rows",
     "answer_square",
     "as_probabilities",
+    "as_rates",
     "build_backbone",
     "by_degrees",
     "choose_blend",
@@ -168,6 +174,7 @@ __all__ = [
     "combined_scores",
     "correlation_scores",
     "degree_probabilities",
+    "degree_rates",
     "degree_scores",
     "estimate_input",
     "expected_error",
@@ -177,6 +184,7 @@ __all__ = [
     "fit_masked",
     "fit_with_links",
     "jaccard",
+    "known_rates",
     "mix",
     "one_thread",
     "page_rank",
@@ -197,4 +205,5 @@ __all__ = [
     "training_labels",
     "true_classes",
     "walk_scores",
+    "with_known",
 ]

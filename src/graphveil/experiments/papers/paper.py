@@ -22,7 +22,7 @@ from graphveil.experiments.specs.file import (
     typed,
 )
 from graphveil.experiments.specs.spec import Spec
-from graphveil.graphs.load import TOWN
+from graphveil.graphs.load import TOWNS
 from graphveil.graphs.store import find
 from graphveil.registry import unknown_name
 
@@ -67,7 +67,7 @@ class PaperCell:
     def skipped(self, slow_too: bool) -> str:
         """Why it is not run; empty where it is."""
         data = self.spec.data
-        if data != TOWN and find(data) is None and not Path(data).is_file():
+        if data not in TOWNS and find(data) is None and not Path(data).is_file():
             return f"{data} is not here: `graphveil data get {data}`"
         return SLOW if self.slow and not slow_too else ""
 
