@@ -111,7 +111,7 @@ _ALL = (
     _binary(
         "town-labels",
         "a generated social network in which users have several labels each",
-        (_label_town.users, 39947, _label_town.features, _label_town.kinds),
+        (_label_town.users, 39934, _label_town.features, _label_town.kinds),
         None,
         metric="f1",
         note="generated from a seed; sizes and shares are options of load",

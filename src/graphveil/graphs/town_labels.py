@@ -21,8 +21,9 @@ class LabelTown(Town):
     All else is as in `Town`: few users are labelled, and many neighbourhoods have no labelled member.
     """
 
-    kinds: int = 6
-    telling: int = 18
+    features: int = 48
+    telling: int = 24
+    kinds: int = 4
     hosted: float = 0.4
     joins: float = 0.85
     strays: float = 0.05
