@@ -74,10 +74,11 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
 def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Metric) -> Split:
     """The split of that seed, on which the metric can be measured."""
     split = recipe.draw(labels, seed)
-    if metric == "roc_auc" and len(np.unique(labels[split.test])) < 2:
-        raise InputError("roc_auc needs test users of both classes: take another seed or another split")
-    if labels.ndim == 2 and not labels[split.test].any():
+    tested = labels[split.test]
+    if labels.ndim == 2 and not tested.any():
         raise InputError("f1 needs test users who have some label: take another seed or another split")
+    if labels.ndim == 1 and metric == "roc_auc" and len(np.unique(tested)) < 2:
+        raise InputError("roc_auc needs test users of both classes: take another seed or another split")
     return split
 
 

@@ -51,6 +51,14 @@ class Recorder:
         return self.answers[-1]
 
 
+class Unasked:
+    """Users whom nobody should have asked yet."""
+
+    def report(self, plan: Plan) -> Reports:
+        """Say that it was too early."""
+        raise AssertionError(f"users were asked about {plan.subject} before it was refused")
+
+
 class Replay:
     """All that is left of users when only their reports are there."""
 
@@ -191,7 +199,7 @@ def check_refused(method: Method, settings: dict[str, Any]) -> None:
     """A method that learns one class a user says so of a graph with several labels, before anybody is asked."""
     graph, users = small_data(several_labels=True)
     try:
-        run(method, graph, Nobody(), Trial(settings, several_labels=True), users)
+        run(method, graph, Unasked(), Trial(settings, several_labels=True), users)
     except InputError as error:
         assert method.name in str(error), f"{method.name} must be named where it refuses several labels"
     else:
