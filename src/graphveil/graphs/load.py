@@ -153,7 +153,7 @@ def graph_file(source: str | Path) -> Path:
 def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> Raw:
     """The data with its public range: the one given, else the registry's, else the file's.
 
-    Values of a registered dataset follow the registry's rule: counts become x > 0, and real values are clipped to the
+    Values of a registered dataset follow the registry's rule: counts and signs become x > 0, and real values are clipped to the
     registry's range. Others stay as they are; a mechanism clips what lies outside, with a warning.
     """
     chosen = None if given is None else (given.low, given.high)
