@@ -100,3 +100,9 @@ def test_a_mistake_is_one_line_and_status_2(folder, capsys):
     shown = capsys.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
     assert shown.err.startswith("Error: no dataset is named 'nobody'")
+
+
+def test_info_says_that_users_have_several_labels(folder):
+    assert "any number of labels a user" in run("info", "town-labels").stdout
+    assert "any number" not in run("info", "town").stdout
+    assert json.loads(run("info", "ppi", "--json").stdout)["several_labels"] is True

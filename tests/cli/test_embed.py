@@ -110,3 +110,8 @@ def test_mistakes_are_found_before_torch_and_pyarrow_are_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [str([2] * len(calls)), "set()"]
+
+
+def test_what_was_learned_of_several_labels_is_written_too(tmp_path):
+    assert status([*EMBED[:3], "town-labels", *EMBED[4:]]) == 0
+    assert gv.read_embedding(tmp_path / "town.npz").shape == (200, 16)

@@ -400,3 +400,47 @@ def test_options_of_links_without_meaning_are_refused(words, told, capsys):
 def test_options_of_links_are_refused_where_links_are_public(capsys):
     assert status([*RUN, "--set", "link.variant=hard"]) == 2
     assert "link.variant has no meaning where links are public" in capsys.readouterr().err
+
+
+LABELS = ["run", "base", "--data", "town-labels", "--epsilon", "4", "--runs", "2", *SMALL]
+
+
+def test_several_labels_a_user_are_measured_by_f1_beside_control_and_structure(capsys):
+    assert status([*LABELS, "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["metric"] == "f1"
+    parts = (fields, fields["control"], fields["structure"])
+    assert all(0 <= part["mean"] <= 1 for part in parts)
+    assert fields["gain"]["mean"] == pytest.approx(fields["mean"] - fields["control"]["mean"])
+    assert status(LABELS) == 0
+    assert "f1 on town-labels" in capsys.readouterr().out
+
+
+def test_one_of_several_labels_is_measured_by_accuracy(capsys):
+    words = [*LABELS, "--set", "data.label=1", "--label-epsilon", "2", "--no-control", "--json"]
+    assert status(words) == 0
+    assert json.loads(capsys.readouterr().out)["metric"] == "accuracy"
+
+
+def test_a_turnout_of_users_with_several_labels_tells_of_links_alone(capsys):
+    assert status([*LABELS, "--participation", "0.7", "--no-control"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "all were charged; their links differ from everybody's by" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--label-epsilon", "1"], "label_epsilon reports one class a user by k-ary response"),
+        (["--participation", "0.5", "--silence", "class"], "there are no later classes to be silent by"),
+        (["--set", "data.split=few"], "take split='random'"),
+    ],
+)
+def test_what_has_no_meaning_for_several_labels_is_refused(words, told, capsys):
+    assert status([*LABELS, *words]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_method_of_one_class_a_user_refuses_several_labels_and_names_those_that_do_not(capsys):
+    assert status([LABELS[0], "lpgnn", *LABELS[2:]]) == 2
+    assert "lpgnn learns one class a user: take one of base, nonprivate, structure" in capsys.readouterr().err

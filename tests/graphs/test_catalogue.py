@@ -63,3 +63,11 @@ def test_a_described_file_is_verified(places):
 def test_an_unknown_graph_cannot_be_described(places):
     with pytest.raises(InputError, match="no graph is named 'nobody': see `graphveil data list`"):
         describe("nobody")
+
+
+def test_several_labels_a_user_are_counted_and_told(places):
+    np.savez(places.data / "mine.npz", edges=EDGES, y=[[0, 1, 1], [0, 0, 0], [1, 0, 1]])
+    mine, town = listed("mine"), listed("town-labels")
+    assert (mine.classes, mine.metric, mine.several_labels) == (3, "f1", True)
+    assert (town.where, town.classes, town.metric, town.several_labels) == ("embedded", 4, "f1", True)
+    assert not listed("town").several_labels

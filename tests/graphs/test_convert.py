@@ -192,3 +192,18 @@ def test_networkx_attributes_that_do_not_fit_are_refused(options, words):
     graph.nodes["ann"]["mixed"], graph.nodes["bob"]["mixed"] = 1, "a"
     with pytest.raises(InputError, match=words):
         from_networkx(graph, range=(0, 1), **options)
+
+
+def test_several_labels_come_from_pyg_and_go_back():
+    rows = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
+    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=rows, num_nodes=4)
+    graph, users = from_pyg(data)
+    assert (graph.multilabel, graph.metric) == (True, "f1")
+    assert to_pyg(graph, users).y.tolist() == rows.tolist()
+    assert (to_pyg(graph).y[torch.tensor(graph.test)] == -1).all()
+    assert from_pyg(data, label=1)[1].raw.labels.tolist() == [1, 1, 0, 0]
+
+
+def test_several_labels_must_be_those_of_all_users():
+    with pytest.raises(InputError, match="labels must be 5 rows of 0 and 1, users x labels"):
+        from_arrays([[0, 1]], labels=np.eye(4), users=5)

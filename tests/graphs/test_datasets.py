@@ -17,12 +17,12 @@ FROM_PYG = [
 
 def test_every_dataset_of_the_documents_is_known():
     documents = {"cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia", "twitch", "twitch-128"}
-    documents |= {"co-phy", "ogbn-arxiv", "flickr", "reddit", "ppi"}
+    documents |= {"co-phy", "ogbn-arxiv", "flickr", "reddit", "ppi", "flickr-mir"}
     assert documents <= set(DATASETS)
 
 
 def test_an_unknown_name_is_refused_with_the_choices():
-    with pytest.raises(InputError, match="no dataset is named 'core': choose one of town, cora"):
+    with pytest.raises(InputError, match="no dataset is named 'core': choose one of town, town-labels, cora"):
         dataset("core")
 
 
@@ -32,15 +32,16 @@ def test_registered_sizes_are_those_of_the_source(name):
     assert (known.users, known.edges, known.features, known.classes) == COUNTS[name]
 
 
-def test_the_registered_sizes_of_town_are_those_of_the_default_town():
-    known, (graph, _) = dataset("town"), load("town")
+@pytest.mark.parametrize("town", ["town", "town-labels"])
+def test_the_registered_sizes_of_a_town_are_those_of_the_default_town(town):
+    known, (graph, _) = dataset(town), load(town)
     sizes = (graph.node_count, graph.edge_count, graph.feature_count, graph.class_count)
     assert (known.users, known.edges, known.features, known.classes) == sizes
 
 
 @pytest.mark.parametrize("known", DATASETS.values(), ids=DATASETS)
-def test_binary_values_and_counts_have_the_unit_range(known):
-    if known.values in ("binary", "counts"):
+def test_binary_values_counts_and_signs_have_the_unit_range(known):
+    if known.values in ("binary", "counts", "signs"):
         assert known.range == (0.0, 1.0)
     assert (known.values == "none") == (known.features == 0)
 
@@ -51,7 +52,6 @@ def test_features_that_were_computed_from_everybody_s_data_have_no_public_range(
         "github-128",
         "lastfm-128",
         "ogbn-arxiv",
-        "ppi",
         "reddit",
         "twitch-128",
     }
@@ -68,3 +68,9 @@ def test_pyg_has_the_class_and_it_takes_the_options(known):
 
 def test_what_cannot_be_downloaded_says_why():
     assert all(known.note for known in DATASETS.values() if known.source is None)
+
+
+def test_several_labels_a_user_are_measured_by_f1():
+    assert {name for name, known in DATASETS.items() if known.several_labels} == {
+        name for name, known in DATASETS.items() if known.metric == "f1"
+    }

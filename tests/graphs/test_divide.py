@@ -122,9 +122,14 @@ def test_sparse_binary_features_need_a_range_from_zero():
         ({"labels": np.full(COUNT, 0.5)}, "labels must be 40 integers"),
         ({"labels": np.full(COUNT, "a")}, "labels must be 40 integers"),
         ({"labels": LABELS - 2}, "labels must be 0, 1, … or -1 where unknown, got a smaller number"),
-        ({"labels": np.zeros((COUNT, 3), dtype=int)}, r"3 labels each: choose one with label=0\.\.2"),
+        ({"labels": np.full((COUNT, 3), 2)}, r"each must be 0 or 1.*choose one column with label=0\.\.2"),
+        ({"labels": np.array([[0, 1], [0, -1]] * 20)}, "all of a user's -1 where unknown"),
+        ({"labels": np.array([[0, 1], [0.5, 1]] * 20)}, "each must be 0 or 1"),
+        ({"labels": np.full((COUNT, 2), "a")}, "labels must be 40 rows of 0 and 1"),
+        ({"labels": np.zeros((COUNT, 2), dtype=int)}, "all training users have the same label"),
+        ({"labels": np.zeros((COUNT, (1 << 16) + 1), dtype=bool)}, "at most 65536 labels, got 65537 columns"),
         ({"range": (1, 0)}, "range must be two finite numbers LOW < HIGH"),
-        ({"metric": "f1"}, "metric must be one of accuracy, roc_auc"),
+        ({"metric": "f2"}, "metric must be one of accuracy, roc_auc, f1"),
     ],
 )
 def test_bad_data_is_refused(change, words):
@@ -165,3 +170,50 @@ def test_roc_auc_needs_test_users_of_both_classes():
     masks[0, :4], masks[1, 4:6], masks[2, 6:7] = True, True, True
     with pytest.raises(InputError, match="roc_auc needs test users of both classes"):
         sides(recipe=GivenSplit(*masks), metric="roc_auc")
+
+
+ROWS = np.random.default_rng(1).integers(0, 2, (COUNT, 3))
+
+
+def test_of_several_labels_too_the_server_knows_those_of_training_and_validation_users_only():
+    graph, users = sides(labels=ROWS)
+    known = graph.train | graph.validation
+    assert (graph.multilabel, graph.class_count, graph.metric) == (True, 3, "f1")
+    assert (graph.labels[known] == ROWS[known]).all()
+    assert (graph.labels[~known] == -1).all()
+    assert (users.raw.labels == ROWS).all()
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.float32])
+def test_several_labels_may_be_0_and_1_of_any_type(kind):
+    labels = sides(labels=ROWS.astype(kind))[1].raw.labels
+    assert (labels.dtype, (labels == ROWS).all()) == (np.int64, True)
+
+
+@pytest.mark.parametrize("unknown", [-1, np.nan])
+def test_a_row_of_several_labels_that_nobody_knows_is_in_no_split(unknown):
+    labels = ROWS.astype(float)
+    labels[:10] = unknown
+    graph, users = sides(labels=labels)
+    assert not (graph.train | graph.validation | graph.test)[:10].any()
+    assert (users.raw.labels[:10] == -1).all()
+
+
+def test_several_labels_are_split_again_by_the_same_recipe():
+    again, _ = resplit(*sides(labels=ROWS), 3)
+    direct, _ = sides(labels=ROWS, seed=3)
+    assert (again.labels == direct.labels).all()
+    assert (again.labels[again.test] == -1).all()
+
+
+def test_f1_needs_test_users_with_some_label():
+    masks = np.zeros((3, COUNT), dtype=bool)
+    masks[0, :4], masks[1, 4:6], masks[2, 6:8] = True, True, True
+    labels = ROWS.copy()
+    labels[6:8] = 0
+    with pytest.raises(InputError, match="f1 needs test users who have some label"):
+        sides(recipe=GivenSplit(*masks), labels=labels)
+
+
+def test_classes_are_measured_by_accuracy_unless_something_else_is_said():
+    assert (sides()[0].metric, sides(metric="f1")[0].metric) == ("accuracy", "f1")

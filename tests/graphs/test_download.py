@@ -289,19 +289,65 @@ class FakePPI:
         for number in range(self.count):
             labels = torch.tensor([[0.0, 1.0, number], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
             edges = torch.tensor([[0, 1], [1, 2]])
-            yield Data(x=torch.full((3, 2), float(number)), edge_index=edges, y=labels)
+            # Standardised columns of 0 and 1: below 0 where they were 0.
+            yield Data(x=torch.tensor([[-0.1, 11.7]] * 3), edge_index=edges, y=labels)
 
 
 def test_many_graphs_are_put_side_by_side(places, small, monkeypatch):
     monkeypatch.setattr(pyg, "PPI", FakePPI)
-    small("ppi", users=12, edges=8, features=2)
-    with pytest.raises(InputError, match=r"3 labels each: choose one with label=0\.\.2"):
-        load("ppi", range=(-1, 1))
-    graph, users = load("ppi", range=(-1, 1), label=0, split="given")
+    small("ppi", users=12, edges=8, features=2, classes=3)
+    graph, users = load("ppi", split="given")
     assert graph.pairs().tolist() == [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
     assert np.flatnonzero(graph.train).tolist() == [0, 1, 2, 3, 4, 5]
     assert np.flatnonzero(graph.test).tolist() == [9, 10, 11]
+    rows = [[0, 1, 0], [1, 1, 0], [1, 0, 0]]
+    assert users.raw.labels.tolist() == [*rows, [0, 1, 1], *rows[1:], *rows, *rows]
+    assert (graph.multilabel, graph.metric, graph.labels[9:].tolist()) == (True, "f1", [[-1] * 3] * 3)
+
+
+def test_features_of_ppi_are_0_and_1_again_in_a_public_range(places, small, monkeypatch):
+    monkeypatch.setattr(pyg, "PPI", FakePPI)
+    small("ppi", users=12, edges=8, features=2, classes=3)
+    graph, users = load("ppi", split="given")
+    assert (graph.public_range.low, graph.public_range.high, graph.binary) == (0.0, 1.0, True)
+    assert users.raw.features.tolist() == [[0, 1]] * 12
+
+
+def test_one_of_ppi_s_functions_is_a_class(places, small, monkeypatch):
+    monkeypatch.setattr(pyg, "PPI", FakePPI)
+    small("ppi", users=12, edges=8, features=2, classes=3)
+    graph, users = load("ppi", label=0, split="given")
+    assert (graph.multilabel, graph.metric) == (False, "accuracy")
     assert users.raw.labels.tolist() == [0, 1, 1] * 4
+
+
+def test_another_number_of_labels_under_the_same_name_is_refused(places, small, monkeypatch):
+    monkeypatch.setattr(pyg, "PPI", FakePPI)
+    small("ppi", users=12, edges=8, features=2, classes=121)
+    with pytest.raises(InputError, match="ppi has 121 labels, but 3 were downloaded"):
+        get("ppi")
+
+
+def test_flickr_mir_says_which_file_it_needs_and_where(places):
+    with pytest.raises(InputError) as error:
+        load("flickr-mir")
+    message = str(error.value)
+    assert "flickr-mir cannot be downloaded" in message
+    assert (
+        "flickr-mir.npz must hold edges (E x 2), x (photographs x features) with its public range" in message
+    )
+    assert "y (photographs x labels, 0 or 1)" in message
+    assert "set GRAPHVEIL_DATA to a folder that holds flickr-mir.npz" in message
+
+
+def test_flickr_mir_is_loaded_from_one_s_own_file_with_its_range(places):
+    rows = np.random.default_rng(0).integers(0, 2, (40, 3))
+    pairs = np.stack([np.arange(39), np.arange(1, 40)], axis=1)
+    values = np.linspace(-2, 2, 80).reshape(40, 2)
+    np.savez(places.data / "flickr-mir.npz", edges=pairs, x=values, y=rows, range=[-2, 2])
+    graph, users = load("flickr-mir")
+    assert (graph.multilabel, graph.metric, graph.public_range.low) == (True, "f1", -2.0)
+    assert (users.raw.features == values).all()
 
 
 class FakeReddit:

@@ -114,7 +114,7 @@ def test_a_graph_with_labels_of_test_users_is_refused():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"metric": "f1"}, "metric must be one of accuracy, roc_auc, got 'f1'"),
+        ({"metric": "f2"}, "metric must be one of accuracy, roc_auc, f1, got 'f2'"),
         ({"metric": "roc_auc", "class_count": 3}, "roc_auc compares two classes, this graph has 3"),
         ({"feature_names": ("a",)}, "feature_names must name all 4 features, got 1"),
     ],
@@ -126,3 +126,27 @@ def test_what_does_not_fit_together_is_refused(change, words):
 
 def test_the_repr_says_what_it_is():
     assert repr(square()) == "Graph(mine, 4 users, 4 edges, 4 features, 2 classes, 2/1/1)"
+
+
+def several(**more):
+    labels = np.array([[0, 1], [1, 1], [0, 0], [1, 0]])
+    return from_arrays(SQUARE, np.eye(4), labels, range=(0, 1), **more)[0]
+
+
+def test_the_repr_counts_labels_where_users_have_several():
+    assert repr(several()) == "Graph(mine, 4 users, 4 edges, 4 features, 2 labels, 2/1/1)"
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc"])
+def test_several_labels_a_user_are_measured_by_f1_alone(metric):
+    with pytest.raises(InputError, match=rf"f1 measures it and not {metric}.*label=0\.\.1"):
+        several(metric=metric)
+
+
+def test_a_graph_with_several_labels_of_a_test_user_is_refused():
+    with pytest.raises(InputError, match="must not carry labels of test users"):
+        replace(several(), labels=np.zeros((4, 2), dtype=np.int64))
+
+
+def test_without_labels_none_of_several_is_left():
+    assert several().without_labels().labels.tolist() == [[-1, -1]] * 4

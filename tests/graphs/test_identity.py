@@ -69,3 +69,7 @@ def test_what_is_not_there_is_refused(source, words):
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         file_digest(tmp_path)
+
+
+def test_towns_of_one_class_and_of_several_labels_are_not_the_same():
+    assert data_digest("town", {}) != data_digest("town-labels", {})

@@ -131,3 +131,22 @@ def test_recipes_by_name():
 def test_a_split_can_stand_for_its_recipe():
     recipe = recipe_of(Split(mask(0, 1), mask(2), mask(3)))
     assert recipe.draw(np.array([0, 1, 1, 0]), 5).train.tolist() == mask(0, 1).tolist()
+
+
+def test_a_random_split_of_several_labels_is_that_of_one_class_a_user():
+    """It looks at who has a label and no further, so that there is nothing to stratify by."""
+    rows = np.stack([LABELS, 1 - LABELS], axis=1)
+    assert same(random_split(LABELS, 3), random_split(rows, 3))
+
+
+def test_a_split_of_few_labels_needs_one_class_a_user():
+    with pytest.raises(
+        InputError, match=r"several labels each: take split='random', or choose one label with label=0\.\.1"
+    ):
+        few_label_split(np.stack([LABELS, LABELS], axis=1), 0, 1, 1)
+
+
+def test_a_given_split_must_not_hold_rows_of_unknown_labels():
+    rows = np.array([[0, 1], [1, 1], [0, 0], [-1, -1]])
+    with pytest.raises(InputError, match="the test split holds 1 users without a label"):
+        GivenSplit(mask(0, 1), mask(2), mask(3)).draw(rows, 0)

@@ -112,3 +112,19 @@ def test_the_bias_of_a_turnout_is_that_of_classes_and_of_links():
     assert bias["class_bias"] == pytest.approx(0.5)
     assert bias["degree_bias"] == pytest.approx(6 / 10 - 1)
     assert some.turnout_bias(np.ones(6, dtype=bool)) == {"class_bias": 0.0, "degree_bias": 0.0}
+
+
+def several(count=6):
+    rows = np.stack([np.arange(count) % 2, np.arange(count) % 3 == 0], axis=1)
+    pairs = np.stack([np.zeros(count - 1, dtype=int), np.arange(1, count)], axis=1)
+    return from_arrays(pairs, np.eye(count, 3), rows, range=(0, 1), seed=0)[1]
+
+
+def test_users_with_several_labels_each_cannot_be_silent_by_class():
+    with pytest.raises(InputError, match="no later classes to be silent by: take silence random or degree"):
+        several().turnout(0.5, 1, "class")
+    assert several().turnout(0.5, 1, "degree").shape == (6,)
+
+
+def test_users_with_several_labels_each_differ_by_no_class():
+    assert several().turnout_bias(np.ones(6, dtype=bool)) == {"degree_bias": 0.0}

@@ -392,3 +392,11 @@ def test_norms_need_features():
     graph, users = from_arrays([[0, 1]], None, np.arange(40) % 2, users=40)
     with pytest.raises(InputError, match="these users hold no features"):
         users.evaluate_norms(np.zeros(40), graph)
+
+
+def test_several_labels_a_user_are_not_reported_as_one_class():
+    users = Users(FEATURES, np.stack([LABELS, 1 - LABELS], axis=1))
+    with pytest.raises(
+        InputError, match="have several labels each, and a plan for labels asks for one class"
+    ):
+        users.declare(1.0).report(ASK_LABELS)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil.graphs.splits import Split
-from graphveil.learn import Targets, Topology
+from graphveil.learn import MultilabelTargets, Targets, Topology
 from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
 from tests.learn.graphs import as_graph, small_graph
 
@@ -51,3 +51,10 @@ def test_a_user_whom_nothing_reaches_gets_the_shares_of_the_classes():
     assert torch.allclose(rows[3], shares)
     assert torch.allclose(rows.sum(1), torch.ones(4))
     assert (rows > 0).all()
+
+
+def test_training_labels_of_which_a_user_may_have_several_are_rows_as_they_are():
+    labels = torch.tensor([[1, 1, 0], [0, 0, 0], [1, 0, 1], [-1, -1, -1]])
+    train = torch.tensor([True, True, False, False])
+    rows = training_labels(MultilabelTargets(labels, train, ~train), 3)
+    assert rows.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]]

@@ -12,6 +12,7 @@ from graphveil.methods import Job, Method, Outcome, check_method, method_checks,
 from graphveil.methods.base import Base
 from graphveil.methods.check import CLASSES, USERS, trials_of
 from graphveil.methods.method import _methods
+from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.outcome import Stopwatch
 from graphveil.methods.questions import Questions
 from graphveil.methods.training import train_backbone
@@ -155,6 +156,24 @@ class Endless(Base):
         return replace(super().learn(job), scores=np.full((USERS, CLASSES), np.inf, dtype=np.float32))
 
 
+class Hasty(Base):
+    """Learns one class a user, and asks before it looks at the labels."""
+
+    name, summary, several_labels = "hasty", "-", False
+
+    def begin(self, job: Job) -> Job:
+        return self.with_questions(job)
+
+
+class Coy(NonPrivate):
+    """Learns several labels a user and does not say so."""
+
+    name, summary, several_labels = "coy", "-", False
+
+    def begin(self, job: Job) -> Job:
+        return self.with_questions(job)
+
+
 def behind(users: Respondents) -> Any:
     """What the users hold whose reports are written down; None where only their reports are there."""
     return getattr(getattr(users, "_users", None), "_holder", None)
@@ -200,6 +219,8 @@ BROKEN = [
     (Silent, "norms: everybody gets a norm", "must predict a norm for every user"),
     (Spare, "norms: what is claimed is charged", "spare claims"),
     (Reader, "private labels: labels are known from reports alone", "knows more of private labels"),
+    (Hasty, "several labels: refused before anybody is asked", "asked about features before it was refused"),
+    (Coy, "several labels: refused before anybody is asked", "it should say that it can"),
     (Peeking, "links: test links are not seen", "knows which test pairs are linked"),
 ]
 

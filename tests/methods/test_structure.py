@@ -9,7 +9,7 @@ from graphveil.graphs import load
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.splits import Split
 from graphveil.methods import Job, find_method
-from graphveil.methods.structure import validation_quality
+from graphveil.methods.structure import scores_of, validation_quality
 from graphveil.methods.structure_candidates import candidates
 from tests.learn.graphs import as_graph
 
@@ -181,3 +181,66 @@ def test_progress_never_goes_back():
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert shares[-1] == 1
+
+
+def clubs(users=300, seed=0):
+    """Three clubs, any number a user; two who know each other are mostly members of the same ones."""
+    random = np.random.default_rng(seed)
+    group = random.integers(0, 8, users)
+    labels = (group[:, None] >> np.arange(3)) & 1
+    pairs = random.integers(0, users, (users * 30, 2))
+    pairs = pairs[(group[pairs[:, 0]] == group[pairs[:, 1]]) | (random.random(len(pairs)) < 0.02)]
+    return from_arrays(pairs, labels=labels, users=users, seed=seed)
+
+
+def test_it_finds_several_labels_where_friends_are_alike():
+    graph, users = clubs()
+    result = run(graph, epochs=60)
+    assert users.evaluate(result.scores, graph) > 0.9
+    assert result.validation_score > 0.9
+
+
+def test_each_candidate_finds_several_labels_but_for_degrees():
+    graph, users = clubs()
+    found = {
+        name: users.evaluate(rows > 0.5, graph)
+        for name, rows in candidates(
+            job_of(graph, epochs=60), lambda rows: validation_quality(graph, rows)
+        ).items()
+    }
+    assert found.pop("degrees") < 0.8
+    assert min(found.values()) > 0.85, found
+
+
+def test_the_scores_of_several_labels_are_log_odds():
+    rows = np.array([[0.5, 0.9], [0.0, 1.0]], dtype=np.float32)
+    scores = scores_of(rows, several=True)
+    assert scores.dtype == np.float32
+    assert scores[0].tolist() == pytest.approx([0.0, np.log(9)], abs=1e-6)
+    assert scores[1].tolist() == pytest.approx([np.log(1e-9), -np.log(1e-9)])
+
+
+def test_several_labels_are_chosen_by_f1_and_then_by_their_likelihood():
+    graph, _ = clubs()
+    graph = replace(graph, validation=np.arange(300) == np.flatnonzero(graph.validation)[0])
+    held = graph.labels[graph.validation][0] > 0
+    sure, unsure, wrong = (np.where(held, high, 1 - high)[None] for high in (0.9, 0.6, 0.4))
+    (f1, likelihood), other, last = (validation_quality(graph, rows) for rows in (sure, unsure, wrong))
+    assert (f1, other[0]) == ((1.0, 1.0) if held.any() else (0.0, 0.0))
+    assert (likelihood, other[1], last[1]) == pytest.approx((np.log(0.9), np.log(0.6), np.log(0.4)))
+
+
+def test_labels_of_validation_users_are_never_learned_from_where_there_are_several():
+    graph, _ = clubs()
+    other = np.where(graph.validation[:, None], 1 - graph.labels, graph.labels)
+    first, second = (
+        candidates(job_of(each, epochs=1), lambda rows: 0.0) for each in (graph, replace(graph, labels=other))
+    )
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_label_that_no_training_user_has_gives_finite_scores():
+    graph, _ = clubs()
+    labels = graph.labels.copy()
+    labels[graph.train, 0] = 0
+    assert np.isfinite(run(replace(graph, labels=labels)).scores).all()

@@ -67,6 +67,7 @@ def show_info(
     facts: dict[str, Any] = {**asdict(listing), "labels": ", ".join(listing.labels)}
     facts |= {key: _number(facts[key]) for key in ("users", "edges", "features", "classes")}
     facts["range"] = _range(listing)
+    facts["several_labels"] = "any number of labels a user" if listing.several_labels else ""
     table = Table(box=None, padding=(0, 1), show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

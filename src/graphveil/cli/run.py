@@ -159,11 +159,12 @@ def norm_line(fields: dict[str, Any]) -> str:
 def turnout_line(fields: dict[str, Any]) -> str:
     """Who answered, and how they differ from all."""
     asked, answered, also = fields["answered"]["asked"], fields["answered"]["answered"], fields["also"]
-    classes, degrees = (also[name]["mean"] for name in ("class_bias", "degree_bias"))
-    return (
-        f"{answered:,} of {asked:,} users who were asked answered, and all were charged; their classes differ from everybody's "
-        f"by {percent(classes)}, their links by {percent(degrees, '+.1f')}"
-    )
+    degrees = percent(also["degree_bias"]["mean"], "+.1f")
+    # Where users have several labels each, there is no class to differ by.
+    differ = f"their links differ from everybody's by {degrees}"
+    if "class_bias" in also:
+        differ = f"their classes differ from everybody's by {percent(also['class_bias']['mean'])}, their links by {degrees}"
+    return f"{answered:,} of {asked:,} users who were asked answered, and all were charged; {differ}"
 
 
 def numbers(fields: dict[str, Any], signed: bool = False) -> tuple[str, str]:

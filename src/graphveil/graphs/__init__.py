@@ -10,6 +10,7 @@ from graphveil.graphs.load import load
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
 from graphveil.graphs.town import Town
+from graphveil.graphs.town_labels import LabelTown
 from graphveil.graphs.users import Private, Users
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GivenSplit",
     "Graph",
     "KnownLinks",
+    "LabelTown",
     "LinkPairs",
     "Private",
     "RandomSplit",

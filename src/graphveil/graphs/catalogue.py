@@ -9,7 +9,7 @@ import numpy as np
 
 from graphveil.errors import InputError
 from graphveil.graphs.datasets import DATASETS, Dataset
-from graphveil.graphs.graph import symmetric_csr
+from graphveil.graphs.graph import symmetric_csr, usual_metric
 from graphveil.graphs.npz import read_npz
 from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
 from graphveil.graphs.store import find, own_names, verify
@@ -18,6 +18,7 @@ from graphveil.outside import is_reference, package, plugins
 RULES = {
     "binary": "0 or 1",
     "counts": "counts, taken as x > 0",
+    "signs": "0 and 1 that were standardised, taken as x > 0",
     "real": "real numbers",
     "none": "no features",
 }
@@ -25,7 +26,10 @@ RULES = {
 
 @dataclass(frozen=True)
 class Listing:
-    """One line of the catalogue. A number is None where it is not known, a range where none is known in public."""
+    """One line of the catalogue. A number is None where it is not known, a range where none is known in public.
+
+    With ``several_labels`` a user may have any number of labels, and ``classes`` counts them.
+    """
 
     name: str
     users: int | None
@@ -40,6 +44,7 @@ class Listing:
     values: str = ""
     metric: str = "accuracy"
     labels: tuple[str, ...] = ("y",)
+    several_labels: bool = False
 
 
 def catalogue() -> list[Listing]:
@@ -89,12 +94,14 @@ def _registered(known: Dataset) -> Listing:
         RULES[known.values],
         known.metric,
         known.labels,
+        known.several_labels,
     )
 
 
 def _own(path: Path, where: str) -> Listing:
     raw = read_npz(path)
     labels = np.asarray(raw.labels) if raw.labels is not None else None
+    several = usual_metric(labels) == "f1"
     rows = 0 if raw.features is None else int(raw.features.shape[0])
     users = len(labels) if labels is not None else max(rows, int(np.max(raw.edges, initial=-1)) + 1)
     return Listing(
@@ -102,12 +109,13 @@ def _own(path: Path, where: str) -> Listing:
         users,
         len(symmetric_csr(raw.edges, users)[1]) // 2,
         0 if raw.features is None else int(raw.features.shape[1]),
-        0 if labels is None else int(labels.max(initial=-1)) + 1,
+        0 if labels is None else labels.shape[1] if several else int(labels.max(initial=-1)) + 1,
         raw.range,
         where,
         str(path),
-        metric=raw.metric,
+        metric=raw.metric or usual_metric(labels),
         labels=("y", *raw.other_labels),
+        several_labels=several,
     )
 
 
@@ -130,6 +138,7 @@ def _made(source: str) -> Listing:
         None if public is None else (public.low, public.high),
         "outside" if origin is None else origin.words,
         metric=graph.metric,
+        several_labels=graph.multilabel,
     )
 
 

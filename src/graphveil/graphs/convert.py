@@ -37,7 +37,7 @@ def from_arrays(
     users: int | None = None,
     split: Any = "random",
     seed: int = 0,
-    metric: str = "accuracy",
+    metric: str | None = None,
     feature_names: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
@@ -45,7 +45,8 @@ def from_arrays(
 
     ``edges`` are pairs of users (E x 2) or a square sparse matrix; both directions are meant, self-loops and repeats
     drop out. ``features`` are a dense array or a sparse matrix, one row a user; ``binary`` says that they are only ever
-    the two ends of the range. ``labels`` are 0, 1, … or -1 where unknown.
+    the two ends of the range. ``labels`` are 0, 1, … or -1 where unknown; or rows of 0 and 1 (users x labels), where a user may
+    have any number of labels. ``metric`` is accuracy by default, and f1 for such rows.
 
     >>> graph, users = from_arrays([[0, 1], [1, 2], [2, 3]], np.eye(4), [0, 1, 0, 1], range=(0, 1))
     >>> graph
@@ -76,12 +77,12 @@ def from_pyg(
     split: Any = None,
     seed: int = 0,
     label: int | None = None,
-    metric: str = "accuracy",
+    metric: str | None = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
     """A graph from PyG's ``Data``: ``edge_index``, ``x``, ``y`` and, if it has them, its masks.
 
-    Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels, ``label`` is one.
+    Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels a user, ``label`` takes one.
     """
     raw = replace(raw_from_pyg(data), range=range, binary=binary, metric=metric)
     raw = with_label(name, raw, label)
@@ -123,7 +124,7 @@ def from_networkx(
     binary: bool = False,
     split: Any = "random",
     seed: int = 0,
-    metric: str = "accuracy",
+    metric: str | None = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
     """A graph from networkx. Users are numbered in the order of its nodes.

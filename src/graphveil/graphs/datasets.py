@@ -1,6 +1,6 @@
 """The registry of datasets: what each holds, its public range, and where it comes from.
 
-A public range is a constant here, agreed before anything is collected: binary data and counts (taken as x > 0) lie in
+A public range is a constant here, agreed before anything is collected: binary data, counts and signs (taken as x > 0) lie in
 [0, 1]; pubmed's word weights are clipped to [0, 1]. Where nothing is known in public, none is given, and whoever loads
 such data must bring one.
 """
@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from graphveil.graphs.graph import Metric
 from graphveil.graphs.town import Town
+from graphveil.graphs.town_labels import LabelTown
 from graphveil.registry import Registry
 
-# binary: 0 or 1 · counts: taken as x > 0 · real: clipped to the public range · none: a graph without features
-Values = Literal["binary", "counts", "real", "none"]
+# binary: 0 or 1 · counts, signs (0 and 1 that somebody has standardised): taken as x > 0 · real: clipped to the public range ·
+# none: a graph without features
+Values = Literal["binary", "counts", "signs", "real", "none"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,17 @@ class SnapSource:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A graph that graphveil knows by name. Sizes are None where they were never checked against a file."""
+    """A graph that graphveil knows by name. Sizes are None where they were never checked against a file.
+
+    With ``several_labels`` a user may have any number of labels, and ``classes`` says how many there are.
+    """
 
     name: str
     about: str
-    users: int
+    users: int | None
     edges: int | None
-    features: int
-    classes: int
+    features: int | None
+    classes: int | None
     values: Values
     range: tuple[float, float] | None
     source: PygSource | SnapSource | None
@@ -61,10 +66,11 @@ class Dataset:
     labels: tuple[str, ...] = ("y",)
     note: str = ""
     embedded: bool = False
+    several_labels: bool = False
 
 
 UNIT = (0.0, 1.0)
-_town = Town()
+_town, _label_town = Town(), LabelTown()
 
 
 def _binary(
@@ -101,6 +107,16 @@ _ALL = (
         None,
         note="generated from a seed; sizes and shares are options of load",
         embedded=True,
+    ),
+    _binary(
+        "town-labels",
+        "a generated social network in which users have several labels each",
+        (_label_town.users, 39934, _label_town.features, _label_town.kinds),
+        None,
+        metric="f1",
+        note="generated from a seed; sizes and shares are options of load",
+        embedded=True,
+        several_labels=True,
     ),
     _binary("cora", "citations, words of papers, topics", (2708, 5278, 1433, 7), _planetoid("Cora")),
     _binary("citeseer", "citations, words of papers, topics", (3327, 4552, 3703, 6), _planetoid("CiteSeer")),
@@ -245,12 +261,35 @@ _ALL = (
         (232965, None, 602, 41),
         PygSource("Reddit"),
     ),
-    _real(
+    Dataset(
         "ppi",
-        "proteins that interact, gene sets, 121 functions",
-        (56944, None, 50, 2),
-        PygSource("PPI", parts=("train", "val", "test")),
-        note="choose one of the functions with label=0..120; split='given' keeps tissues apart",
+        "proteins that interact in 24 tissues, gene sets, functions",
+        56944,
+        None,
+        50,
+        121,
+        values="signs",
+        range=UNIT,
+        source=PygSource("PPI", parts=("train", "val", "test")),
+        metric="f1",
+        note="gene sets are 0 or 1, the file has them standardised: x > 0 is taken; label=0..120 chooses one of the functions; "
+        "split='given' keeps tissues apart",
+        several_labels=True,
+    ),
+    Dataset(
+        "flickr-mir",
+        "photographs of MIR Flickr with something in common, what they show",
+        None,
+        None,
+        None,
+        None,
+        values="real",
+        range=None,
+        source=None,
+        metric="f1",
+        note="nobody keeps its graph for download, and PyG's Flickr is another one; flickr-mir.npz must hold edges (E x 2), x "
+        "(photographs x features) with its public range, and y (photographs x labels, 0 or 1)",
+        several_labels=True,
     ),
     _real(
         "ogbn-arxiv",

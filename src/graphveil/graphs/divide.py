@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr
+from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr, usual_metric
 from graphveil.graphs.npz import Raw
 from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
@@ -24,8 +24,8 @@ def divide(
 ) -> tuple[Graph, Users]:
     """The two sides of a dataset. Features without a public range are refused; it is never read off the data.
 
-    Without labels nobody trains or tests: such a graph serves tasks on its links. The number of classes counts as
-    public.
+    Without labels nobody trains or tests: such a graph serves tasks on its links. The number of classes, or of labels where
+    users have several each, counts as public.
     """
     count = _user_count(raw, users)
     labels = _checked_labels(raw.labels, count)
@@ -33,7 +33,7 @@ def divide(
     public = None if features is None else _public_range(name, raw)
     if raw.binary and features is not None and public is not None:
         _check_binary(features, public)
-    metric = cast(Metric, raw.metric)
+    metric = cast(Metric, raw.metric or usual_metric(labels))
     split = _split(labels, recipe, seed, metric) if raw.labels is not None else _nobody(count)
     indptr, indices = symmetric_csr(raw.edges, count)
     graph = Graph(
@@ -43,7 +43,7 @@ def divide(
         feature_count=0 if features is None else int(features.shape[1]),
         public_range=public,
         binary=raw.binary and features is not None,
-        class_count=int(labels.max(initial=UNKNOWN)) + 1,
+        class_count=labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=UNKNOWN)) + 1,
         labels=_known(labels, split),
         train=split.train,
         validation=split.validation,
@@ -74,7 +74,10 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
 def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Metric) -> Split:
     """The split of that seed, on which the metric can be measured."""
     split = recipe.draw(labels, seed)
-    if metric == "roc_auc" and len(np.unique(labels[split.test])) < 2:
+    tested = labels[split.test]
+    if labels.ndim == 2 and not tested.any():
+        raise InputError("f1 needs test users who have some label: take another seed or another split")
+    if labels.ndim == 1 and metric == "roc_auc" and len(np.unique(tested)) < 2:
         raise InputError("roc_auc needs test users of both classes: take another seed or another split")
     return split
 
@@ -87,7 +90,8 @@ def _nobody(count: int) -> Split:
 
 def _known(labels: NDArray[np.int64], split: Split) -> NDArray[np.int64]:
     """What the server knows of the labels."""
-    return np.where(split.train | split.validation, labels, UNKNOWN)
+    known = split.train | split.validation
+    return np.where(known[:, None] if labels.ndim == 2 else known, labels, UNKNOWN)
 
 
 def _user_count(raw: Raw, users: int | None) -> int:
@@ -107,9 +111,7 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
         return np.full(count, UNKNOWN, dtype=np.int64)
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] > 1:
-        raise InputError(
-            f"users have {array.shape[1]} labels each: choose one with label=0..{array.shape[1] - 1}"
-        )
+        return _checked_label_rows(array, count)
     array = array.reshape(-1)
     if array.dtype.kind == "f" and bool((np.isnan(array) | (np.abs(array) <= MAX_CLASSES)).all()):
         known = np.where(np.isnan(array), UNKNOWN, array)
@@ -128,6 +130,27 @@ def _checked_labels(labels: Any, count: int) -> NDArray[np.int64]:
         raise InputError("labels must be 0, 1, … or -1 where unknown, got a smaller number")
     array.setflags(write=False)
     return array
+
+
+def _checked_label_rows(array: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Several labels a user (users x labels), each 0 or 1; the row of a user is all -1 where nobody knows it."""
+    last = array.shape[1] - 1
+    if array.dtype.kind not in "biuf" or len(array) != count:
+        raise InputError(
+            f"labels must be {count} rows of 0 and 1, users x labels, got {array.dtype} of shape {array.shape}"
+        )
+    if last >= MAX_CLASSES:
+        raise InputError(f"a user may have at most {MAX_CLASSES} labels, got {last + 1} columns")
+    unknown = np.isnan(array) | (array == UNKNOWN) if array.dtype.kind == "f" else array == UNKNOWN
+    known = (array == 0) | (array == 1)
+    if not (known.all(axis=1) | unknown.all(axis=1)).all():
+        raise InputError(
+            "where users have several labels each, each must be 0 or 1, or all of a user's -1 where unknown: write them so, or "
+            f"choose one column with label=0..{last}"
+        )
+    rows = np.where(unknown, UNKNOWN, array).astype(np.int64)
+    rows.setflags(write=False)
+    return rows
 
 
 def _checked_features(raw: Raw, count: int) -> Any:

@@ -56,6 +56,7 @@ def fetch(known: Dataset) -> Raw:
 
 def _fetch(known: Dataset, source: PygSource | SnapSource, folder: Path) -> Raw:
     if isinstance(source, SnapSource):
+        assert known.features is not None
         return fetch_snap(source, known.features, folder)
     kind = getattr(importlib.import_module(source.module), source.kind)
     if not source.parts:
@@ -81,7 +82,7 @@ def _side_by_side(parts: list[list[Any]]) -> Raw:
 
 def _tidy(known: Dataset, raw: Raw) -> Raw:
     """Edges once, in order; labels as integers."""
-    count = known.users if raw.labels is None else len(raw.labels)
+    count = known.users or 0 if raw.labels is None else len(raw.labels)
     indptr, indices = symmetric_csr(raw.edges, count)
     rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(indptr))
     once = rows < indices
@@ -92,13 +93,17 @@ def _tidy(known: Dataset, raw: Raw) -> Raw:
 def _checked(known: Dataset, raw: Raw) -> Raw:
     """Refuse what is not the dataset that goes by this name."""
     width = 0 if raw.features is None else int(raw.features.shape[1])
-    sizes = [("users", known.users, len(np.asarray(raw.labels))), ("features", known.features, width)]
-    if known.edges is not None:
-        sizes.append(("edges", known.edges, len(raw.edges)))
+    sizes = [
+        ("users", known.users, len(np.asarray(raw.labels))),
+        ("features", known.features, width),
+        ("edges", known.edges, len(raw.edges)),
+    ]
     if raw.labels is not None and raw.labels.ndim == 1:
         sizes.append(("classes", known.classes, int(raw.labels.max()) + 1))
+    if raw.labels is not None and raw.labels.ndim == 2:
+        sizes.append(("labels", known.classes, raw.labels.shape[1]))
     for what, expected, got in sizes:
-        if got != expected:
+        if expected is not None and got != expected:
             raise InputError(
                 _advice(known, f"has {expected} {what}, but {got} were downloaded: its source has changed")
             )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
-Metric = Literal["accuracy", "roc_auc"]
-METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc")
+Metric = Literal["accuracy", "roc_auc", "f1"]
+METRICS: tuple[Metric, ...] = ("accuracy", "roc_auc", "f1")
 UNKNOWN = -1
 # A link whose probability is p counts p²: so much where it is as likely as not.
 LIKELY = 0.25
@@ -29,7 +29,9 @@ class Graph:
     """The public side of a dataset: who is connected to whom, the labels of training and validation users, the split.
 
     Edges are stored in both directions as CSR, sorted, without self-loops or repeats. ``labels`` holds -1 where the
-    server does not know the label: for all test users, and for users whose label nobody knows. ``recipe`` is how the
+    server does not know the label: for all test users, and for users whose label nobody knows. Where a user may have any
+    number of labels (`multilabel`), it is a matrix, users x labels, of 0 and 1, and ``class_count`` counts its columns; the row
+    of a user is known or -1 as a whole. ``recipe`` is how the
     split was drawn; with it, `resplit` draws the next one. ``links`` are the known pairs where links are to be predicted:
     then the edges are the training links alone. ``weights`` say how much each entry of ``indices`` counts, where links are not
     known for sure; None where all count 1.
@@ -57,6 +59,11 @@ class Graph:
             raise InputError("a graph must not carry labels of test users: they belong to the users")
         if self.metric not in METRICS:
             raise InputError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}")
+        if self.multilabel and self.metric != "f1":
+            raise InputError(
+                f"users of this graph have several labels each, so f1 measures it and not {self.metric}: leave metric out, or "
+                f"choose one label with label=0..{self.class_count - 1}"
+            )
         if self.metric == "roc_auc" and self.class_count != 2:
             raise InputError(
                 f"roc_auc compares two classes, this graph has {self.class_count}: take accuracy"
@@ -83,6 +90,11 @@ class Graph:
     def edge_count(self) -> int:
         """How many undirected edges there are."""
         return len(self.indices) // 2
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a user may have any number of labels, and not one class."""
+        return self.labels.ndim == 2
 
     @property
     def degrees(self) -> NDArray[np.int64]:
@@ -144,7 +156,7 @@ class Graph:
 
     def without_labels(self) -> Graph:
         """The same graph before anybody has told a label; the split stays."""
-        return self.with_labels(np.full(self.node_count, UNKNOWN, dtype=np.int64))
+        return self.with_labels(np.full(self.labels.shape, UNKNOWN, dtype=np.int64))
 
     def without_edges(self) -> Graph:
         """The same users before anybody has told a link."""
@@ -153,8 +165,19 @@ class Graph:
     def __repr__(self) -> str:
         return (
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
-            f"{self.class_count} classes, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())})"
+            f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())})"
         )
+
+
+def labelled(labels: NDArray[np.int64]) -> Mask:
+    """Whose label, or whose row of several labels, is known."""
+    known: Mask = labels != UNKNOWN
+    return np.asarray(known.all(axis=1)) if known.ndim == 2 else known
+
+
+def usual_metric(labels: NDArray[Any] | None) -> Metric:
+    """What measures a graph where nothing is said: accuracy, and f1 where users have several labels each."""
+    return "f1" if labels is not None and labels.ndim == 2 and labels.shape[1] > 1 else "accuracy"
 
 
 def _check_held_out(graph: Graph, links: KnownLinks) -> None:

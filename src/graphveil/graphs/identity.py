@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.graphs.load import TOWN, graph_file, outside_digest
+from graphveil.graphs.load import TOWNS, graph_file, outside_digest
 from graphveil.graphs.store import digest
 
 
@@ -19,9 +19,9 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
 
     What is not on this machine yet is downloaded, as `load` does.
     """
-    outside = None if source == TOWN else outside_digest(source)
-    if source == TOWN or outside is not None:
-        described = json.dumps([outside or TOWN, options], sort_keys=True, default=str)
+    outside = None if source in TOWNS else outside_digest(source)
+    if source in TOWNS or outside is not None:
+        described = json.dumps([outside or source, options], sort_keys=True, default=str)
         return hashlib.sha256(described.encode()).hexdigest()
     return file_digest(graph_file(source))
 

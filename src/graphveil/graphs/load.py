@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,18 @@ from graphveil.graphs.outside_data import GROUP, is_outside, load_outside
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.graphs.town import Town, generate_town
+from graphveil.graphs.town_labels import LabelTown, generate_label_town
 from graphveil.graphs.users import Users
 from graphveil.graphs.variants import with_label, with_largest_classes
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.outside import digest, is_reference, package, plugins
 
 TOWN = "town"
+# Graphs that are generated: what they are planned by, and how.
+TOWNS: dict[str, tuple[type[Town], Callable[[Any], tuple[Any, Any, Any]]]] = {
+    TOWN: (Town, generate_town),
+    "town-labels": (LabelTown, generate_label_town),
+}
 
 
 def load(
@@ -41,20 +48,23 @@ def load(
 
     ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
-    have none. ``label`` chooses among several labels, ``largest_classes`` keeps only the users of so many classes. A file
+    have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
+    them are the task. ``largest_classes`` keeps only the users of so many classes. A file
     that asks for more memory than ``max_gigabytes`` (4 unless told otherwise) is refused before anything is allocated.
-    Other options are those of `Town`; its own seed is called ``town_seed`` here. A function gets the options that are given, by
-    name, and its file is run.
+    Other options are those of `Town` or `LabelTown`; their own seed is called ``town_seed`` here. A function gets the options
+    that are given, by name, and its file is run.
 
     >>> graph, users = load("town", users=400)
     >>> graph
     Graph(town, 400 users, 3970 edges, 64 features, 4 classes, 12/20/368)
     """
-    if source == TOWN:
+    if source in TOWNS:
+        name = str(source)
+        one = label if name == TOWN else None
         _refuse_for_town(
-            range=range, label=label, largest_classes=largest_classes, max_gigabytes=max_gigabytes
+            name, range=range, label=one, largest_classes=largest_classes, max_gigabytes=max_gigabytes
         )
-        return _town(seed, split, options)
+        return _town(name, seed, split, label, options)
     if isinstance(source, str) and _is_outside(source):
         named = {
             "split": split,
@@ -66,7 +76,9 @@ def load(
         given = {key: value for key, value in named.items() if value is not None}
         return load_outside(source, seed, {**given, **options})
     if options:
-        raise InputError(f"{source} takes no {', '.join(options)}: options of that kind are for town")
+        raise InputError(
+            f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
+        )
     path = graph_file(source)
     verify(path)
     known = None if _is_path(source) else DATASETS.get(str(source))
@@ -97,22 +109,26 @@ def _is_outside(source: str) -> bool:
     return not _is_path(source) and source not in DATASETS and find(source) is None and is_outside(source)
 
 
-def _town(seed: int, split: Any, options: dict[str, Any]) -> tuple[Graph, Users]:
-    accepted = {"town_seed" if field.name == "seed" else field.name: field.name for field in fields(Town)}
+def _town(
+    name: str, seed: int, split: Any, label: str | int | None, options: dict[str, Any]
+) -> tuple[Graph, Users]:
+    planned, generate = TOWNS[name]
+    accepted = {"town_seed" if field.name == "seed" else field.name: field.name for field in fields(planned)}
     for key in options:
         if key not in accepted:
-            raise InputError(f"town has no option {key!r}: it takes {', '.join(accepted)}")
-    plan = Town(**{accepted[key]: value for key, value in options.items()})
-    edges, features, labels = generate_town(plan)
+            raise InputError(f"{name} has no option {key!r}: it takes {', '.join(accepted)}")
+    plan = planned(**{accepted[key]: value for key, value in options.items()})
+    edges, features, labels = generate(plan)
     recipe = RandomSplit(plan.labelled, plan.validated) if split is None else recipe_of(split)
-    return divide(TOWN, Raw(edges, labels, features, (0.0, 1.0), binary=True), recipe, seed)
+    raw = with_label(name, Raw(edges, labels, features, (0.0, 1.0), binary=True), label)
+    return divide(name, raw, recipe, seed)
 
 
-def _refuse_for_town(**options: Any) -> None:
+def _refuse_for_town(name: str, **options: Any) -> None:
     for key, value in options.items():
         if value is not None:
             raise InputError(
-                f"town takes no {key}: its range, labels and classes follow from how it is generated"
+                f"{name} takes no {key}: its range, labels and classes follow from how it is generated"
             )
 
 
@@ -137,17 +153,20 @@ def graph_file(source: str | Path) -> Path:
 def _with_range(raw: Raw, given: PublicRange | None, known: Dataset | None) -> Raw:
     """The data with its public range: the one given, else the registry's, else the file's.
 
-    Values of a registered dataset follow the registry's rule: counts become x > 0, and real values are clipped to the
+    Values of a registered dataset follow the registry's rule: counts and signs become x > 0, and real values are clipped to the
     registry's range. Others stay as they are; a mechanism clips what lies outside, with a warning.
     """
     chosen = None if given is None else (given.low, given.high)
     if known is None:
         return raw if chosen is None else replace(raw, range=chosen)
     ours = chosen in (None, known.range)
-    raw = replace(raw, metric=known.metric, range=known.range if ours else chosen)
+    public = (raw.range if known.range is None else known.range) if ours else chosen
+    # Of several labels a user one may have been chosen, which is a class then.
+    one = known.several_labels and raw.labels is not None and raw.labels.ndim == 1
+    raw = replace(raw, metric="accuracy" if one else known.metric, range=public)
     if raw.features is None:
         return raw
-    if known.values in ("binary", "counts"):
+    if known.values in ("binary", "counts", "signs"):
         return replace(raw, features=(raw.features > 0).astype(np.uint8), binary=ours)
     return replace(raw, features=_clipped(raw.features, known.range)) if ours else raw
 

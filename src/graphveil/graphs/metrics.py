@@ -15,20 +15,38 @@ def measure(metric: Metric, outcome: Any, labels: NDArray[np.int64], test: Mask,
     """The metric over the test users, in 0..1.
 
     ``outcome`` has a row of scores (users x classes) or a predicted class (users, integers) for every user; for roc_auc
-    also one score a user, the higher the likelier class 1.
+    also one score a user, the higher the likelier class 1. Where users have several labels each (users x labels), it has a row
+    of scores a user, and a label is predicted where its score is above 0: where a sigmoid is above one half.
     """
     if not test.any():
         raise InputError("the test split is empty: there is nobody to evaluate on")
     array = np.asarray(outcome)
-    if array.shape not in ((len(labels),), (len(labels), classes)) or array.dtype.kind not in "biuf":
+    several = labels.ndim == 2
+    shapes = [(len(labels), classes)] if several else [(len(labels),), (len(labels), classes)]
+    if array.shape not in shapes or array.dtype.kind not in "biuf":
+        wanted = "labels" if several else "classes, or predictions one number a user"
         raise InputError(
-            f"scores must be {len(labels)} users x {classes} classes, or predictions one number a user, "
-            f"got {array.dtype} of shape {array.shape}"
+            f"scores must be {len(labels)} users x {classes} {wanted}, got {array.dtype} of shape {array.shape}"
         )
     array = array[test]
     if not np.isfinite(array).all():
         raise InputError("scores must be finite, got some that are NaN or infinite: the model has diverged")
-    return _accuracy(array, labels[test]) if metric == "accuracy" else _roc_auc(array, labels[test])
+    if several:
+        return micro_f1(array > 0, labels[test] > 0)
+    # Of one class a user, each mistake is one wrong class and one missing: micro-F1 is the accuracy.
+    return _roc_auc(array, labels[test]) if metric == "roc_auc" else _accuracy(array, labels[test])
+
+
+def micro_f1(predicted: Mask, held: Mask) -> float:
+    """2·TP / (2·TP + FP + FN), counted over all users and labels at once (both users x labels).
+
+    It is 0 where nobody has a label and nobody is given one.
+
+    >>> micro_f1(np.array([[True, False], [True, True]]), np.array([[True, True], [False, True]]))
+    0.6666666666666666
+    """
+    right, all_of_both = int((predicted & held).sum()), int(predicted.sum()) + int(held.sum())
+    return 2 * right / all_of_both if all_of_both else 0.0
 
 
 def _accuracy(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:

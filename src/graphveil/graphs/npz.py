@@ -3,10 +3,11 @@
     edges                                       int, E x 2: pairs of users, in any order
     x                                           dense features, users x features
     x_indptr, x_indices, x_data, x_shape        or sparse features, as CSR; or none at all
-    y                                           int, one label a user, -1 where unknown (or users x labels, see `load`)
+    y                                           int, one label a user, -1 where unknown; or users x labels, 0 or 1 each, where a
+                                                user may have any number of labels (a row of -1 where unknown)
     range                                       two numbers: the public range of the features (one's own data)
     binary                                      whether features are only ever the two ends of the range (optional)
-    metric                                      accuracy or roc_auc (optional)
+    metric                                      accuracy, roc_auc or f1 (optional: f1 for users x labels, else accuracy)
     feature_names                               one name a feature (optional)
     train, validation, test                     masks, users or splits x users (optional)
 
@@ -32,6 +33,8 @@ from graphveil.graphs.splits import PARTS, GivenSplit
 CSR_KEYS = ("x_indptr", "x_indices", "x_data", "x_shape")
 # What a graph keeps for each user besides the file's own arrays (labels, masks, row pointers), and a model for each feature.
 BYTES_A_USER, BYTES_A_FEATURE = 32, 64
+# Several labels a user are kept twice, on the server's side and on the users'.
+BYTES_A_LABEL = 16
 KNOWN_KEYS = {"edges", "x", "y", "range", "binary", "metric", "feature_names", *CSR_KEYS, *PARTS}
 
 
@@ -44,7 +47,8 @@ class Raw:
     features: Any = None
     range: tuple[float, float] | None = None
     binary: bool = False
-    metric: str = "accuracy"
+    # None takes what is usual for the labels.
+    metric: str | None = None
     feature_names: tuple[str, ...] | None = None
     given: GivenSplit | None = None
     other_labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -62,7 +66,7 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
         features=_features(arrays, path),
         range=_range(arrays, path),
         binary=_binary(arrays, path),
-        metric=str(arrays.get("metric", "accuracy")),
+        metric=str(arrays["metric"]) if "metric" in arrays else None,
         feature_names=_names(arrays, path),
         given=_masks(arrays, path),
         other_labels={key: array for key, array in arrays.items() if key not in KNOWN_KEYS},
@@ -93,7 +97,7 @@ def write_npz(path: Path, raw: Raw) -> None:
         arrays["range"] = np.array(raw.range, dtype=np.float64)
     if raw.binary:
         arrays["binary"] = np.array(True)
-    if raw.metric != "accuracy":
+    if raw.metric not in (None, "accuracy"):
         arrays["metric"] = np.array(raw.metric)
     if raw.feature_names is not None:
         arrays["feature_names"] = np.array(raw.feature_names)
@@ -221,7 +225,10 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
             f"{path}: edges must name users 0..{users - 1}, got {named - 1}: leave out the others"
         )
     columns = 0 if raw.features is None else int(raw.features.shape[1])
-    check_gigabytes(path, BYTES_A_USER * users + BYTES_A_FEATURE * columns, max_gigabytes)
+    labels = raw.labels.size if raw.labels is not None and raw.labels.ndim == 2 else 0
+    check_gigabytes(
+        path, BYTES_A_USER * users + BYTES_A_FEATURE * columns + BYTES_A_LABEL * labels, max_gigabytes
+    )
 
 
 def _range(arrays: Mapping[str, NDArray[Any]], path: Path) -> tuple[float, float] | None:

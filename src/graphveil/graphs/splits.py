@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graphveil.channels.words import MAX_SEED
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Mask
+from graphveil.graphs.graph import Mask, labelled
 
 # The documents' split: half of the users train, a quarter validates, a quarter tests.
 TRAIN_SHARE, VALIDATION_SHARE = 0.5, 0.25
@@ -56,7 +56,7 @@ class SplitRecipe(ABC):
 
 @dataclass(frozen=True)
 class RandomSplit(SplitRecipe):
-    """By shares, at random over all users with a label; what is left tests."""
+    """By shares, at random over all users with a label, whatever it is; what is left tests."""
 
     train: float = TRAIN_SHARE
     validation: float = VALIDATION_SHARE
@@ -68,7 +68,10 @@ class RandomSplit(SplitRecipe):
 
 @dataclass(frozen=True)
 class FewLabelSplit(SplitRecipe):
-    """The same small number of training users of each class: whoever trains was chosen by the label."""
+    """The same small number of training users of each class: whoever trains was chosen by the label.
+
+    Users with several labels each are of no one class, and are refused.
+    """
 
     per_class: int = PER_CLASS
     validation: int = VALIDATION_COUNT
@@ -118,6 +121,11 @@ def few_label_split(
     labels: Labels, seed: int, per_class: int = PER_CLASS, validation: int = VALIDATION_COUNT
 ) -> Split:
     """``per_class`` training users of each class, ``validation`` others in all; the rest tests."""
+    if labels.ndim == 2:
+        raise InputError(
+            "a split of few labels takes as many users of each class, and these users have several labels each: take "
+            f"split='random', or choose one label with label=0..{labels.shape[1] - 1}"
+        )
     check_whole(per_class, "per_class", least=1)
     check_whole(validation, "validation", least=1)
     order = _shuffled(labels, seed, 2)
@@ -143,12 +151,13 @@ def check_split(split: Split, labels: Labels) -> Split:
         chosen = labels[getattr(split, name)]
         if chosen.size == 0:
             raise InputError(f"the {name} split is empty: give it some users with a label")
-        unknown = int((chosen == UNKNOWN).sum())
+        unknown = int((~labelled(chosen)).sum())
         if unknown:
             raise InputError(
                 f"the {name} split holds {unknown} users without a label (-1): leave them out of it"
             )
-    if len(np.unique(labels[split.train])) < 2:
+    trained = labels[split.train]
+    if (trained == trained[0]).all():
         raise InputError(
             "all training users have the same label, there is nothing to learn: label more users, or take another seed"
         )
@@ -207,7 +216,7 @@ def check_seed(seed: Any, runs: int = 1) -> int:
 
 def _shuffled(labels: Labels, seed: int, stream: int) -> NDArray[np.int64]:
     """All users with a label, in the random order of that seed."""
-    known = np.flatnonzero(labels != UNKNOWN)
+    known = np.flatnonzero(labelled(labels))
     if not known.size:
         raise InputError("no user has a label, so there is nothing to split: give labels")
     return np.random.default_rng([check_seed(seed), stream]).permutation(known)

@@ -65,14 +65,18 @@ _LEAST = {"users": 1, "features": 1, "telling": 0, "kinds": 2, "neighbourhood": 
 def generate_town(plan: Town) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int64]]:
     """Edges (E x 2, with repeats), binary features (users x features) and labels; linear in the size."""
     random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 7])))
-    count = plan.users // plan.neighbourhood
-    # The last neighbourhood takes what is left over.
-    home = np.minimum(np.arange(plan.users, dtype=np.int32) // plan.neighbourhood, count - 1)
+    home, count = homes(plan)
     labels = random.permutation(np.arange(count) % plan.kinds)[home]
-    return _friendships(plan, home, count, random), _interests(plan, labels, random), labels
+    return draw_friendships(plan, home, count, random), _interests(plan, labels, random), labels
 
 
-def _friendships(
+def homes(plan: Town) -> tuple[NDArray[np.int32], int]:
+    """The neighbourhood of each user, and how many there are; the last one takes what is left over."""
+    count = plan.users // plan.neighbourhood
+    return np.minimum(np.arange(plan.users, dtype=np.int32) // plan.neighbourhood, count - 1), count
+
+
+def draw_friendships(
     plan: Town, home: NDArray[np.int32], count: int, random: np.random.Generator
 ) -> NDArray[np.int32]:
     """Every user picks friends: nearby mostly, some anywhere. Who picks whom does not matter."""

@@ -47,6 +47,10 @@ class Private:
         """What a plan asks for, of those that it asks, in its order; refused where nobody has it."""
         if plan.subject == "links":
             return self._lists(plan)
+        if plan.subject == "label" and self.labels.ndim == 2:
+            raise InputError(
+                "these users have several labels each, and a plan for labels asks for one class: choose one label when loading"
+            )
         held = {"features": self.features, "label": self.labels, "level": self.levels}.get(plan.subject)
         if held is None:
             raise InputError(
@@ -166,6 +170,10 @@ class Users:
                 raise InputError(_MISSING["links"])
             by = np.diff(raw.neighbours[0])
         if silence == "class":
+            if raw.labels.ndim == 2:
+                raise InputError(
+                    "users have several labels each, so there are no later classes to be silent by: take silence random or degree"
+                )
             by = raw.labels
         return draw_answering(len(self), participation, seed, by)
 
@@ -173,12 +181,17 @@ class Users:
         """How far those who answer differ from all, measured by whoever runs a simulation: no server knows it.
 
         ``class_bias`` is the share of them that would have to be of another class for their classes to be as common as
-        everybody's (total variation); ``degree_bias`` how many more links they have than everybody, as a share.
+        everybody's (total variation), left out where users have several labels each; ``degree_bias`` how many more links they
+        have than everybody, as a share.
         """
         labels, answering = self.raw.labels, self.raw.labels[who]
-        classes = int(labels.max(initial=0)) + 1
-        shares = [np.bincount(each, minlength=classes) / max(len(each), 1) for each in (answering, labels)]
-        bias = {"class_bias": float(np.abs(shares[0] - shares[1]).sum() / 2)}
+        bias: dict[str, float] = {}
+        if labels.ndim == 1:
+            classes = int(labels.max(initial=0)) + 1
+            shares = [
+                np.bincount(each, minlength=classes) / max(len(each), 1) for each in (answering, labels)
+            ]
+            bias["class_bias"] = float(np.abs(shares[0] - shares[1]).sum() / 2)
         if self.raw.neighbours is not None:
             degrees = np.diff(self.raw.neighbours[0])
             mean = float(degrees.mean()) or 1.0
@@ -205,7 +218,7 @@ class Users:
     def evaluate(self, outcome: Any, graph: Graph) -> float:
         """How well a server did on the test users, by the graph's metric; their labels never leave this side.
 
-        ``outcome`` holds a row of scores or a predicted class for every user. A method must not choose anything by this
+        ``outcome`` holds a row of scores or a predicted class for every user (see `measure`). A method must not choose anything by this
         number, and cannot: it never sees this object.
         """
         self._check_together(graph)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from graphveil.learn.inputs import estimate_input, raw_input, refuse_above, report_input, report_scale
     from graphveil.learn.known import Known
     from graphveil.learn.label_propagation import as_probabilities, class_shares, spread, training_labels
+    from graphveil.learn.label_rates import as_rates, degree_rates, known_rates, with_known
     from graphveil.learn.link_features import (
         adamic_adar,
         by_degrees,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from graphveil.learn.link_targets import InnerProducts, LinkTargets
     from graphveil.learn.masked_labels import LabelNetwork, fit_masked
     from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+    from graphveil.learn.multilabel import MultilabelTargets
     from graphveil.learn.outside_backbone import OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
     from graphveil.learn.process import one_thread, seeded
@@ -87,6 +89,7 @@ else:
             "inputs": ("estimate_input", "raw_input", "refuse_above", "report_input", "report_scale"),
             "known": ("Known",),
             "label_propagation": ("as_probabilities", "class_shares", "spread", "training_labels"),
+            "label_rates": ("as_rates", "degree_rates", "known_rates", "with_known"),
             "link_features": (
                 "adamic_adar",
                 "by_degrees",
@@ -100,6 +103,7 @@ else:
             "link_targets": ("InnerProducts", "LinkTargets"),
             "masked_labels": ("LabelNetwork", "fit_masked"),
             "moments": ("correlation_scores", "pair_fisher_scores"),
+            "multilabel": ("MultilabelTargets",),
             "outside_backbone": ("OutsideBackbone",),
             "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
             "process": ("one_thread", "seeded"),
@@ -150,6 +154,7 @@ __all__ = [
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "MultilabelTargets",
     "OutsideBackbone",
     "PairTrees",
     "Progress",
@@ -165,6 +170,7 @@ __all__ = [
     "adjacency_rows",
     "answer_square",
     "as_probabilities",
+    "as_rates",
     "build_backbone",
     "by_degrees",
     "choose_blend",
@@ -172,6 +178,7 @@ __all__ = [
     "combined_scores",
     "correlation_scores",
     "degree_probabilities",
+    "degree_rates",
     "degree_scores",
     "divided_input",
     "estimate_input",
@@ -183,6 +190,7 @@ __all__ = [
     "fit_with_links",
     "jaccard",
     "joined_input",
+    "known_rates",
     "mix",
     "one_thread",
     "page_rank",
@@ -204,4 +212,5 @@ __all__ = [
     "training_labels",
     "true_classes",
     "walk_scores",
+    "with_known",
 ]

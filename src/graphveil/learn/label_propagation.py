@@ -14,8 +14,14 @@ SHARE_WEIGHT = 1e-3
 
 
 def training_labels(targets: Targets, classes: int) -> Tensor:
-    """The labels of training users as rows with a single 1 (users x classes); zeros for everybody else."""
+    """The labels of training users as rows (users x classes) with a single 1, or with a 1 for each label that a user has.
+
+    They are zeros for everybody else.
+    """
     rows = targets.labels.new_zeros((len(targets.labels), classes)).float()
+    if targets.labels.ndim == 2:
+        rows[targets.train] = targets.labels[targets.train].float()
+        return rows
     rows[targets.train.nonzero().ravel(), targets.labels[targets.train]] = 1
     return rows
 

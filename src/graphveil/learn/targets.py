@@ -60,6 +60,10 @@ class Targets:
             return functional.cross_entropy(scores, labels)
         return functional.nll_loss(log(scores.softmax(1) @ self.transition), labels)
 
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """The probability of each class for each user, n x c."""
+        return scores.softmax(1)
+
     def train_loss(self, scores: Tensor) -> Tensor:
         """The loss of the training users, given the scores of all users."""
         return self.loss(scores[self.train_rows], self.labels[self.train_rows])

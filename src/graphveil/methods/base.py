@@ -37,6 +37,7 @@ class Base(Method):
     settings = BaseSettings
     grid = TRAINING_GRID | SCALE_GRID
     several_tasks = True
+    several_labels = True
 
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()

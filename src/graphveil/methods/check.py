@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim
+from graphveil.errors import InputError
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import LinkPairs, hold_out_links
@@ -50,6 +51,14 @@ class Recorder:
         return self.answers[-1]
 
 
+class Unasked:
+    """Users whom nobody should have asked yet."""
+
+    def report(self, plan: Plan) -> Reports:
+        """Say that it was too early."""
+        raise AssertionError(f"users were asked about {plan.subject} before it was refused")
+
+
 class Replay:
     """All that is left of users when only their reports are there."""
 
@@ -70,6 +79,7 @@ class Trial:
     label_epsilon: float | None = None
     norm_epsilon: float | None = None
     task: str = "node"
+    several_labels: bool = False
     silent: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -84,10 +94,14 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
 
     One of your own is named FILE.py:NAME. It is checked on both tasks, with private labels, and with a third of the users
     silent. A method that can ask for links is checked with public links and with private ones, and one that can learn norms of
-    features too is checked with them and without. What several checks of one trial need is computed once, when the first of
-    them runs.
+    features too is checked with them and without. One that can learn several labels a user is checked with them, and any other
+    must refuse them. What several checks of one trial need is computed once, when the first of them runs.
     """
     method = load_method(name)
+    if not method.several_labels:
+        yield Check(
+            "several labels: refused before anybody is asked", partial(check_refused, method, settings)
+        )
     for title, trial in trials_of(method, settings).items():
         tried = Tried(method, trial)
         for told, check in checks_of(tried):
@@ -104,6 +118,8 @@ def trials_of(method: Method, settings: dict[str, Any]) -> dict[str, Trial]:
         "private links": Trial(settings, LINK_EPSILON),
         "private links and labels": Trial(settings, LINK_EPSILON, label_epsilon=LABEL_EPSILON),
     }
+    if method.several_labels:
+        trials["several labels"] = Trial(settings, several_labels=True)
     if method.several_tasks:
         trials["norms"] = Trial(settings, LINK_EPSILON, norm_epsilon=NORM_EPSILON)
     if not method.reads_features:
@@ -133,7 +149,7 @@ class Tried:
     @cached_property
     def data(self) -> tuple[Graph, Users]:
         """What it learns from."""
-        return small_data(task=self.trial.task)
+        return small_data(task=self.trial.task, several_labels=self.trial.several_labels)
 
     @cached_property
     def first(self) -> First:
@@ -177,6 +193,19 @@ def checks_of(tried: Tried) -> Iterator[tuple[str, Callable[[Tried], None]]]:
         yield "labels are known from reports alone", check_labels_unseen
     if trial.task == "link":
         yield "test links are not seen", check_links_unseen
+
+
+def check_refused(method: Method, settings: dict[str, Any]) -> None:
+    """A method that learns one class a user says so of a graph with several labels, before anybody is asked."""
+    graph, users = small_data(several_labels=True)
+    try:
+        run(method, graph, Unasked(), Trial(settings, several_labels=True), users)
+    except InputError as error:
+        assert method.name in str(error), f"{method.name} must be named where it refuses several labels"
+    else:
+        raise AssertionError(
+            f"{method.name} learned from several labels a user: it should say that it can, with `several_labels`"
+        )
 
 
 def check_finite(tried: Tried) -> None:
@@ -239,7 +268,7 @@ def given_budgets(method: Method, trial: Trial) -> dict[Subject, float]:
 def check_control(tried: Tried) -> None:
     """The control runs, and does not depend on the features at all."""
     method, trial, (graph, users) = tried.method, tried.trial, tried.data
-    other = small_data(features=1, task=trial.task)[1]
+    other = small_data(features=1, task=trial.task, several_labels=trial.several_labels)[1]
     blind, swapped = (
         answers(run(method, graph, declared(method, graph, who, trial, blind=True)[0], trial), graph)
         for who in (users, other)
@@ -352,14 +381,20 @@ def answers(outcome: Outcome, graph: Graph) -> NDArray[Any]:
     return scores
 
 
-def small_data(features: int = 0, task: str = "node") -> tuple[Graph, Users]:
-    """A small graph; another number gives the same graph and labels with other features."""
+def small_data(features: int = 0, task: str = "node", *, several_labels: bool = False) -> tuple[Graph, Users]:
+    """A small graph; another number gives the same graph and labels with other features.
+
+    With ``several_labels`` users have their class for one label, and some have others besides.
+    """
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(5)
     labels = random.integers(0, CLASSES, USERS)
     pairs = random.integers(0, USERS, (USERS * DEGREE // 2, 2))
     rows = np.random.default_rng(features).random((USERS, FEATURES)) < 0.1 + 0.1 * labels[:, None]
+    if several_labels:
+        others = np.random.default_rng(6).random((USERS, CLASSES)) < 0.3
+        labels = ((labels[:, None] == np.arange(CLASSES)) | others).astype(np.int64)
     graph, users = from_arrays(
         pairs, csr_array(rows.astype(np.uint8)), labels, range=(0, 1), binary=True, name="small", seed=0
     )

@@ -126,6 +126,7 @@ class Heterorr(Method):
     link_settings = ("private_edges", "tree_share")
     settings = HeterorrSettings
     several_tasks = True
+    several_labels = True
     # The document prints no grid: these are ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
         TRAINING_GRID

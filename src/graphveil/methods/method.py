@@ -55,6 +55,8 @@ class Method(ABC):
     level_count: ClassVar[int] = 6
     # Whether norms of feature rows can be learned beside the classes: so by all that end in `train_backbone`.
     several_tasks: ClassVar[bool] = False
+    # Whether users may have several labels each: what ends in `train_backbone` can learn them.
+    several_labels: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
 
@@ -91,6 +93,7 @@ class Method(ABC):
         """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
         job.task.check_budgets(job.budgets)
         job.task.check(self.name, job.graph)
+        check_labels(self, job)
         job = self.with_questions(job)
         if job.budgets.norm_epsilon is not None:
             check_norms(self)
@@ -161,6 +164,24 @@ def check_norms(method: Method) -> None:
         able = ", ".join(name for name, other in _methods.items() if other.several_tasks)
         raise InputError(
             f"{method.name} learns classes alone, so norm_epsilon has no meaning for it: leave it out, or take one of {able}"
+        )
+
+
+def check_labels(method: Method, job: Job) -> None:
+    """Refuse several labels a user where they are learned and the method cannot, or where they would have to be reported."""
+    graph = job.graph
+    if not (graph.multilabel and job.task.learns_labels):
+        return
+    one = f"choose one of the labels with data.label=0..{graph.class_count - 1}"
+    if not method.several_labels:
+        able = ", ".join(name for name, other in _methods.items() if other.several_labels)
+        raise InputError(
+            f"users of {graph.name} have several labels each, and {method.name} learns one class a user: take one of {able}, or {one}"
+        )
+    if job.budgets.private_labels:
+        raise InputError(
+            f"users of {graph.name} have several labels each, and label_epsilon reports one class a user by k-ary response: leave it "
+            f"out, or {one}"
         )
 
 

@@ -27,6 +27,8 @@ def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> l
     labels, train, validation = (
         learn.tensor(array, job.device) for array in (graph.labels, graph.train, graph.validation)
     )
+    if graph.multilabel:
+        return learn.MultilabelTargets(labels, train, validation)
     if job.label_mechanism is None or settings.label_loss == "plain":
         return learn.Targets(labels, train, validation)
     transition = learn.tensor(job.label_mechanism.transition.astype(np.float32), job.device)

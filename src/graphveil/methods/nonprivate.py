@@ -32,6 +32,7 @@ class NonPrivate(Method):
     grid = TRAINING_GRID
     reports_features = False
     reads_features = True
+    several_labels = True
 
     def learn(self, job: Job) -> Outcome:
         if job.raw is None:

@@ -19,7 +19,8 @@ PairScores = Callable[[NDArray[np.int64]], NDArray[Any]]
 class Outcome:
     """What a method learned, and how it did on what validates.
 
-    ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where links are predicted,
+    ``scores`` are those of all classes for all users, and ``validation_score`` is the accuracy. Where users have several labels each,
+    they are the log-odds of each label, and the micro-F1. Where links are predicted,
     ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
     was learned of each user on the way, a row each. Where norms of feature rows are learned too, ``norms`` are those predicted
     for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report. ``also`` are numbers that

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from graphveil import learn
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.metrics import measure
+from graphveil.graphs.metrics import measure, micro_f1
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import Settings
@@ -21,6 +21,8 @@ from graphveil.methods.tasks import LINK
 
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-9
+# Of several labels, those more likely than this are predicted.
+HALF = 0.5
 
 
 class StructureSettings(Settings):
@@ -53,6 +55,7 @@ class Structure(Method):
     The candidates are degrees, label propagation, a network on masked labels, the same with ids, and linear models on
     adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
     graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
+    Where users have several labels each, the candidates are the same, with a probability of each label, judged by F1.
 
     Where links are predicted, the candidates are scores of pairs from the training links: see `structure_links`.
     """
@@ -61,6 +64,7 @@ class Structure(Method):
     summary = "graph and training labels only, no features: what a budget has to beat"
     settings = StructureSettings
     reports_features = False
+    several_labels = True
 
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
@@ -80,12 +84,29 @@ class Structure(Method):
             weights = learn.choose_blend(held_out, quality, job.settings.blend)
             rows = learn.mix(predictions, weights)
         return Outcome(
-            np.log(np.maximum(rows, SMALLEST)).astype(np.float32),
+            scores_of(rows, several=graph.multilabel),
             -quality(rows[graph.validation])[1],
-            float((rows.argmax(1) == graph.labels)[graph.validation].mean()),
+            validation_score(graph, rows),
             watch.seconds,
             " + ".join(name for name in predictions if name in weights),
         )
+
+
+def scores_of(rows: NDArray[np.float32], *, several: bool) -> NDArray[np.float32]:
+    """Probabilities as scores: their logarithms, or their log-odds where users have several labels each."""
+    if not several:
+        return np.log(np.maximum(rows, SMALLEST)).astype(np.float32)
+    # In double precision, in which 1 less the smallest is not 1.
+    wide = rows.astype(np.float64)
+    odds: NDArray[np.float64] = np.log(np.maximum(wide, SMALLEST)) - np.log(np.maximum(1 - wide, SMALLEST))
+    return odds.astype(np.float32)
+
+
+def validation_score(graph: Graph, rows: NDArray[np.float32]) -> float:
+    """How many validation users get their class; where users have several labels each, the micro-F1."""
+    if graph.multilabel:
+        return micro_f1(rows[graph.validation] > HALF, graph.labels[graph.validation] > 0)
+    return float((rows.argmax(1) == graph.labels)[graph.validation].mean())
 
 
 def validation_quality(
@@ -96,6 +117,9 @@ def validation_quality(
     Where labels are private, the loss is that of the reports which the probabilities predict.
     """
     labels = graph.labels[graph.validation]
+    if graph.multilabel:
+        right = np.where(labels > 0, rows, 1 - rows)
+        return micro_f1(rows > HALF, labels > 0), float(np.log(np.maximum(right, SMALLEST)).mean())
     everyone = np.ones(len(labels), dtype=bool)
     metric = graph.metric if len(np.unique(labels)) > 1 else "accuracy"
     predicted = rows if transition is None else rows @ transition

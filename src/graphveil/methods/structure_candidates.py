@@ -1,4 +1,4 @@
-"""The candidates of `structure`: each gives every user a probability of every class."""
+"""The candidates of `structure`: each gives every user a probability of every class, or of every label."""
 
 from __future__ import annotations
 
@@ -60,27 +60,39 @@ class _Candidates:
         if job.label_mechanism is not None and self.targets.transition is not None:
             self.response = learn.tensor(job.label_mechanism.transition, job.device)
         self.labels = learn.training_labels(self.targets, job.graph.class_count)
+        # Several labels a user spread beside who is known, so that what arrives says how common each is.
+        if self.graph.multilabel:
+            self.labels = learn.with_known(self.labels, self.targets.train)
         self.schedule = learn.Schedule(
             job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
         )
 
     def degrees(self, progress: learn.Progress) -> Tensor:
-        rows = learn.degree_probabilities(self.labels, learn.tensor(self.graph.degrees, self.device))
+        degrees = learn.tensor(self.graph.degrees, self.device)
+        if self.graph.multilabel:
+            return learn.degree_rates(self.labels, degrees)
+        rows = learn.degree_probabilities(self.labels, degrees)
         return learn.true_classes(rows, self.response)
 
     def label_propagation(self, alpha: float, progress: learn.Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
-        shares = learn.class_shares(self.labels)
         best, best_quality = self.labels, None
         hops = enumerate(islice(learn.spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
-                rows = learn.true_classes(learn.as_probabilities(reached, shares), self.response)
+                rows = self._arrived(reached)
                 reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
                 if best_quality is None or reached_quality > best_quality:
                     best, best_quality = rows, reached_quality
             progress(hop, max(HOPS), 0.0)
         return best
+
+    def _arrived(self, reached: Tensor) -> Tensor:
+        """Labels that have spread, as probabilities."""
+        if self.graph.multilabel:
+            return learn.as_rates(reached, learn.known_rates(self.labels))
+        shares = learn.class_shares(self.labels)
+        return learn.true_classes(learn.as_probabilities(reached, shares), self.response)
 
     def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:
         model = learn.LabelNetwork(
@@ -94,9 +106,10 @@ class _Candidates:
         ).to(self.device)
         masked = self.settings.masked
         fitted = learn.fit_masked(model, self.topology, self.targets, self.schedule, masked, progress)
-        return fitted.scores.softmax(1)
+        return self.targets.probabilities(fitted.scores)
 
     def link(self, by_degree: bool, progress: learn.Progress) -> Tensor:
         rows = learn.adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
         model = learn.LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
-        return learn.fit(model, rows, self.topology, self.targets, self.schedule, progress).scores.softmax(1)
+        fitted = learn.fit(model, rows, self.topology, self.targets, self.schedule, progress)
+        return self.targets.probabilities(fitted.scores)

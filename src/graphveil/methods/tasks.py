@@ -73,7 +73,7 @@ class Task(ABC):
 
 
 class NodeTask(Task):
-    """The class of each user, from the labels of some."""
+    """The class of each user, or the labels where a user may have several, from the labels of some."""
 
     name = "node"
     summary = "classes of users"
@@ -94,7 +94,7 @@ class NodeTask(Task):
         return graph.metric
 
     def output_count(self, job: Job) -> int:
-        """The classes, and the norm where it is learned too."""
+        """The classes or labels, and the norm where it is learned too."""
         return job.graph.class_count + (job.norms is not None)
 
     def goal(self, job: Job, topology: learn.Topology) -> learn.Goal:

@@ -378,7 +378,9 @@ def test_a_bad_file_is_refused_with_a_sentence(old, new, words, tmp_path):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl"):
+    with pytest.raises(
+        InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl"
+    ):
         find_tables("nobody")
     with pytest.raises(InputError, match="ppgnn has no table named 'table9': choose one of table3"):
         find_tables("ppgnn/table9")

@@ -473,3 +473,11 @@ def test_a_graph_without_its_users_is_refused():
     graph, _ = gv.load("town", **SMALL)
     with pytest.raises(InputError, match="give a graph together with its users"):
         gv.experiments.tune("base", graph, epsilon=1.0)
+
+
+def test_several_labels_are_validated_by_f1():
+    options = {"users": 400, "labelled": 0.2}
+    spec = Spec.of("nonprivate", "town-labels", settings={"epochs": 30}, data_options=options)
+    found = validate_unit(spec, 0)
+    assert found.metric == "f1"
+    assert 0.3 < found.score <= 1

@@ -18,6 +18,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
 from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.graphs import Graph, Users, load
+from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
 
@@ -70,7 +71,8 @@ def walk_distance(terms: Terms) -> ComputedFigure:
     ]
     measured: dict[Asked, Distances | str] = {}
     for place, one in enumerate(asked):
-        terms.progress(f"{one.line.label}, ε = {one.epsilon:g}", place / len(asked))
+        about = f"{one.line.label}, ε = {one.epsilon:g}" + (f", ρ = {one.share:g}" if one.line.partly else "")
+        terms.progress(about, place / len(asked))
         measured[one] = _tried(one, graph, users, runs)
     found = Found(measured, _references(graph, runs), epsilons, shares)
     panels = found.over_shares(), found.over_epsilon(), found.over_hops()
@@ -87,11 +89,15 @@ class Asked:
 
     def publish(self, graph: Graph, users: Users, seed: int) -> Pairs:
         """The published links of one run."""
-        line = self.line
-        options = {"private": private_users(graph, self.share, seed)} if line.partly else {}
-        return published(
+        line, options, public = self.line, {}, graph.pairs()[:0]
+        if line.partly:
+            edges = divide_edges(graph, self.share, seed)
+            public = edges.public
+            options = {"public": public.ravel(), "private_users": edges.private_users}
+        drawn = published(
             graph, users, line.mechanism, self.epsilon, seed, options=options, corrected=line.corrected
         )
+        return np.concatenate([public, drawn])
 
 
 def published(
@@ -122,14 +128,6 @@ def published(
     if not corrected:
         return denoise.ReportedLinks.of(reports).pairs
     return denoise.private_graph(reports, "plain", seed).pairs
-
-
-def private_users(graph: Graph, share: float, seed: int) -> list[int]:
-    """Who has a private link where a share of all links is drawn to be private: the ends of these links, which are public."""
-    pairs = graph.pairs()
-    chosen = np.random.default_rng(seed).permutation(len(pairs))[: round(share * len(pairs))]
-    ends: list[int] = np.unique(pairs[chosen]).tolist()
-    return ends
 
 
 def random_pairs(nodes: int, count: int, seed: int) -> Pairs:

@@ -1,0 +1,93 @@
+"""Several labels a user: who learns them, who refuses them, and what is never done with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.graphs import Users, load
+from graphveil.methods import find_method, method_names
+from graphveil.methods.check import Trial, answers, declared, learn, make_job, run, small_data
+from graphveil.privacy import Nobody
+
+ABLE = [name for name in method_names() if find_method(name).several_labels]
+OTHERS = [name for name in method_names() if name not in ABLE]
+SEVERAL = Trial(several_labels=True)
+
+
+def test_what_ends_in_a_backbone_or_in_structure_alone_learns_them():
+    assert {"nonprivate", "structure", "base"} <= set(ABLE)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_method_of_one_class_a_user_names_those_that_can(name):
+    graph, users = small_data(several_labels=True)
+    with pytest.raises(InputError) as error:
+        run(find_method(name), graph, Nobody(), SEVERAL, users)
+    assert str(error.value) == (
+        f"users of small have several labels each, and {name} learns one class a user: take one of {', '.join(ABLE)}, or choose "
+        "one of the labels with data.label=0..2"
+    )
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_private_labels_are_refused_before_anybody_is_asked(name):
+    graph, users = small_data(several_labels=True)
+    with pytest.raises(InputError, match=r"by k-ary response: leave it out, or choose one of the labels"):
+        run(find_method(name), graph, Nobody(), replace(SEVERAL, label_epsilon=1.0), users)
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_links_are_predicted_as_if_nobody_had_labels(name):
+    method, trial = find_method(name), Trial(task="link")
+    one, several = (
+        answers(learn(method, *data, trial), data[0])
+        for data in (small_data(task="link"), small_data(task="link", several_labels=True))
+    )
+    assert np.array_equal(one, several)
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_labels_of_test_users_change_nothing(name):
+    method, (graph, users) = find_method(name), small_data(several_labels=True)
+    raw = users.raw
+    labels = np.where(graph.test[:, None], 1 - raw.labels, raw.labels)
+    other = Users(raw.features, labels, neighbours=raw.neighbours, levels=raw.levels)
+    first, second = (learn(method, graph, each, SEVERAL).scores for each in (users, other))
+    assert np.array_equal(first, second)
+    assert users.evaluate(first, graph) != other.evaluate(first, graph)
+
+
+def test_norms_are_learned_beside_several_labels():
+    method, trial = find_method("base"), replace(SEVERAL, norm_epsilon=1.0)
+    graph, users = small_data(several_labels=True)
+    outcome = run(method, graph, declared(method, graph, users, trial)[0], trial)
+    assert outcome.scores.shape == (150, 3)
+    assert outcome.norms.shape == (150,)
+
+
+def test_a_backbone_ends_in_a_column_a_label():
+    graph, _ = small_data(several_labels=True)
+    assert make_job(find_method("base"), graph, Nobody(), SEVERAL).output_count == 3
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_the_validation_score_is_the_f1_of_validation_users(name):
+    method, (graph, users) = find_method(name), small_data(several_labels=True)
+    outcome = learn(method, graph, users, replace(SEVERAL, settings={"epochs": 30}))
+    found = outcome.scores[graph.validation] > 0
+    held = graph.labels[graph.validation] > 0
+    expected = 2 * (found & held).sum() / (found.sum() + held.sum())
+    assert expected > 0
+    assert outcome.validation_score == pytest.approx(expected)
+
+
+def test_in_a_town_raw_features_beat_what_structure_tells_and_that_beats_one_guess_for_everybody():
+    graph, users = load("town-labels", users=1600)
+    structure, plain = (
+        users.evaluate(learn(find_method(name), graph, users, Trial({"epochs": 60})).scores, graph)
+        for name in ("structure", "nonprivate")
+    )
+    everything = users.evaluate(np.ones((1600, 4)), graph)
+    assert everything < structure < plain
