@@ -146,7 +146,7 @@ def papers() -> list[Paper]:
 
 def not_here(data: str) -> str:
     """What to do about a graph that is not on this machine; empty where it is."""
-    if data == TOWN or find(data) is not None or Path(data).is_file() or is_reference(data):
+    if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
         return ""
     return f"{data} is not here: `graphveil data get {data}`"
 
