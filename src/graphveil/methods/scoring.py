@@ -53,13 +53,16 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
         return learn.pair_fisher_scores(values, train.linked, train.unlinked)
     # Without hops, whoever is silent has no values to be compared with others.
     heard = (np.diff(estimate.indptr) > 0) | (settings.analysis_hops > 0)
-    known = learn.Known(
-        _labels(job, topology), graph.train & heard, graph.validation & heard, graph.class_count
-    )
-    scores = learn.ANALYSES[settings.analysis](values, known)
+    labels, train, validation = _labels(job, topology), graph.train & heard, graph.validation & heard
+    analysis = learn.ANALYSES[settings.analysis]
+    if graph.multilabel:
+        # Each label is a task of two classes; an attribute counts by what it says about all of them.
+        columns = [learn.Known(column, train, validation, 2) for column in np.asarray(labels).T]
+        return np.asarray(np.mean([analysis(values, column) for column in columns], axis=0))
+    scores = analysis(values, learn.Known(labels, train, validation, graph.class_count))
     if job.norms is None:
         return scores
-    trained = np.flatnonzero(known.train & job.norms.known)
+    trained = np.flatnonzero(train & job.norms.known)
     if not trained.size:
         return scores
     by_norm = learn.correlation_scores(values, job.norms.values, trained)

@@ -24,6 +24,7 @@ from graphveil.experiments.specs.file import (
     typed,
 )
 from graphveil.experiments.specs.spec import Spec
+from graphveil.graphs.load import TOWNS
 from graphveil.graphs.store import find
 from graphveil.outside import is_reference
 from graphveil.registry import unknown_name
