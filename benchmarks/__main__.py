@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [draws] [kernels] [links] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from benchmarks import draws, kernels, links, propagation, reports, rounds, tables, training, whole
+from benchmarks import (
+    dendrograms,
+    draws,
+    kernels,
+    links,
+    propagation,
+    reports,
+    rounds,
+    tables,
+    training,
+    whole,
+)
 from benchmarks.result import QUICK, Result, Sizes, table
 
 BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
+    "dendrograms": dendrograms.run,
     "draws": draws.run,
     "kernels": kernels.run,
     "links": links.run,

@@ -117,7 +117,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["sweep", "nothing"], "no sweep is named 'nothing': choose one of links"),
+        (["sweep", "nothing"], "no sweep is named 'nothing': choose one of heterorr-edges"),
         (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
         (["sweep", "bad.toml"], "base has no 'speed'"),
         (["sweep", "small.toml", "--out", "x.pdf"], "x.pdf is no figure"),

@@ -1,4 +1,4 @@
-"""graphveil sweep: an experiment over the values of one or two of its fields, as a table and a figure."""
+"""graphveil sweep: an experiment over the values of one to three of its fields, as tables and a figure."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def sweep(
     any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment over the values of one or two of its fields: a table, and a figure with controls and structure.
+    """Run an experiment over the values of one to three of its fields: tables, and a figure with controls and structure.
 
-    A file has a title, the fields of the experiment below [base], and one or two [[axes]], each with a field (or
-    settings.KEY) and its values: the first is x, the second gives lines. An axis may have a label and choices instead: names
+    A file has a title, the fields of the experiment below [base], and one to three [[axes]], each with a field (or
+    settings.KEY) and its values: the first is x, the second gives lines, the third panels. An axis may have a label and choices instead: names
     for several fields at once, like a method with its settings.
 
     Finished runs are kept, so the same command goes on where it was interrupted; those of another version of graphveil are
@@ -97,11 +97,12 @@ def listed(as_json: bool) -> None:
 
 def show(result: SweepResult, file: Path | None) -> None:
     """The table, and where the figure is."""
-    typer.echo(f"{result.sweep.title}: {result.metric}" if result.results else result.sweep.title)
-    print_rows(result.head(), result.rows())
-    for name in result.sweep.also:
-        typer.echo(f"{name.replace('_', ' ')} (%)")
-        print_rows([result.sweep.axes[0].label, *result.sweep.lines], result.also_rows(name))
+    for panel in result.panels:
+        typer.echo(f"{panel.sweep.title}: {panel.metric}" if panel.results else panel.sweep.title)
+        print_rows(panel.head(), panel.rows())
+        for name in panel.sweep.also:
+            typer.echo(f"{name.replace('_', ' ')} (%)")
+            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name))
     if file is not None:
         typer.echo(f"The figure is in {file}.")
 

@@ -1,5 +1,7 @@
 """Sweeps: their files, their cells, and what is reused."""
 
+import math
+
 import pytest
 
 from graphveil.errors import GraphveilError, InputError
@@ -65,7 +67,7 @@ def test_every_packaged_sweep_can_be_run(name):
     sweep = find_sweep(name)
     cells = sweep.cells()
     sizes = [len(axis.values) for axis in sweep.axes]
-    assert len(cells) == sizes[0] * (sizes[1] if len(sizes) == 2 else 1)
+    assert len(cells) == math.prod(sizes)
     assert sweep.title
     for cell in cells:
         cell.spec.check()
@@ -75,6 +77,7 @@ def test_every_packaged_sweep_can_be_run(name):
 
 def test_the_packaged_sweeps_are_these():
     assert list(packaged(FOLDER)) == [
+        "heterorr-edges",
         "heterorr-gamma",
         "links",
         "ppgnn-distributions",
@@ -259,7 +262,7 @@ def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
         (SMALL + AXES.replace('"epsilon"', '"settings"'), "axis settings: it cannot be swept"),
         (SMALL + AXES.replace("settings.lr", "epsilon"), "has two axes of epsilon"),
         (SMALL + AXES.replace("label", "colour"), "an axis has no 'colour'"),
-        (SMALL + AXES + AXES, "needs one or two axes, got 4"),
+        (SMALL + AXES + AXES, "needs one to three axes, got 4"),
         (SMALL.replace('data = "town"', "") + AXES, "needs data"),
         (SMALL + AXES.replace("settings.lr", "gamma"), "gamma is for users who choose a privacy level"),
     ],
@@ -303,7 +306,7 @@ def test_what_is_measured_besides_has_a_table_of_its_own(tmp_path):
     )
     sweep = read_sweep(file)
     cells = sweep.cells()
-    results = {(cell.x, cell.line): run_spec(cell.spec) for cell in cells}
+    results = {(cell.x, cell.line, cell.panel): run_spec(cell.spec) for cell in cells}
     (everybody, some) = SweepResult(sweep, results).also_rows("class_bias")
     assert everybody == ["1", "-"]
     assert some[0] == "0.5" and float(some[1]) > 0
@@ -315,4 +318,50 @@ def test_names_of_what_is_measured_besides_must_be_names(tmp_path):
         'also = [1]\n[base]\nmethod = "base"\ndata = "town"\n[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n'
     )
     with pytest.raises(InputError, match="also must be a list of names"):
+        read_sweep(file)
+
+
+THIRD = """
+[[axes]]
+field = "mechanism"
+values = ["multibit", "piecewise"]
+label = "by"
+"""
+
+
+@pytest.fixture
+def panelled(tmp_path):
+    file = tmp_path / "panelled.toml"
+    file.write_text(SMALL + AXES + THIRD)
+    return read_sweep(file)
+
+
+def test_a_third_axis_gives_panels(panelled):
+    assert [panel.title.rpartition("; ")[2] for panel in panelled.panels] == [
+        "by = multibit",
+        "by = piecewise",
+    ]
+    cells = panelled.cells()
+    assert len({(cell.x, cell.line, cell.panel) for cell in cells}) == len(cells) == 8
+    assert all(cell.spec.budgets.mechanism == ("multibit", "piecewise")[cell.panel] for cell in cells)
+
+
+def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
+    cells = panelled.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    found = SweepResult.of(panelled, cells, done)
+    for number, panel in enumerate(found.panels):
+        names = {result.spec.budgets.mechanism for result in panel.results.values()}
+        assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
+    at = [cell["at"] for cell in found.to_dict()["cells"]]
+    assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
+    write_figure(found, tmp_path / "panels.svg")
+    drawn = (tmp_path / "panels.svg").read_text()
+    assert "by = multibit" in drawn and "by = piecewise" in drawn
+
+
+def test_a_third_axis_of_a_field_that_is_swept_already_is_refused(tmp_path):
+    file = tmp_path / "twice.toml"
+    file.write_text(SMALL + AXES + '[[axes]]\nfield = "epsilon"\nvalues = [2]\n')
+    with pytest.raises(InputError, match="two axes of epsilon"):
         read_sweep(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
 from graphveil.experiments.sweeps.result import BESIDE, SweepResult
 
+# Letters of a title in one line.
+TITLE_WIDTH = 64
 # Structure is dark grey, so no line is grey.
 DARK = "#444444"
 BESIDE_STYLES = {"structure": ":", "edgeless": "-."}
@@ -17,10 +20,18 @@ LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 
 
 def write_figure(result: SweepResult, file: Path) -> None:
-    """Draw a sweep; values of x stand side by side at equal distances, in their order."""
+    """Draw a sweep, panels side by side; values of x stand at equal distances, in their order."""
+    panels = result.panels
+    drawing = Drawing((7.2 if len(panels) == 1 else 4.6 * len(panels), 4.2), len(panels))
+    for axes, panel in zip(drawing.axes, panels, strict=True):
+        _draw_panel(axes, panel)
+    drawing.axes[0].set_ylabel(f"{result.metric} (%)")
+    drawing.legend(columns=2 if len(panels) == 1 else 4)
+    drawing.write(file)
+
+
+def _draw_panel(axes: Any, result: SweepResult) -> None:
     x = result.sweep.axes[0]
-    drawing = Drawing((7.2, 4.2))
-    axes = drawing.axes[0]
     for line, name in enumerate(result.sweep.lines):
         colour = LINES[line % len(LINES)]
         _draw(axes, result.curve(line, "method"), "-", colour, name)
@@ -32,11 +43,8 @@ def write_figure(result: SweepResult, file: Path) -> None:
             _draw(axes, curve, style, colour, BESIDE[part], marker="")
     axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
-    axes.set_ylabel(f"{result.metric} (%)")
-    axes.set_title(result.sweep.title, fontsize=TITLE_SIZE)
+    axes.set_title(textwrap.fill(result.sweep.title, TITLE_WIDTH), fontsize=TITLE_SIZE)
     axes.grid(alpha=0.25)
-    drawing.legend(columns=2)
-    drawing.write(file)
 
 
 def _draw(

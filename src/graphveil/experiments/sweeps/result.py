@@ -19,10 +19,10 @@ BESIDE = {"structure": "structure", "edgeless": "no edges"}
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Results by their places on the axes; cells that are not finished are missing."""
+    """Results by their places on the axes (x, line, panel); cells that are not finished are missing."""
 
     sweep: Sweep
-    results: dict[tuple[int, int], Result]
+    results: dict[tuple[int, int, int], Result]
     interrupted: bool = False
 
     @classmethod
@@ -30,11 +30,23 @@ class SweepResult:
         """The results of the cells that are finished."""
         both = zip(cells, done.results, strict=True)
         finished = {
-            (cell.x, cell.line): result
+            (cell.x, cell.line, cell.panel): result
             for cell, result in both
             if result is not None and not isinstance(result, GraphveilError)
         }
         return cls(sweep, finished, done.interrupted)
+
+    @property
+    def panels(self) -> list[SweepResult]:
+        """What each panel has found."""
+        return [
+            SweepResult(
+                sweep,
+                {(x, line, 0): result for (x, line, at), result in self.results.items() if at == number},
+                self.interrupted,
+            )
+            for number, sweep in enumerate(self.sweep.panels)
+        ]
 
     @property
     def metric(self) -> str:
@@ -43,7 +55,7 @@ class SweepResult:
 
     def summary(self, x: int, line: int, part: str) -> Summary | None:
         """Mean and interval of one part of one cell."""
-        result = self.results.get((x, line))
+        result = self.results.get((x, line, 0))
         scores = [] if result is None else result.scores(part)
         return t_interval(scores) if scores else None
 
@@ -89,7 +101,7 @@ class SweepResult:
         """What was measured besides the score: a row for each value of x, a column a line, means in percent."""
         rows = []
         for x, value in enumerate(self.sweep.axes[0].values):
-            cells = [self.results.get((x, line)) for line in range(len(self.sweep.lines))]
+            cells = [self.results.get((x, line, 0)) for line in range(len(self.sweep.lines))]
             measured = [
                 [unit.also[name] for unit in cell.of("method") if name in unit.also] if cell else []
                 for cell in cells
@@ -104,9 +116,11 @@ class SweepResult:
     def to_dict(self) -> dict[str, Any]:
         """The sweep in the form that `--json` prints."""
         axes, cells = self.sweep.axes, []
-        for (x, line), result in self.results.items():
-            places = zip(axes, (x, line), strict=False)
-            at = {axis.field or axis.label: axis.values[place] for axis, place in places}
+        for places, result in self.results.items():
+            at = {
+                axis.field or axis.label: axis.values[place]
+                for axis, place in zip(axes, places, strict=False)
+            }
             cells.append({"at": at, **result.to_dict()})
         return {
             "name": self.sweep.name,

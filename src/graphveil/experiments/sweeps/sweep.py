@@ -1,10 +1,10 @@
-"""A sweep: one experiment over the values of one or two of its fields, or over named choices of several fields."""
+"""A sweep: one experiment over the values of one to three of its fields, or over named choices of several fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,12 @@ class Cell:
     x: int
     line: int
     spec: Spec
+    panel: int = 0
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A base experiment and its axes: the first is x, the second, if there is one, gives lines.
+    """A base experiment and its axes: the first is x, the second, if there is one, gives lines, and the third panels.
 
     ``also`` names what is measured besides the score, and shown in a table of its own.
     """
@@ -82,8 +83,30 @@ class Sweep:
             return [str(self.base.get("method", "score"))]
         return [self.axes[1].name(value) for value in self.axes[1].values]
 
+    @property
+    def panels(self) -> list[Sweep]:
+        """A sweep of two axes for each value of the third; itself where there is none."""
+        if len(self.axes) < 3:
+            return [self]
+        third = self.axes[2]
+        return [
+            replace(
+                self,
+                base=merged(self.base, given),
+                axes=self.axes[:2],
+                title=f"{self.title}; {third.name(value)}",
+            )
+            for value, given in zip(third.values, third.given, strict=True)
+        ]
+
     def cells(self) -> list[Cell]:
-        """All experiments, checked, line by line."""
+        """All experiments, checked, panel by panel and line by line."""
+        if len(self.axes) == 3:
+            return [
+                replace(cell, panel=number)
+                for number, panel in enumerate(self.panels)
+                for cell in panel.cells()
+            ]
         x, *more = self.axes
         cells = []
         for line, place in product(range(len(more[0].values) if more else 1), range(len(x.values))):
@@ -120,11 +143,12 @@ def read_sweep(file: Path) -> Sweep:
     known_only(content, ("title", "base", "axes", "also"), where)
     base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
     axes = typed(content, "axes", list, where)
-    if not 1 <= len(axes) <= 2:
-        raise InputError(f"{where} needs one or two axes, got {len(axes)}: write each below [[axes]]")
+    if not 1 <= len(axes) <= 3:
+        raise InputError(f"{where} needs one to three axes, got {len(axes)}: write each below [[axes]]")
     read = tuple(_axis(axis, where) for axis in axes)
-    if len(read) == 2 and (shared := sorted(read[0].fixes & read[1].fixes)):
-        raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
+    for one, other in combinations(read, 2):
+        if shared := sorted(one.fixes & other.fixes):
+            raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
     also = typed(content, "also", list, where, [])
     if not all(isinstance(name, str) for name in also):
         raise InputError(f"{where}: also must be a list of names, like class_bias, got {also!r}")
