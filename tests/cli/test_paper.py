@@ -341,7 +341,9 @@ def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figur
     changed = replace(COMPUTATIONS.find("expected-error"), compute=interrupt)
     monkeypatch.setitem(COMPUTATIONS._items, "expected-error", changed)
     assert status(["paper", "small"]) == 130
-    assert capsys.readouterr().out.count("not finished") == 2
+    told = capsys.readouterr()
+    assert told.out.count("not finished") == 2
+    assert "Interrupted: figures are computed anew." in told.err
     assert list(tmp_path.glob("*.svg")) == []
 
 

@@ -111,7 +111,8 @@ def paper(
     else:
         show(chosen, results, drawn, quick)
     if interrupted:
-        typer.echo("Interrupted: what was computed is kept, the same command goes on from there.", err=True)
+        kept = "what was computed is kept, the same command goes on from there"
+        typer.echo(f"Interrupted: {kept if tables else 'figures are computed anew'}.", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
