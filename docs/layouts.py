@@ -217,6 +217,16 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             ),
             left=1,
         ),
+        Listed(
+            "heterorr",
+            (
+                ("data", text("data")),
+                ("", text("line")),
+                ("ε", text("epsilon")),
+                ("accuracy", ALL["mean"]),
+                *BESIDE,
+            ),
+        ),
         Crossed("togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"),
         Listed(
             "attributes",
