@@ -6,9 +6,9 @@ anywhere come to: none of these knows more of the graph than its size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ EPSILON, SHARES_OVER_EPSILON = 1.0, (0.05, 0.2, 1.0)
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 QUICK_SHARES, QUICK_EPSILONS = (0.05, 0.2, 1.0), (1.0, 8.0)
+# What the document leaves open of EDGERR: τ₁ and τ_e, taken together, and the part of the budget that the dendrogram gets.
+TAUS, QUICK_TAUS = (0.0001, 0.001, 0.01, 0.1, 1.0), (0.0001, 0.01)
+TREE_SHARES, QUICK_TREE_SHARES = (0.0, 0.25, 0.5, 0.75), (0.0, 0.5)
 # What multiplying all n rows by a published graph may take in steps, n for each entry: beyond, it takes minutes a run.
 MOST_STEPS = 50_000_000_000
 Y_LABEL = "RMS distance"
@@ -69,31 +72,53 @@ def walk_distance(terms: Terms) -> ComputedFigure:
         for epsilon in epsilons
         for share in _shares(line, epsilon, shares)
     ]
+    taus, tree_shares = (QUICK_TAUS, QUICK_TREE_SHARES) if terms.quick else (TAUS, TREE_SHARES)
+    asked += [
+        one
+        for line in LINES
+        if line.partly
+        for share in SHARES_OVER_EPSILON
+        for one in (*_with_taus(line, share, taus), *_with_trees(line, share, tree_shares))
+    ]
     measured: dict[Asked, Distances | str] = {}
     for place, one in enumerate(asked):
-        about = f"{one.line.label}, ε = {one.epsilon:g}" + (f", ρ = {one.share:g}" if one.line.partly else "")
-        terms.progress(about, place / len(asked))
+        terms.progress(one.told, place / len(asked))
         measured[one] = _tried(one, graph, users, runs)
     found = Found(measured, _references(graph, runs), epsilons, shares)
-    panels = found.over_shares(), found.over_epsilon(), found.over_hops()
+    panels = (
+        found.over_shares(),
+        found.over_epsilon(),
+        found.over_hops(),
+        found.over_setting("τ₁ = τ_e", taus, _with_taus, "x"),
+        found.over_setting("share of ε for the dendrogram", tree_shares, _with_trees),
+    )
     return ComputedFigure(panels, tuple(found.findings()), columns=3)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A line at one budget, where a share of all links is private."""
+    """A line at one budget, where a share of all links is private, with other options than the usual ones."""
 
     line: Line
     epsilon: float
     share: float
+    others: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What is measured, in words."""
+        more = [f"ρ = {self.share:g}"] if self.line.partly else []
+        more += [f"{name} = {value:g}" for name, value in self.others]
+        return ", ".join([self.line.label, f"ε = {self.epsilon:g}", *more])
 
     def publish(self, graph: Graph, users: Users, seed: int) -> Pairs:
         """The published links of one run."""
-        line, options, public = self.line, {}, graph.pairs()[:0]
+        line, public = self.line, graph.pairs()[:0]
+        options: dict[str, Any] = dict(self.others)
         if line.partly:
             edges = divide_edges(graph, self.share, seed)
             public = edges.public
-            options = {"public": public.ravel(), "private_users": edges.private_users}
+            options |= {"public": public.ravel(), "private_users": edges.private_users}
         drawn = published(
             graph, users, line.mechanism, self.epsilon, seed, options=options, corrected=line.corrected
         )
@@ -157,6 +182,16 @@ def _shares(line: Line, epsilon: float, shares: Sequence[float]) -> list[float]:
     return sorted({*(shares if epsilon == EPSILON else ()), *SHARES_OVER_EPSILON})
 
 
+def _with_taus(line: Line, share: float, taus: Sequence[float]) -> list[Asked]:
+    """A line where subtrees of other sizes are counted as one."""
+    return [Asked(line, EPSILON, share, (("tau_split", tau), ("tau_inner", tau))) for tau in taus]
+
+
+def _with_trees(line: Line, share: float, parts: Sequence[float]) -> list[Asked]:
+    """A line where the dendrogram gets other parts of the budget."""
+    return [Asked(line, EPSILON, share, (("tree_share", part),)) for part in parts]
+
+
 def _tried(asked: Asked, graph: Graph, users: Users, runs: int) -> Distances | str:
     """The distances in each run, or why there are none."""
     try:
@@ -216,6 +251,23 @@ class Found:
         ]
         lines += [_by_hops(label, known, role="reference") for label, known in self.references.items()]
         return Panel(f"ε = {EPSILON:g}, hop by hop", "steps of a walk", Y_LABEL, tuple(lines))
+
+    def over_setting(
+        self,
+        label: str,
+        values: tuple[float, ...],
+        asked: Callable[[Line, float, Sequence[float]], list[Asked]],
+        logarithmic: Literal["", "x"] = "",
+    ) -> Panel:
+        """At one budget over what the document leaves open, for the lines that protect only some links."""
+        lines = [
+            self._series(f"{line.label}, ρ = {share:g}", values, asked(line, share, values))
+            for line in self._drawn()
+            if line.partly
+            for share in SHARES_OVER_EPSILON
+        ]
+        title = f"ε = {EPSILON:g}, up to {HOPS} hops"
+        return Panel(title, label, Y_LABEL, tuple(lines), logarithmic)
 
     def findings(self) -> list[str]:
         """Where a mechanism's graph is nearer than all references, and what was left out."""
