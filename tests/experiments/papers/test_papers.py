@@ -87,7 +87,9 @@ def test_every_cell_of_every_paper_can_be_run():
                 # TOGL draws its Table 3, and prints no balanced accuracy and nothing of our own variant.
                 unprinted = table.name == "table3" or one.measured.startswith("attack-balanced")
                 unprinted |= one.row.endswith(", ours")
-                assert one.printed is not None or (paper.name == "togl" and unprinted)
+                # HeteroRR has curves alone.
+                unprinted |= paper.name == "heterorr"
+                assert one.printed is not None or (paper.name in ("heterorr", "togl") and unprinted)
 
 
 def test_ppgnn_has_its_printed_numbers():

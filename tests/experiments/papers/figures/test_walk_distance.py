@@ -10,13 +10,14 @@ from graphveil.errors import InputError
 from graphveil.experiments.papers.figures import walk_distance as module
 from graphveil.experiments.papers.figures.figure import Terms
 from graphveil.experiments.papers.figures.walk_distance import (
+    Asked,
     Line,
-    private_users,
     published,
     random_pairs,
     walk_distance,
 )
 from graphveil.graphs import load
+from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import register, unregister
 from graphveil.mechanisms.link_builders import build_link_rr
 
@@ -27,6 +28,14 @@ GRAPH, USERS = load("town", users=300, features=16, telling=4)
 def small(monkeypatch):
     """A small town in place of what is named."""
     monkeypatch.setattr(module, "load", lambda name: (GRAPH, USERS))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The whole figure, quickly, of a small town."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "load", lambda name: (GRAPH, USERS))
+        return walk_distance(Terms("town", quick=True))
 
 
 def links(pairs):
@@ -63,11 +72,28 @@ def test_walks_that_would_take_too_long_are_refused(monkeypatch):
     assert len(published(GRAPH, USERS, "link-rr", 1.0, 0))
 
 
-def test_private_users_are_the_ends_of_a_share_of_links():
-    few, everybody = private_users(GRAPH, 0.01, 0), private_users(GRAPH, 1.0, 0)
-    chosen = round(0.01 * GRAPH.edge_count)
-    assert chosen <= len(few) <= 2 * chosen
-    assert everybody == np.flatnonzero(GRAPH.degrees).tolist()
+def test_public_links_are_published_with_those_that_are_drawn_anew():
+    asked, public = Asked(Line("EDGERR", "edgerr", partly=True), 1.0, 0.1), divide_edges(GRAPH, 0.1, 0).public
+    found = links(asked.publish(GRAPH, USERS, 0))
+    assert links(public) < found and len(found) > len(public)
+
+
+def test_the_fewer_links_are_private_the_nearer_the_published_graph():
+    line = Line("EDGERR", "edgerr", partly=True)
+    apart = [
+        linear.walk_distances(GRAPH, GRAPH.with_edges(Asked(line, 1.0, share).publish(GRAPH, USERS, 0)), 4)
+        for share in (0.05, 0.2, 1.0)
+    ]
+    near, middle, far = ((distances**2).sum() for distances in apart)
+    assert near < middle < far
+
+
+def test_what_is_left_open_has_panels_of_its_own(whole):
+    *_, taus, trees = whole.panels
+    assert taus.x_label == "τ₁ = τ_e" and trees.x_label == "share of ε for the dendrogram"
+    assert all(
+        len(panel.series) == 3 and None not in each.y for panel in (taus, trees) for each in panel.series
+    )
 
 
 def test_random_pairs_are_different_pairs_of_users():
@@ -86,9 +112,8 @@ def of(panel, label):
     return next(series for series in panel.series if series.label == label)
 
 
-def test_lines_are_what_walk_distances_say():
-    figure = walk_distance(Terms("town", quick=True))
-    over_shares, over_epsilon, over_hops = figure.panels
+def test_lines_are_what_walk_distances_say(whole):
+    over_shares, over_epsilon, over_hops, *_ = whole.panels
     other = GRAPH.with_edges(published(GRAPH, USERS, "lapgraph", 8.0, 0))
     apart = linear.walk_distances(GRAPH, other, 4)
     assert of(over_epsilon, "LapGraph").at(8.0).mean == pytest.approx(np.sqrt((apart**2).mean()))
@@ -100,7 +125,8 @@ def test_lines_are_what_walk_distances_say():
     assert len({each.mean for each in of(over_shares, "EdgeRand").y}) == 1
 
 
-def test_five_runs_have_intervals():
+def test_five_runs_have_intervals(monkeypatch):
+    monkeypatch.setattr(module, "LINES", (Line("EdgeRand", "link-rr"),))
     figure = walk_distance(Terms("town", quick=True, runs=5))
     point = of(figure.panels[1], "EdgeRand").at(8.0)
     assert point.low < point.mean < point.high
@@ -115,6 +141,7 @@ def test_a_mechanism_that_nobody_registered_is_left_out_and_told(monkeypatch):
 
 def test_points_that_would_take_too_long_are_left_out_and_told(monkeypatch):
     # At ε = 8 a pair in 3000 is reported by mistake, at ε = 1 more than a quarter.
+    monkeypatch.setattr(module, "LINES", [line for line in module.LINES if line.mechanism == "link-rr"])
     monkeypatch.setattr(module, "MOST_STEPS", 0.01 * GRAPH.node_count**3)
     figure = walk_distance(Terms("town", quick=True))
     everything = of(figure.panels[1], "EdgeRand (all pairs)")
@@ -126,8 +153,8 @@ def test_a_mechanism_of_some_private_links_has_a_line_for_each_share(monkeypatch
     asked = []
 
     @register("some-links", subject="links")
-    def some_links(epsilon: float, dims: int, private: object = None):
-        asked.append(tuple(private))
+    def some_links(epsilon: float, dims: int, public: object = None, private_users: object = None):
+        asked.append(tuple(private_users))
         return build_link_rr(epsilon, dims)
 
     monkeypatch.setattr(module, "LINES", (Line("Some", "some-links", partly=True),))
@@ -139,10 +166,12 @@ def test_a_mechanism_of_some_private_links_has_a_line_for_each_share(monkeypatch
     assert [each.label for each in figure.panels[1].series if each.role == "line"] == shares
     assert [each.label for each in figure.panels[0].series if each.role == "line"] == ["Some"]
     assert {len(private) for private in asked} == {
-        len(private_users(GRAPH, share, 0)) for share in (0.05, 0.2, 1.0)
+        len(divide_edges(GRAPH, share, 0).private_users) for share in (0.05, 0.2, 1.0)
     }
 
 
-def test_who_is_nearer_than_all_that_know_nothing_is_told():
-    said = walk_distance(Terms("town", quick=True)).findings[0]
-    assert said.startswith("Nearer to G than all that know nothing of its links: LapGraph at ε = 8 (by ")
+def test_who_is_nearer_than_all_that_know_nothing_is_told(whole):
+    said = whole.findings[0]
+    assert said.startswith(
+        "Nearer to G than all that know nothing of its links: EDGERR, ρ = 0.05 at ε = 1 and 8 (by "
+    )

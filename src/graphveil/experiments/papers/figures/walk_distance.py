@@ -29,6 +29,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 QUICK_SHARES, QUICK_EPSILONS = (0.05, 0.2, 1.0), (1.0, 8.0)
 # What the document leaves open of EDGERR: τ₁ and τ_e, taken together, and the part of the budget that the dendrogram gets.
+OPEN = "edgerr"
 TAUS, QUICK_TAUS = (0.0001, 0.001, 0.01, 0.1, 1.0), (0.0001, 0.01)
 TREE_SHARES, QUICK_TREE_SHARES = (0.0, 0.25, 0.5, 0.75), (0.0, 0.5)
 # What multiplying all n rows by a published graph may take in steps, n for each entry: beyond, it takes minutes a run.
@@ -76,7 +77,7 @@ def walk_distance(terms: Terms) -> ComputedFigure:
     asked += [
         one
         for line in LINES
-        if line.partly
+        if line.mechanism == OPEN
         for share in SHARES_OVER_EPSILON
         for one in (*_with_taus(line, share, taus), *_with_trees(line, share, tree_shares))
     ]
@@ -85,14 +86,16 @@ def walk_distance(terms: Terms) -> ComputedFigure:
         terms.progress(one.told, place / len(asked))
         measured[one] = _tried(one, graph, users, runs)
     found = Found(measured, _references(graph, runs), epsilons, shares)
-    panels = (
+    panels = [
         found.over_shares(),
         found.over_epsilon(),
         found.over_hops(),
         found.over_setting("τ₁ = τ_e", taus, _with_taus, "x"),
         found.over_setting("share of ε for the dendrogram", tree_shares, _with_trees),
+    ]
+    return ComputedFigure(
+        tuple(panel for panel in panels if panel.series), tuple(found.findings()), columns=3
     )
-    return ComputedFigure(panels, tuple(found.findings()), columns=3)
 
 
 @dataclass(frozen=True)
@@ -259,11 +262,11 @@ class Found:
         asked: Callable[[Line, float, Sequence[float]], list[Asked]],
         logarithmic: Literal["", "x"] = "",
     ) -> Panel:
-        """At one budget over what the document leaves open, for the lines that protect only some links."""
+        """At one budget over what the document leaves open."""
         lines = [
             self._series(f"{line.label}, ρ = {share:g}", values, asked(line, share, values))
             for line in self._drawn()
-            if line.partly
+            if line.mechanism == OPEN
             for share in SHARES_OVER_EPSILON
         ]
         title = f"ε = {EPSILON:g}, up to {HOPS} hops"
