@@ -231,7 +231,7 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
         ({"tree_share": -0.1}, "tree_share"),
         ({"tau_split": 0}, "tau_split must be a positive finite number, got 0"),
         ({"tau_inner": math.nan}, "tau_inner"),
-        ({"sweeps": 0}, "sweeps must be an integer of at least 1, got 0"),
+        ({"sweeps": 0}, "sweeps must be an integer from 1 to 1048576, got 0"),
         ({"public": [0, 1, 2]}, "two numbers at a time, got 3"),
         ({"public": [4, 4]}, "different users"),
         ({"public": [0, 9]}, "public must be numbers of users from 0 to 8"),

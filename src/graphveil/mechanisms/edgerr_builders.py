@@ -21,6 +21,8 @@ TREE_SHARE = 0.5
 TAU = 0.01
 # Steps a user on the way to a dendrogram: as many as there are users, four times, and at most this many.
 TIMES_USERS, MAX_SWEEPS = 4, 1000
+# More than anybody waits for.
+SWEEPS_ALLOWED = 1 << 20
 
 
 def build_edgerr(
@@ -72,7 +74,7 @@ def _built(
         check_number(tau, title, above=0) for tau, title in zip(taus, ("tau_split", "tau_inner"), strict=True)
     )
     usual = min(TIMES_USERS * size, MAX_SWEEPS)
-    steps = usual if sweeps is None else check_whole(sweeps, "sweeps", least=1)
+    steps = usual if sweeps is None else check_whole(sweeps, "sweeps", least=1, most=SWEEPS_ALLOWED)
     spent = share * epsilon
     choosing = kary(spent, 2) if share else None
     channel = kary(epsilon - spent, 2)
