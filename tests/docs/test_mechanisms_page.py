@@ -42,6 +42,8 @@ def test_the_page_has_claim_bytes_and_bias_of_every_mechanism(name):
         "item": {"dims": 1433, "length": 18},
         "link-rr": {"dims": 1433},
         "lapgraph": {"dims": 1433},
+        "privhrg": {"dims": 1433, "sweeps": 1},
+        "edgerr": {"dims": 1433, "sweeps": 1},
         "blink": {"dims": 1433},
         "dprr": {"dims": 1433},
     }.get(name, {"dims": 1433, "range": (0, 1)})
