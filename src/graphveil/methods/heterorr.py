@@ -99,7 +99,7 @@ class HeterorrSettings(ScoringSettings):
 
 
 class Heterorr(Method):
-    """Heterogeneous randomized response (HeteroRR), its features: FEATURERR, into a GNN.
+    """Heterogeneous randomized response (HeteroRR): FEATURERR for features, EDGERR for private links, into a GNN.
 
     Attribute i is answered at θ_i·ε, θ_i = γα_i + (1-γ)(β_min+β_max-β_i), normalised. Importance α and sensitivity β are public:
     a file, or for α a private round before (the analysis of togl, by piecewise, with its part of the budget). α must never be
@@ -113,6 +113,9 @@ class Heterorr(Method):
     before, which are paid for, are added to them. As printed: --set keep=all --set decoding=printed --set hops=0, with importance in a
     file.
 
+    Where links have a budget, a share ``private_edges`` of them is private and the others are public, and a trusted curator publishes the
+    private ones anew (EDGERR, see `graphveil.mechanisms.edgerr`).
+
     FEATURERR is the only mechanism that divides a budget so; others are refused. Everybody answers all d values, n x d in all.
 
     Defaults were chosen on validation users of cora (ε of 1, 4 and 10) and of a town (ε = 4), seeds from 100 on, out of about
@@ -120,7 +123,7 @@ class Heterorr(Method):
     """
 
     name = "heterorr"
-    summary = "a budget divided over attributes by importance and sensitivity (FEATURERR), then a GNN"
+    summary = "a budget divided over attributes by importance and sensitivity (FEATURERR), some links private (EDGERR)"
     mechanism = MECHANISM
     link_mechanism = "edgerr"
     link_settings = ("private_edges", "tree_share")
