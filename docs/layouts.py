@@ -144,6 +144,11 @@ def _structure(rows: list[Row] | list[Row | None]) -> str:
     return next((number("structure")(row) for row in rows if row and row["structure"]), "")
 
 
+def beside_public(row: Row) -> str:
+    """A score, and beside it its control and the same with public links alone."""
+    return f"{number('mean')(row)} ({number('control')(row)}, {number('edgeless')(row)})"
+
+
 ALL = {"mean": number("mean"), "control": number("control"), "structure": number("structure")}
 BESIDE = (("control", ALL["control"]), ("gain", gain), ("structure", ALL["structure"]))
 LAYOUTS: dict[str, Listed | Crossed] = {
@@ -227,6 +232,7 @@ LAYOUTS: dict[str, Listed | Crossed] = {
                 *BESIDE,
             ),
         ),
+        Crossed("heterorr-edges", "ρ, ε of a link", beside_public, structure="column"),
         Crossed("togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"),
         Listed(
             "attributes",

@@ -1,7 +1,8 @@
-"""Which links are private where the others are public: a random share of them, or those of a file."""
+"""Which links are private where the others are public: those between users who are drawn, or those of a file."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,11 @@ def private_edges_file(given: Any) -> Path | None:
 
 
 def divide_edges(graph: Graph, given: Any, seed: int) -> DividedEdges:
-    """Let some links of a graph be private: a share of them, drawn by seed, or those that a file lists.
+    """Let some links of a graph be private: about a share of them, or those that a file lists.
 
-    Whoever has a private link is known to have some, and so is whoever a file names besides: a line of a file has the numbers of two
-    users, or of one. All users are, where the share is 1. A pair of a file need not be linked.
+    For a share ρ so many users are drawn by seed, whatever their links, that about ρ of all pairs lie between two of them, and so do about
+    ρ of all links: these are private. Ends of links that were drawn themselves would tell who has a private link. A line of a file has
+    the numbers of two users, whose link is private if there is one, or of one who may have private links. Who is named there is public.
     """
     file, pairs = private_edges_file(given), graph.pairs()
     if file is not None:
@@ -49,16 +51,12 @@ def divide_edges(graph: Graph, given: Any, seed: int) -> DividedEdges:
         ends = np.sort(listed[listed[:, 1] >= 0], axis=1)
         private = np.isin(pair_codes(pairs, graph.node_count), pair_codes(ends, graph.node_count))
         return DividedEdges(pairs[~private], np.unique(listed[listed >= 0]))
-    if float(given) == 1:
-        return DividedEdges(pairs[:0], np.arange(graph.node_count))
-    count = round(float(given) * len(pairs))
-    if not count:
-        raise InputError(
-            f"private_edges must be at least {1 / max(len(pairs), 1):.2g} here, got {given:g}: of {len(pairs)} links that is none"
-        )
-    drawn = np.random.default_rng([check_seed(seed), 9]).permutation(len(pairs))[:count]
-    private = np.isin(np.arange(len(pairs)), drawn)
-    return DividedEdges(pairs[~private], np.unique(pairs[private]))
+    nodes = graph.node_count
+    # k of n users have k(k-1)/2 of n(n-1)/2 pairs.
+    count = round((1 + math.sqrt(1 + 4 * float(given) * nodes * (nodes - 1))) / 2)
+    drawn = np.sort(np.random.default_rng([check_seed(seed), 9]).permutation(nodes)[:count])
+    private = np.asarray(np.isin(pairs, drawn).all(axis=1))
+    return DividedEdges(pairs[~private], drawn)
 
 
 def _listed(file: Path, users: int) -> Pairs:
@@ -69,10 +67,10 @@ def _listed(file: Path, users: int) -> Pairs:
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{file} cannot be read: give a text file of pairs of users") from None
     for place, line in enumerate(lines, start=1):
-        words = line.replace(",", " ").split()
-        if not words or words[0].startswith("#"):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
             continue
-        numbers = [int(word) if word.isdecimal() else users for word in words]
+        numbers = [int(word) if word.isascii() and word.isdecimal() else users for word in words]
         if len(numbers) > 2 or max(numbers) >= users or numbers[0] == numbers[-1] and len(numbers) == 2:
             raise InputError(
                 f"{file}, line {place}: two different numbers of users from 0 to {users - 1} are expected, or one, got {line.strip()[:40]!r}"

@@ -124,7 +124,10 @@ def _term(linked: Any, pairs: Any) -> Any:
     if linked <= 0 or linked >= pairs:
         return 0.0
     others = pairs - linked
-    return linked * np.log(linked / pairs) + others * np.log(others / pairs)
+    # The logarithm of a share near 1 is computed from what is missing.
+    if linked < others:
+        return linked * np.log(linked / pairs) + others * np.log1p(-linked / pairs)
+    return linked * np.log1p(-others / pairs) + others * np.log(others / pairs)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -260,7 +263,7 @@ def regions_of(tree: Any, private: Any, split_pairs: float, inner_pairs: float) 
         np.empty(nodes, dtype=np.int64),
         np.empty(nodes, dtype=np.int64),
     )
-    # The links of all nodes of a subtree that is taken as one.
+    # Nodes to look at, where their users begin in the line, and the region of a subtree that is taken as one.
     stack, place = np.empty(users + 1, dtype=np.int32), np.empty(users + 1, dtype=np.int64)
     inside = np.empty(users + 1, dtype=np.int64)
     stack[0], place[0], inside[0] = root, 0, NOBODY
@@ -370,12 +373,12 @@ def links_of(users: int, pairs: Any, kinds: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def regions_of_many(
-    users: int, private: Any, pairs: Any, kinds: Any, held: Any, words: Any, walk_of: Any, sizes: Any
+    users: int, private: Any, pairs: Any, kinds: Any, held: Any, words: Any, tilt: float, sizes: Any
 ) -> Any:
     """The regions of a dendrogram of each of some small graphs, in rows of one length; where a graph has fewer, the rest are empty.
 
     ``held`` (graphs x pairs) says which pairs are linked in each graph, ``words`` (graphs x words) has a user's word each and then those of
-    all steps; ``walk_of`` is the tilt, ``sizes`` are the two of `regions_of`.
+    all steps; ``tilt`` is that of `walk`, ``sizes`` are the two of `regions_of`.
     """
     graphs, most = len(held), max(users - 1, 1)
     found = np.zeros((graphs, most, 5), dtype=np.int64)
@@ -385,7 +388,7 @@ def regions_of_many(
         links = links_of(users, pairs[there], kinds[there])
         tree = random_tree(users, private, words[graph])
         count_links(tree, links)
-        walk(tree, links, words[graph, users:], walk_of)
+        walk(tree, links, words[graph, users:], tilt)
         regions = regions_of(tree, private, sizes[0], sizes[1])
         lines[graph] = regions.line
         for region in range(len(regions.pairs)):

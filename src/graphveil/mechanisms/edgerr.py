@@ -109,7 +109,7 @@ class EdgeRR(PublishedGraph):
         """Δ, by how much one private link changes the log-likelihood of a dendrogram at most (Lemma 4)."""
         count = int(self.private.sum())
         pairs = count * count // 4
-        return 0.0 if pairs < 2 else math.log(pairs) + (pairs - 1) * math.log(pairs / (pairs - 1))
+        return 0.0 if pairs < 2 else math.log(pairs) + (pairs - 1) * math.log1p(1 / (pairs - 1))
 
     @cached_property
     def tilt(self) -> float:

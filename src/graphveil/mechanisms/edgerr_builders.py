@@ -18,7 +18,8 @@ from graphveil.mechanisms.registry import check_dims
 
 # The part of the budget that the dendrogram gets; the document leaves it open, as it does τ₁ and τ_e.
 TREE_SHARE = 0.5
-TAU = 0.01
+TAU = 1.0
+LEAST_TAU = 1e-12
 # Steps a user on the way to a dendrogram: as many as there are users, four times, and at most this many.
 TIMES_USERS, MAX_SWEEPS = 4, 1000
 # More than anybody waits for.
@@ -71,7 +72,8 @@ def _built(
     size = int(dims)
     share = check_number(tree_share, "tree_share", least=0, below=1)
     checked = tuple(
-        check_number(tau, title, above=0) for tau, title in zip(taus, ("tau_split", "tau_inner"), strict=True)
+        check_number(tau, title, least=LEAST_TAU, most=1 / LEAST_TAU)
+        for tau, title in zip(taus, ("tau_split", "tau_inner"), strict=True)
     )
     usual = min(TIMES_USERS * size, MAX_SWEEPS)
     steps = usual if sweeps is None else check_whole(sweeps, "sweeps", least=1, most=SWEEPS_ALLOWED)

@@ -48,7 +48,7 @@ class PublishedGraph(LinkMechanism):
 
     @abstractmethod
     def chances_of(self, graph: frozenset[Pair]) -> list[Fraction]:
-        """How likely everything is that may be published of a small graph (pairs, smaller number first), in a fixed order; exact."""
+        """How likely everything is that may be published of a small graph (pairs, smaller number first), in a fixed order, to 50 digits or exactly."""
 
     def estimate(self, reports: Reports) -> Estimate:
         shape, values = (reports.users, self.size), np.ones(reports.codes.size)

@@ -7,6 +7,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments import Spec
+from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.unit import make_ready, run_unit
 from graphveil.experiments.specs.inputs import input_digest
 
@@ -27,8 +28,8 @@ def codes(pairs):
 def test_the_server_knows_public_links_alone():
     ready = make_ready(spec_of(settings={"private_edges": 0.25}), "method", 0, None, None)
     known = codes(ready.job.graph.pairs())
-    assert known < codes(ready.graph.pairs())
-    assert len(known) == len(ready.graph.pairs()) - round(0.25 * len(ready.graph.pairs()))
+    private = set(ready.job.private_users.tolist())
+    assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
 
 
 def test_the_plan_lists_public_links_and_private_users():
@@ -36,8 +37,8 @@ def test_the_plan_lists_public_links_and_private_users():
     plan = ready.job.questions.links
     assert plan.mechanism == "edgerr" and plan.options["tree_share"] == 0.2
     assert codes(np.array(plan.options["public"]).reshape(-1, 2)) == codes(ready.job.graph.pairs())
-    private = codes(ready.graph.pairs()) - codes(ready.job.graph.pairs())
-    assert plan.options["private_users"] == sorted({user for pair in private for user in pair})
+    # k of 240 users have a quarter of all pairs.
+    assert len(plan.options["private_users"]) == 120
 
 
 def test_public_links_stay_in_the_private_graph():
@@ -108,6 +109,10 @@ def test_the_suite_of_a_method_that_names_them_itself_passes_them_on():
         ({"private_edges": 0.0}, {}, "private_edges must be a number above 0"),
         ({"private_edges": "nowhere.txt"}, {}, "'nowhere.txt' is no file"),
         ({"tree_share": 1.0}, {}, "tree_share"),
+        ({"private_edges": True}, {}, "private_edges"),
+        ({"link.public": [0, 1]}, {}, "link.public follows from which links are private: give private_edges"),
+        ({"link.private_users": [0, 1]}, {}, "link.private_users follows from"),
+        ({"tree_share": 0.1, "link.tree_share": 0.2}, {}, "tree_share and link.tree_share are the same"),
     ],
 )
 def test_settings_without_meaning_are_refused_before_anything_is_loaded(settings, options, message):
@@ -133,3 +138,12 @@ def test_the_walk_tells_how_far_it_is():
     )
     ready.method.begin(ready.job)
     assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
+
+
+def test_a_result_says_what_no_audit_covers():
+    told = run_unit(spec_of(settings={"private_edges": 0.25}), "method", 0).privacy
+    assert "The walk that finds a dendrogram" in told["beyond_audit"][0]
+    assert [one["exact"] for one in told["rounds"] if one["subject"] == "links"] == [None]
+    assert "No audit covers this: the walk" in Privacy.model_validate(told).sentence
+    sure = run_unit(spec_of(settings={"private_edges": 0.25, "tree_share": 0.0}), "method", 0).privacy
+    assert "beyond_audit" not in sure

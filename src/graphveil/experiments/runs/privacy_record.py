@@ -83,7 +83,7 @@ class Privacy(_Part):
     does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them. A budget for
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
-    count as if they had.
+    count as if they had. ``beyond_audit`` is what claims rest on that no audit can see.
     """
 
     features: Cost | None = None
@@ -97,11 +97,14 @@ class Privacy(_Part):
     outside: list[str] = Field(default_factory=list)
     trust: Literal["local", "curator", "none"] = "local"
     silent: bool = False
+    beyond_audit: list[str] = Field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         costs = {"per_level", "norm"}
-        whole = self.model_dump(exclude=None if self.outside else {"outside"})
+        whole = self.model_dump(
+            exclude={name for name in ("outside", "beyond_audit") if not getattr(self, name)}
+        )
         for subject in (*SUBJECTS.values(), "total"):
             if whole[subject] is not None:
                 # Where there are neither levels nor norms, nothing is said of them.
@@ -123,7 +126,8 @@ class Privacy(_Part):
             return f"Everybody's raw {' and '.join(self.raw)} were read: this claims no privacy.{besides}"
         if not reported:
             return "Nobody reported anything private to this method's server."
-        return f"{reported}; {self._trusted()}.{self._claimed()}"
+        beyond = "".join(f" No audit covers this: {told[0].lower()}{told[1:]}" for told in self.beyond_audit)
+        return f"{reported}; {self._trusted()}.{self._claimed()}{beyond}"
 
     @property
     def cell(self) -> str:
@@ -216,7 +220,12 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
         outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
         trust="none" if raw else _trust(charges),
         silent=silent,
+        beyond_audit=list(dict.fromkeys(told for charge in charges for told in _beyond_audit(charge))),
     )
+
+
+def _beyond_audit(charge: Charge) -> tuple[str, ...]:
+    return () if charge.built is None else charge.built.beyond_audit
 
 
 def _trust(charges: Sequence[Charge]) -> Trust:
@@ -247,7 +256,7 @@ def _round(charge: Charge) -> Round:
         users=charge.users,
         epsilon=charge.claim.epsilon,
         delta=charge.claim.delta,
-        exact=charge.exact if math.isfinite(charge.exact) else None,
+        exact=charge.exact if math.isfinite(charge.exact) and not _beyond_audit(charge) else None,
         of=charge.of,
     )
 

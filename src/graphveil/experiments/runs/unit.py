@@ -46,7 +46,7 @@ class UnitResult:
     ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
     test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. Where links are
     private: ``links_kept`` and ``links_left_out``, pairs of the private graph, and links that are expected among reported pairs
-    which are not in it. Where not everybody answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see
+    which are not in it; ``links_public`` of the pairs are public links, where some may be. Where not everybody answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see
     `Users.turnout_bias`). So many users were ``asked`` anything, and so many of them ``answered``. ``alone`` says that it ran in a process of its own with no other
     beside it, so that seconds and memory are its own.
     """

@@ -208,6 +208,13 @@ class Spec:
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
         if given and not self.budgets.private_links:
             raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
+        for name in options:
+            if name in ("public", "private_users"):
+                raise InputError(
+                    f"{LINK_PREFIX}{name} follows from which links are private: give private_edges"
+                )
+            if name in own:
+                raise InputError(f"{name} and {LINK_PREFIX}{name} are the same: give one of them")
         for name in [*own, *(name for name in options if name == PRIVATE_EDGES)]:
             if not self._serves_links(name):
                 raise InputError(

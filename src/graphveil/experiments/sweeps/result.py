@@ -14,7 +14,7 @@ from graphveil.experiments.runs.statistics import Summary, t_interval
 from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 # Parts that several lines may share, and what they are called.
-BESIDE = {"structure": "structure", "edgeless": "no edges"}
+BESIDE = {"structure": "structure", "edgeless": "no private links"}
 
 
 @dataclass(frozen=True)
