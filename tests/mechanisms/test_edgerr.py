@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from decimal import Context, Decimal
 from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
+from graphveil.audit import audit
 from graphveil.audit.graphs import worst_link
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
-from graphveil.mechanisms import NeighbourLists, mechanism
-from graphveil.mechanisms.edgerr import settled
+from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
+from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.watching import listening
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
@@ -71,6 +73,29 @@ def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(ep
     assert not worst.exceeds(epsilon)
     # A count alone reveals all of its part.
     assert worst.epsilon >= (1 - share) * epsilon * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("users", [100, 22_470, 1_000_000])
+def test_the_sensitivity_of_many_users_is_not_rounded_away(users):
+    context, pairs = Context(prec=60), Decimal(users * users // 4)
+    exact = context.ln(pairs) + (pairs - 1) * context.ln(context.divide(pairs, pairs - 1))
+    assert mechanism("privhrg", epsilon=1.0, dims=users).sensitivity == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_the_audit_sees_a_weight_that_is_too_large(monkeypatch):
+    monkeypatch.setattr(EdgeRR, "tilt", property(lambda self: 10 * self.choosing.claim.epsilon))
+    found = audit("edgerr", epsilon=2.0, quick=True)
+    assert not found.holds and "the stated loss is wrong" in found.leaks[0]
+
+
+def test_the_audit_sees_a_walk_that_weighs_more_than_it_says(monkeypatch):
+    honest = dendrogram.regions_of_many
+
+    def heavier(users, private, pairs, kinds, held, words, tilt, sizes):
+        return honest(users, private, pairs, kinds, held, words, 50 * tilt, sizes)
+
+    monkeypatch.setattr(dendrogram, "regions_of_many", heavier)
+    assert not audit("edgerr", epsilon=8.0, quick=True).holds
 
 
 def test_the_budget_is_that_of_dendrogram_and_counts_together():
@@ -172,16 +197,42 @@ def test_rows_of_cells_have_the_probabilities_of_whole_graphs(row):
     assert all(counts[number] == 0 for number in range(8) if number & 1)
 
 
-def test_a_graph_is_drawn_alike_from_lists_and_from_rows():
-    """Rows of three cells and lists of three users, 20,000 each: shares of published pairs within six standard deviations."""
-    found = mechanism("privhrg", epsilon=2.0, dims=3, **NEVER_TOGETHER)
-    counts, total = found.joint_counts(np.array([1, 0, 0]))
-    draws, words, named = 4000, SeededWords(6), np.zeros(8)
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("users", "public", "private_users", "graph", "tau"),
+    [
+        (3, [], None, [(0, 1)], 1e6),
+        (4, [(0, 1)], None, [(0, 2), (1, 3)], 1e6),
+        (4, [(0, 1), (2, 3)], [0, 1, 2], [(0, 2)], 1e6),
+        (4, [], None, [(0, 1), (2, 3)], 0.5),
+    ],
+)
+def test_graphs_are_drawn_as_they_are_written_out(users, public, private_users, graph, tau):
+    """Chi-square over all published sets of pairs, 4,000 graphs from lists; a false alarm once in a million."""
+    found = mechanism(
+        "edgerr",
+        epsilon=4.0,
+        dims=users,
+        public=flat(public),
+        private_users=private_users,
+        tau_split=tau,
+        tau_inner=tau,
+    )
+    pairs = list(combinations(range(users), 2))
+    expected = np.array([float(chance) for chance in found._sketches.published(frozenset(graph), pairs)])
+    draws, words, named = 4000, SeededWords(6), np.zeros(len(expected))
+    lists = lists_of([*public, *graph], users)
     for _ in range(draws):
-        drawn = published(found.randomize(lists_of([(0, 1)], 3), words))
-        named[sum(1 << cell for cell, pair in enumerate([(0, 1), (0, 2), (1, 2)]) if pair in drawn)] += 1
-    expected = np.array([float(Fraction(count, total)) for count in counts])
-    assert (np.abs(named / draws - expected) < 6 * np.sqrt(expected * (1 - expected) / draws)).all()
+        drawn = published(found.randomize(lists, words))
+        named[sum(1 << place for place, pair in enumerate(pairs) if pair in drawn)] += 1
+    assert named[expected == 0].sum() == 0
+    # Rare sets count as one.
+    rare = expected * draws < 5
+    seen = np.append(named[~rare], named[rare].sum())
+    wanted = np.append(expected[~rare], expected[rare].sum()) * draws
+    there = wanted > 0
+    distance = ((seen - wanted)[there] ** 2 / wanted[there]).sum()
+    assert distance < chi2.isf(1e-6, there.sum() - 1)
 
 
 # The walk
@@ -263,6 +314,6 @@ def test_what_cannot_be_enumerated_says_so():
 
 
 def test_other_public_links_are_another_mechanism():
-    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 1.0}, {"sweeps": 3}]
+    settings = [{}, {"public": [0, 1]}, {"private_users": [0, 1, 2]}, {"tau_split": 2.0}, {"sweeps": 3}]
     prints = {mechanism("edgerr", epsilon=1.0, dims=9, **more).fingerprint for more in settings}
     assert len(prints) == len(settings)
