@@ -86,7 +86,7 @@ class HeterorrSettings(ScoringSettings):
     hops: int = Field(
         4, ge=0, description="K, hops of KProp on the reports that are learned from; 0: none, as printed"
     )
-    private_edges: Annotated[float, Field(strict=True, gt=0, le=1)] | str = Field(
+    private_edges: Annotated[float, Field(strict=True)] | str = Field(
         1.0,
         description="where links are private: ρ, about the share that is, or a file of pairs; the others are public",
     )
