@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import load_later
 
 if TYPE_CHECKING:
+    from graphveil.denoise.adaptive import AdaptiveResidual
     from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
     from graphveil.denoise.blocks import propagated_once
     from graphveil.denoise.components import Components, find_components
@@ -24,6 +25,7 @@ else:
     __getattr__, __dir__ = load_later(
         __name__,
         {
+            "adaptive": ("AdaptiveResidual",),
             "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
             "blocks": ("propagated_once",),
             "components": ("Components", "find_components"),
@@ -43,6 +45,7 @@ __all__ = [
     "AGGREGATORS",
     "HOA",
     "NFR",
+    "AdaptiveResidual",
     "Aggregator",
     "Components",
     "FlexProp",
