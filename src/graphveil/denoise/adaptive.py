@@ -29,7 +29,7 @@ class AdaptiveResidual(nn.Module):
     layer's weights: the result is a dense matrix.
     """
 
-    def __init__(self, hops: int, weight: float = 0.5, unit: float = 1.0) -> None:
+    def __init__(self, hops: int, weight: float = 0.1, unit: float = 1.0) -> None:
         super().__init__()
         self.hops = check_whole(hops, "hops", least=0)
         self.weight = check_number(weight, "weight", least=0, below=1)

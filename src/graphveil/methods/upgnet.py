@@ -32,7 +32,7 @@ class UpgnetSettings(BaseSettings):
         "hoa", description="what averages over hops"
     )
     residual_weight: float = Field(
-        0.5, ge=0, lt=1, description="adaptive: λ, how much one's own report counts against smoothness"
+        0.1, ge=0, lt=1, description="adaptive: λ, how much one's own report counts against smoothness"
     )
     regularizer: Literal["nfr", "dropout", "group-lasso", "weight-lasso", "off"] = Field(
         "nfr", description="what makes reports, or the weights of features, sparser; τ is its strength"
