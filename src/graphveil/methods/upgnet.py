@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,9 +15,6 @@ from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 class UpgnetSettings(BaseSettings):
@@ -76,7 +73,8 @@ class Upgnet(Method):
     the residual connections that it cites (Liu et al. 2021), on reports in units of their expected norm; they need the whole
     matrix, dense. ``residual`` are plain ones. ``dropout`` forgets reports in training. ``weight-lasso`` is the group lasso that
     it cites (Meier et al. 2008): a penalty on the first layer's weights, those of a feature being a group, at the share τ of
-    the strength that outweighs, when training begins, what any feature's weights gain. ``group-lasso`` shrinks the reports of each feature.
+    the strength that outweighs, when training begins, what any feature's weights gain. ``group-lasso`` shrinks the reports of
+    each feature.
     """
 
     name = "upgnet"
@@ -159,8 +157,10 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
     shrink = denoise.NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
     scale = learn.report_scale(mechanism, settings.input_share)
     if settings.aggregator == "adaptive":
-        whole: Tensor = shrink(_adaptive(job, mechanism).on_reports(estimate, topology.gcn))
-        return whole.mul_(scale)
+        whole = _adaptive(job, mechanism).on_reports(estimate, topology.gcn)
+        for rows in whole.split(denoise.ROWS_AT_ONCE):
+            rows.copy_(shrink(rows).mul_(scale))
+        return whole
     hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return denoise.propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
 
