@@ -14,14 +14,14 @@ from torch_geometric.transforms import BaseTransform
 from graphveil import denoise
 from graphveil.channels import SeededWords
 from graphveil.checks import check_whole
-from graphveil.denoise import HOA, NFR, GroupLasso, KProp, Residual
+from graphveil.denoise import HOA, NFR, AdaptiveResidual, GroupLasso, KProp, Residual
 from graphveil.errors import InputError, PrivacyError
 from graphveil.learn.inputs import report_input
 from graphveil.linear.propagation import pagerank_edge_matrix
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.privacy import Ledger, Plan, answer
 
-__all__ = ["HOA", "NFR", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
+__all__ = ["HOA", "NFR", "AdaptiveResidual", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
 
 
 # Where a tensor's numbers lie: two tensors of the same place are the same numbers.

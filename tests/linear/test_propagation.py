@@ -63,6 +63,14 @@ def test_edge_matrix_equals_pyg_s_without_loops():
     torch.testing.assert_close(matrix[:4, :4].diagonal(), torch.zeros(4))
 
 
+def test_edge_matrix_with_loops_equals_a_gcn_s():
+    graph, _, _ = small_graph()
+    edges = torch.from_numpy(graph.edge_list())
+    with_loop = torch.cat([edges, torch.tensor([[3], [3]])], dim=1)
+    matrix = edge_matrix(with_loop, graph.node_count, loops=True).to_dense()
+    torch.testing.assert_close(matrix, gcn_matrix(graph).to_dense())
+
+
 def test_edge_matrix_passes_from_source_to_target():
     one_way = edge_matrix(torch.tensor([[0], [1]]), 2)
     # The source has no incoming edge, so its degree and with it the weight is 0, as in PyG.

@@ -69,6 +69,26 @@ def test_the_authors_program_by_hand():
     )
 
 
+@pytest.mark.parametrize("order", ["N-H", "H-N"])
+def test_adaptive_residuals_take_the_place_of_hoa(order):
+    """The iteration by hand, in units of the norm that a report has in expectation."""
+    job, reports = asked(order=order, tau=0.5, hops=2, aggregator="adaptive", residual_weight=0.2)
+    mechanism, topology = reports.mechanism, Topology(job.graph)
+    unit = mechanism.spread * np.sqrt(mechanism.report_length)
+    matrix, own = topology.gcn.to_dense(), centred(reports)
+    if order == "N-H":
+        own = NFR(0.5 * mechanism.largest)(own)
+    reached = own
+    for _ in range(2):
+        away = matrix @ reached - own
+        kept = (1 - unit * 0.125 / away.norm(dim=1, keepdim=True)).clamp_min(0)
+        reached = own + kept * away
+    if order == "H-N":
+        reached = NFR(0.5 * mechanism.largest / job.graph.degrees.mean() ** 2)(reached)
+    inputs = (_nfr_first if order == "N-H" else _hoa_first)(job, reports, topology)
+    torch.testing.assert_close(inputs, reached * report_scale(mechanism), rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "check"),
     [
@@ -77,8 +97,11 @@ def test_the_authors_program_by_hand():
         *every_check("upgnet", variant="code"),
         *every_check("upgnet", aggregator="kprop"),
         *every_check("upgnet", aggregator="residual"),
+        *every_check("upgnet", aggregator="adaptive"),
+        *every_check("upgnet", aggregator="adaptive", order="H-N", hops=2),
         *every_check("upgnet", regularizer="dropout", tau=0.5),
         *every_check("upgnet", regularizer="group-lasso", tau=0.9),
+        *every_check("upgnet", regularizer="weight-lasso", tau=0.5),
         *every_check("upgnet", hops=64),
     ],
 )
@@ -101,13 +124,25 @@ def test_dropout_of_reports_changes_the_training():
     assert not np.allclose(plain.scores, dropped.scores)
 
 
-def test_h_n_is_refused_above_the_allowed_memory():
+def test_the_group_lasso_on_weights_changes_the_training():
     graph, users = small_data()
-    trial = Trial({"order": "H-N"}, options={"max_memory": 1e-4})
+    plain = learn(METHOD, graph, users, Trial({"regularizer": "off"}))
+    penalized = learn(METHOD, graph, users, Trial({"regularizer": "weight-lasso", "tau": 0.5}))
+    assert not np.allclose(plain.scores, penalized.scores)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"order": "H-N"}, r"order H-N .* 150 x 600 numbers, .* GB, above the 0.0001 GB allowed"),
+        ({"aggregator": "adaptive"}, r"the aggregator adaptive .* 150 x 600 .* or take another aggregator"),
+    ],
+)
+def test_what_is_dense_is_refused_above_the_allowed_memory(settings, words):
+    graph, users = small_data()
+    trial = Trial(settings, options={"max_memory": 1e-4})
     job = make_job(METHOD, graph, declared(METHOD, graph, users, trial)[0], trial)
-    with pytest.raises(
-        InputError, match=r"order H-N .* 150 x 600 numbers, .* GB, above the 0.0001 GB allowed"
-    ):
+    with pytest.raises(InputError, match=words):
         METHOD.run(job)
 
 
@@ -120,6 +155,8 @@ def test_h_n_is_refused_above_the_allowed_memory():
             "the regularizer off is for order N-H as the paper has it",
         ),
         ({"regularizer": "dropout", "tau": 1.0}, "tau = 1 drops every report"),
+        ({"aggregator": "adaptive", "regularizer": "dropout"}, "not linear, which dropout of reports needs"),
+        ({"aggregator": "adaptive", "variant": "code"}, "not linear, which variant code needs"),
     ],
 )
 def test_what_does_not_go_together_is_refused(settings, words):

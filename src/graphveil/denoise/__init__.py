@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import load_later
 
 if TYPE_CHECKING:
+    from graphveil.denoise.adaptive import AdaptiveResidual
     from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
-    from graphveil.denoise.blocks import propagated_once
+    from graphveil.denoise.blocks import ROWS_AT_ONCE, propagated_once
     from graphveil.denoise.components import Components, find_components
     from graphveil.denoise.constant import with_constant
     from graphveil.denoise.drop import spread_labels
@@ -24,8 +25,9 @@ else:
     __getattr__, __dir__ = load_later(
         __name__,
         {
+            "adaptive": ("AdaptiveResidual",),
             "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
-            "blocks": ("propagated_once",),
+            "blocks": ("ROWS_AT_ONCE", "propagated_once"),
             "components": ("Components", "find_components"),
             "constant": ("with_constant",),
             "drop": ("spread_labels",),
@@ -43,6 +45,8 @@ __all__ = [
     "AGGREGATORS",
     "HOA",
     "NFR",
+    "ROWS_AT_ONCE",
+    "AdaptiveResidual",
     "Aggregator",
     "Components",
     "FlexProp",

@@ -67,8 +67,8 @@ class HOA(Aggregator):
 class Residual(Aggregator):
     """((I + Â)/2)^K x: residual connections, each hop averaged with what it started from (He et al. 2016).
 
-    This is the plain form, halved so that its scale does not grow with K. UPGNET compares HOA with another one, the adaptive
-    residual of Liu et al. (2021), whose share differs from user to user and depends on what users hold: this is not it.
+    This is the plain form, halved so that its scale does not grow with K. UPGNET compares HOA with another one, whose share
+    differs from user to user and depends on what they reported: `AdaptiveResidual`.
     """
 
     def coefficients(self) -> list[float]:

@@ -62,6 +62,16 @@ class Backbone(nn.Module, ABC):
     def forward(self, inputs: Input, topology: Topology) -> Tensor:
         return self.second(self.first(inputs, topology), topology)
 
+    def feature_weights(self) -> list[Tensor]:
+        """The weights that the input is multiplied by: matrices with a column for each of d features."""
+        lin = getattr(getattr(self, "conv1", None), "lin", None)
+        if lin is None:
+            raise InputError(
+                f"{type(self).__name__} does not say which of its weights are those of features: give it feature_weights, "
+                "or take another regularizer than weight-lasso"
+            )
+        return [lin.weight]
+
 
 class GCN(Backbone):
     """Graph convolutions (Kipf and Welling 2017): D^-1/2 (A + I) D^-1/2 X W + b."""
@@ -92,6 +102,11 @@ class GraphSAGE(Backbone):
         nearby, own = both.tensor_split(2, dim=1)
         out: Tensor = topology.mean @ nearby.contiguous() + own + conv.lin_l.bias
         return out
+
+    def feature_weights(self) -> list[Tensor]:
+        """Those for neighbours and those for oneself."""
+        conv: Any = self.conv1
+        return [conv.lin_l.weight, conv.lin_r.weight]
 
 
 class GAT(Backbone):
@@ -140,6 +155,11 @@ class GIN(Backbone):
         out: Tensor = write(act(topology.sum @ project(inputs, read.weight) + read.bias))
         return out
 
+    def feature_weights(self) -> list[Tensor]:
+        """Those of the small network's first map."""
+        conv: Any = self.conv1
+        return [conv.nn[0].weight]
+
 
 class MLP(Backbone):
     """Two linear layers on a user's own report alone; the graph is not used."""
@@ -153,6 +173,11 @@ class MLP(Backbone):
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = project(inputs, conv.weight) + conv.bias
         return out
+
+    def feature_weights(self) -> list[Tensor]:
+        """Those of the first layer."""
+        conv: Any = self.conv1
+        return [conv.weight]
 
 
 class APPNP(MLP):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from graphveil.errors import InputError
 from graphveil.learn.backbones import Backbone
+from graphveil.learn.group_lasso import group_lasso
 from graphveil.learn.inputs import thinned
 from graphveil.learn.targets import Goal
 from graphveil.learn.topology import Topology
@@ -30,6 +31,8 @@ class Schedule:
     patience: int | None = None
     # The share of the input's entries that each epoch leaves out.
     input_dropout: float = 0.0
+    # The group lasso on the weights of each feature, as a share of the strength that outweighs all they gain at first.
+    group_lasso: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def fit(
     dropout on the input does training need a pass of its own.
     """
     best, step = Best(targets, schedule, progress), adam(model, schedule)
+    penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
@@ -109,6 +113,8 @@ def fit(
         if schedule.input_dropout:
             seen = model.first(thinned(inputs, schedule.input_dropout), topology)
         loss = targets.train_loss(model.second(seen, topology))
+        if penalty is not None:
+            loss = loss + penalty()
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)

@@ -106,10 +106,14 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     )
 
 
-def edge_matrix(edge_index: Tensor, nodes: int) -> SparseMatrix:
-    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` (2 x edges), D the degrees of targets as PyG counts them, without self-loops."""
+def edge_matrix(edge_index: Tensor, nodes: int, *, loops: bool = False) -> SparseMatrix:
+    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` (2 x edges), D the degrees of targets as PyG counts them, without self-loops;
+    with ``loops`` everybody has one, of weight 1.
+    """
     source, target = edge_index.cpu().numpy()
     source, target = source[source != target], target[source != target]
+    if loops:
+        source, target = (np.concatenate([ends, np.arange(nodes)]) for ends in (source, target))
     matrix = coo_array((np.ones(len(source)), (target, source)), shape=(nodes, nodes)).tocsr()
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     scale = np.power(degree, -0.5, out=np.zeros_like(degree), where=degree > 0)

@@ -15,6 +15,7 @@ def train_backbone(
     topology: learn.Topology | None = None,
     *,
     input_dropout: float = 0.0,
+    group_lasso: float = 0.0,
 ) -> Outcome:
     """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
 
@@ -39,7 +40,12 @@ def train_backbone(
             topology,
             job.task.goal(job, topology),
             learn.Schedule(
-                settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout
+                settings.epochs,
+                settings.lr,
+                settings.weight_decay,
+                settings.patience,
+                input_dropout,
+                group_lasso,
             ),
             lambda done, most, _: job.say("training", done / most),
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from graphveil import denoise, learn, linear
-from graphveil.mechanisms import Estimate, Reports
+from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
@@ -25,9 +25,14 @@ class UpgnetSettings(BaseSettings):
     tau: float = Field(
         0.1, ge=0, le=1, description="τ, the threshold of NFR as a share of the largest report"
     )
-    aggregator: Literal["hoa", "kprop", "residual"] = Field("hoa", description="what averages over hops")
-    regularizer: Literal["nfr", "dropout", "group-lasso", "off"] = Field(
-        "nfr", description="what makes reports sparser; τ is its strength"
+    aggregator: Literal["hoa", "kprop", "residual", "adaptive"] = Field(
+        "hoa", description="what averages over hops"
+    )
+    residual_weight: float = Field(
+        0.1, ge=0, lt=1, description="adaptive: λ, how much one's own report counts against smoothness"
+    )
+    regularizer: Literal["nfr", "dropout", "group-lasso", "weight-lasso", "off"] = Field(
+        "nfr", description="what makes reports, or the weights of features, sparser; τ is its strength"
     )
     variant: Literal["paper", "code"] = Field(
         "paper", description="paper: as written; code: as the authors' program does it"
@@ -41,6 +46,9 @@ class UpgnetSettings(BaseSettings):
             )
         if self.regularizer == "dropout" and self.tau == 1:
             raise ValueError("tau = 1 drops every report: take less")
+        if self.aggregator == "adaptive" and (self.regularizer == "dropout" or self.variant == "code"):
+            other = "variant code" if self.variant == "code" else "dropout of reports"
+            raise ValueError(f"the aggregator adaptive is not linear, which {other} needs: take another one")
         return self
 
 
@@ -61,10 +69,12 @@ class Upgnet(Method):
     Variant ``code``: a mean over one hop (oneself left out), entries up to 2 forgotten and the others shrunk by 1, then
     (1/K) Σ_{k=1..K} (D^-3/2 A D^-1/2)^k. It ignores τ and the order.
 
-    The document also compares with KProp (which it calls SKA), residual connections, dropout and group lasso. ``residual``
-    stands for plain residual connections, where the document cites adaptive ones (Liu et al. 2021); ``dropout`` forgets
-    reports in training; ``group-lasso`` shrinks the reports of each feature, where the document cites one that shrinks a
-    model's weights (Meier et al. 2008).
+    The document also compares with KProp (which it calls SKA), residual connections, dropout and group lasso. ``adaptive`` are
+    the residual connections that it cites (Liu et al. 2021), on reports in units of their expected norm; they need the whole
+    matrix, dense. ``residual`` are plain ones. ``dropout`` forgets reports in training. ``weight-lasso`` is the group lasso that
+    it cites (Meier et al. 2008): a penalty on the first layer's weights, those of a feature being a group, at the share τ of
+    the strength that outweighs, when training begins, what any feature's weights gain. ``group-lasso`` shrinks the reports of
+    each feature.
     """
 
     name = "upgnet"
@@ -76,15 +86,21 @@ class Upgnet(Method):
     )
 
     def holds_dense(self, settings: Any, task: str) -> bool:
-        """Order H-N may need the whole matrix."""
-        return bool(settings.order == "H-N" and settings.variant == "paper")
+        """Order H-N may need the whole matrix, adaptive residuals do."""
+        return bool(
+            settings.aggregator == "adaptive" or (settings.order == "H-N" and settings.variant == "paper")
+        )
 
     def prepare(self, job: Job) -> None:
-        """Refuse order H-N where its matrix would be too large."""
+        """Refuse order H-N and adaptive residuals where their matrix would be too large."""
         if self.holds_dense(job.settings, job.task.name):
+            adaptive = job.settings.aggregator == "adaptive"
             shape = (job.graph.node_count, job.graph.feature_count)
-            what = "order H-N propagates every feature, so its input"
-            learn.refuse_above(job.max_memory, shape, what, "take order N-H")
+            what = "the aggregator adaptive" if adaptive else "order H-N"
+            instead = "take another aggregator" if adaptive else "take order N-H"
+            learn.refuse_above(
+                job.max_memory, shape, f"{what} propagates every feature, so its input", instead
+            )
 
     def learn(self, job: Job) -> Outcome:
         settings: UpgnetSettings = job.settings
@@ -98,21 +114,30 @@ class Upgnet(Method):
                 _code if settings.variant == "code" else _hoa_first if settings.order == "H-N" else _nfr_first
             )
             inputs = denoiser(job, reports, topology)
-        dropout = settings.tau if settings.regularizer == "dropout" else 0.0
-        return train_backbone(job, inputs, watch, topology, input_dropout=dropout)
+        return train_backbone(
+            job,
+            inputs,
+            watch,
+            topology,
+            input_dropout=settings.tau if settings.regularizer == "dropout" else 0.0,
+            group_lasso=settings.tau if settings.regularizer == "weight-lasso" else 0.0,
+        )
 
 
 def _nfr_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """N-H: shrink the reports, which stay sparse, and let the hops follow the first weights."""
     settings, mechanism = job.settings, reports.mechanism
     scale = learn.report_scale(mechanism, settings.input_share)
-    inputs = learn.estimate_input(_shrunk(job, reports), scale, job.device, job.max_memory, mechanism.name)
+    shrunk = _shrunk(job, reports)
+    if settings.aggregator == "adaptive":
+        return _adaptive(job, mechanism).on_reports(shrunk, topology.gcn).mul_(scale)
+    inputs = learn.estimate_input(shrunk, scale, job.device, job.max_memory, mechanism.name)
     hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return linear.Composition(hops, inputs)
 
 
 def _shrunk(job: Job, reports: Reports) -> Estimate:
-    """The decoded reports after the regularizer; dropout acts later, in training."""
+    """The decoded reports after the regularizer; dropout and what shrinks weights act later, in training."""
     settings, estimate = job.settings, reports.estimate()
     if settings.regularizer == "nfr":
         return denoise.NFR(settings.tau * reports.mechanism.largest).on_reports(estimate)
@@ -131,8 +156,19 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
     shrink = denoise.NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
     scale = learn.report_scale(mechanism, settings.input_share)
+    if settings.aggregator == "adaptive":
+        whole = _adaptive(job, mechanism).on_reports(estimate, topology.gcn)
+        for rows in whole.split(denoise.ROWS_AT_ONCE):
+            rows.copy_(shrink(rows).mul_(scale))
+        return whole
     hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(topology.unlooped)
     return denoise.propagated_once(estimate, hops, lambda rows: shrink(rows).mul_(scale), job.device)
+
+
+def _adaptive(job: Job, mechanism: Mechanism) -> denoise.AdaptiveResidual:
+    """Adaptive residuals, for which a report has the norm 1 in expectation."""
+    unit = mechanism.spread * math.sqrt(mechanism.report_length)
+    return denoise.AdaptiveResidual(job.settings.hops, job.settings.residual_weight, unit)
 
 
 def _code(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:

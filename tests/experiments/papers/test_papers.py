@@ -76,6 +76,7 @@ def test_every_cell_of_every_paper_can_be_run():
         ("ldpge", ["table3"]),
         ("ppgnn", ["table3"]),
         ("togl", [f"table{number}" for number in (3, 4, 5, 6, *range(8, 19))]),
+        ("upgnet", ["table2", "table4"]),
     ]
     for paper in known:
         for table in paper.tables:
@@ -200,6 +201,81 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
     assert cell(paper.table("table5"), "TOGL", "∞").spec.budgets.label_epsilon is None
 
 
+# UPGNET prints each number of its Table 2 a second time: arrows are what NFR adds at ε = 0.01, 0.1 and 1, and their mean.
+ARROWS = {
+    ("cora", "MBM"): (6.8, 2.7, 2.6, 4.0),
+    ("cora", "PM"): (6.7, 2.0, 1.8, 3.5),
+    ("citeseer", "MBM"): (4.7, 3.3, 2.4, 3.5),
+    ("citeseer", "PM"): (4.3, 1.9, 1.3, 2.5),
+    ("lastfm", "MBM"): (5.7, 3.6, 2.2, 3.8),
+    ("lastfm", "PM"): (2.6, 2.4, 1.8, 2.3),
+    ("facebook", "MBM"): (6.3, 4.3, 4.1, 4.9),
+    ("facebook", "PM"): (6.7, 3.7, 3.3, 4.6),
+}
+# The one arrow that is no difference, which its note tells: 90.8 - 88.4 is 2.4.
+WRONG = ("facebook", "PM", "ε = 0.1")
+
+
+def test_upgnet_s_numbers_differ_by_its_arrows():
+    table = find_tables("upgnet/table2")[1][0]
+    assert len(table.cells) == 4 * 4 * 3
+    for (data, reports), (*arrows, overall) in ARROWS.items():
+        for column, arrow in zip(("ε = 0.01", "ε = 0.1", "ε = 1"), arrows, strict=True):
+            without, with_nfr = (cell(table, f"{data}, {reports}{star}", column) for star in ("", "*"))
+            difference = round(with_nfr.printed - without.printed, 1)
+            assert difference == (2.4 if (data, reports, column) == WRONG else arrow)
+        assert round(sum(arrows) / 3, 1) == overall
+    assert "it prints 3.7 where 90.8 - 88.4 is 2.4" in table.note
+
+
+@pytest.mark.parametrize(
+    ("row", "printed"),
+    [
+        ("cora, MBM", (64.5, 77.9, 78.9)),
+        ("citeseer, PM", (53.1, 62.8, 66.1)),
+        ("lastfm, PM*", (68.7, 79.5, 81.9)),
+        ("facebook, MBM*", (84.9, 90.9, 91.4)),
+    ],
+)
+def test_upgnet_has_the_numbers_of_its_table_2(row, printed):
+    (table,) = find_tables("upgnet/table2")[1]
+    assert tuple(one.printed for one in table.cells if one.row == row) == printed
+
+
+def test_upgnet_has_the_numbers_of_its_table_4():
+    (table,) = find_tables("upgnet/table4")[1]
+    printed = {
+        row: [one.printed for one in table.cells if one.row == row]
+        for row in dict.fromkeys(one.row for one in table.cells)
+    }
+    assert printed == {
+        "Dropout": [63.4, 52.7, 61.3, 77.6],
+        "Group lasso": [57.6, 50.5, 57.1, 78.9],
+        "NFR": [71.3, 57.2, 67.1, 84.9],
+    }
+    # It prints NFR's numbers in Table 2 too.
+    (other,) = find_tables("upgnet/table2")[1]
+    for one in table.cells:
+        if one.row == "NFR":
+            twin = cell(other, f"{one.column}, MBM*", "ε = 0.01")
+            assert one.printed == twin.printed
+            assert one.spec.full_settings() == twin.spec.full_settings()
+
+
+def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
+    for table in find_tables("upgnet")[1]:
+        assert "without HOA" in table.note
+        for one in table.cells:
+            settings, plain = one.spec.full_settings(), one.row.endswith(("MBM", "PM"))
+            assert one.spec.backbone == "gcn"
+            assert one.spec.method == ("base" if plain else "upgnet")
+            assert plain or (settings.hops, settings.order, settings.tau) == (0, "N-H", 0.5)
+            piecewise = "PM" in one.row
+            assert one.spec.budgets.mechanism == ("piecewise" if piecewise else "multibit")
+            # The document's continuous form.
+            assert one.spec.mechanism_options == ({"points": 65} if piecewise else {})
+
+
 def test_what_is_not_here_or_slow_is_skipped_and_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
@@ -279,8 +355,9 @@ def test_the_documents_spreads_are_what_they_say():
         assert table.spread == spread
         assert all(one.printed_spread is not None for one in table.cells)
         assert cell(table, row, column).printed_spread == printed
-    # TOGL's tables have no intervals.
-    assert {table.spread for table in find_tables("togl")[1]} == {""}
+    # The tables of TOGL and UPGNET have no intervals.
+    for name in ("togl", "upgnet"):
+        assert {table.spread for table in find_tables(name)[1]} == {""}
 
 
 def test_a_number_is_read_in_the_unit_of_its_measure(tmp_path):
@@ -381,7 +458,7 @@ def test_a_bad_file_is_refused_with_a_sentence(old, new, words, tmp_path):
 
 def test_unknown_names_are_refused():
     with pytest.raises(
-        InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl"
+        InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl, upgnet"
     ):
         find_tables("nobody")
     with pytest.raises(InputError, match="ppgnn has no table named 'table9': choose one of table3"):

@@ -71,7 +71,7 @@ def test_every_packaged_sweep_can_be_run(name):
     assert sweep.title
     for cell in cells:
         cell.spec.check()
-        assert cell.spec.runs == (10 if name.startswith("ppgnn") else 5)
+        assert cell.spec.runs == (10 if name.startswith(("ppgnn", "upgnet")) else 5)
         assert cell.spec.control
 
 
@@ -94,6 +94,17 @@ def test_the_packaged_sweeps_are_these():
         "togl-links",
         "togl-pool",
         "togl-rho",
+        "upgnet-backbones",
+        "upgnet-epsilon",
+        "upgnet-heterophily-k",
+        "upgnet-heterophily",
+        "upgnet-hops",
+        "upgnet-nfr",
+        "upgnet-orders",
+        "upgnet-regularizers",
+        "upgnet-residual",
+        "upgnet-scale",
+        "upgnet-tau",
     ]
 
 
@@ -108,6 +119,41 @@ def test_choices_compare_methods_that_have_other_settings():
     assert {spec.task for spec in links} == {"link"}
     pool = [cell.spec.settings["pool"] for cell in find_sweep("togl-pool").cells()]
     assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
+
+
+def specs_of(name):
+    return [cell.spec for cell in find_sweep(name).cells()]
+
+
+def test_upgnet_s_figures_have_the_axes_of_the_document():
+    budgets, hops = [0.01, 0.1, 1.0, 2.0, 3.0], [0, 2, 4, 8, 16, 32, 64]
+    for name in ("epsilon", "backbones", "orders", "nfr", "heterophily"):
+        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == budgets
+    assert list(find_sweep("upgnet-hops").axes[0].values) == hops
+    for name in ("heterophily-k", "residual"):
+        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == hops[1:]
+    # Its experiments with hops are at this budget, and of HOA alone.
+    for name in ("hops", "heterophily-k", "residual"):
+        specs = specs_of(f"upgnet-{name}")
+        assert {(spec.budgets.epsilon, spec.settings["regularizer"]) for spec in specs} == {(0.01, "off")}
+
+
+def test_upgnet_s_figures_compare_what_the_document_compares():
+    assert find_sweep("upgnet-epsilon").lines == ["BASE", "LPGNN", "Solitude", "UPGNET"]
+    assert {spec.backbone for spec in specs_of("upgnet-epsilon")} == {"gcn", "sage", "gat"}
+    assert {spec.method for spec in specs_of("upgnet-heterophily")} == {"base", "lpgnn", "solitude", "upgnet"}
+    for name, compared in (("hops", ["hoa", "kprop"]), ("residual", ["hoa", "adaptive", "residual"])):
+        found = dict.fromkeys(spec.settings["aggregator"] for spec in specs_of(f"upgnet-{name}"))
+        assert list(found) == compared
+    assert {spec.settings["order"] for spec in specs_of("upgnet-orders")} == {"N-H", "H-N"}
+    regularizers = {spec.settings["regularizer"] for spec in specs_of("upgnet-regularizers")}
+    assert regularizers == {"nfr", "dropout", "weight-lasso", "group-lasso"}
+
+
+@pytest.mark.parametrize("number", ["3", "4a", "4b", "5", "6", "7", "8", "9"])
+def test_every_figure_of_upgnet_is_named_in_one_title(number):
+    titles = [find_sweep(name).title for name in packaged(FOLDER) if name.startswith("upgnet-")]
+    assert sum(f"(Fig. {number})" in title for title in titles) == 1
 
 
 CHOICES = """
