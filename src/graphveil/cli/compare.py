@@ -14,7 +14,8 @@ from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file
 from graphveil.cli.options import AsJson
-from graphveil.cli.results import PAGE, Filters
+from graphveil.cli.pages import check_page
+from graphveil.cli.results import Filters
 from graphveil.cli.results import show as show_results
 from graphveil.cli.warn import warn
 from graphveil.errors import InputError
@@ -56,7 +57,7 @@ def compare(
     if len(names) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
     if out is not None:
-        check_page(out)
+        check_page(out, "--out")
     kept = ResultStore(results_file()).kept(warn)
     if not kept:
         raise InputError(
@@ -73,17 +74,6 @@ def compare(
         show(comparison)
         if out is not None:
             typer.echo(f"The page is in {out}.")
-
-
-def check_page(file: Path, option: str = "--out") -> Path:
-    """Refuse a file that is no page, or could not be written."""
-    if file.suffix != PAGE or file.is_dir():
-        raise InputError(f"{file} is no page: name a file that ends in {PAGE} with {option}")
-    if not file.parent.is_dir():
-        raise InputError(
-            f"{file.parent} is not a folder: name a file in a folder that is there with {option}"
-        )
-    return file
 
 
 def told(comparison: Comparison, out: Path | None) -> dict[str, object]:

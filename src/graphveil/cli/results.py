@@ -16,6 +16,7 @@ from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file
 from graphveil.cli.options import AsJson
+from graphveil.cli.pages import PAGE
 from graphveil.cli.warn import warn
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import check_export, to_dict, write_export, write_whole
@@ -26,7 +27,6 @@ from graphveil.experiments.show.results import results_page, results_table
 from graphveil.registry import unknown_name
 
 TITLE = "graphveil: kept results"
-PAGE = ".html"
 Names = list[str] | None
 
 
