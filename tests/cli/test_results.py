@@ -116,11 +116,11 @@ def test_where_nobody_can_answer_nothing_is_deleted(capsys, monkeypatch, store):
 
 
 def test_an_interrupted_question_deletes_nothing(capsys, monkeypatch, store):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+    class Interrupted:
+        def readline(self):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("sys.stdin", Terminal(""))
+    monkeypatch.setattr("sys.stdin", Interrupted())
     assert status(["results", "1", "--delete"]) == 130
     assert kept_numbers(store) == [1, 2, 3, 4]
 
@@ -148,7 +148,7 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
         (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
         (["--sort", "size"], "no order is named 'size'"),
         (["9"], "no result has the number 9"),
-        (["nine"], "nine"),
+        (["nine"], "Invalid value for 'numbers': Input should be a valid integer"),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(arguments, words, capsys, store):

@@ -159,12 +159,13 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
 
 
 def _confirmed(question: str) -> bool:
-    try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:
-        if sys.stdin is not None and sys.stdin.isatty():
-            raise
-        raise InputError("nobody is there to answer, so nothing was deleted: give --yes too") from None
+    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be."""
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    answer = sys.stdin.readline()
+    if not answer:
+        typer.echo(err=True)
+        raise InputError("nobody is there to answer, so nothing was deleted: give --yes too")
+    return answer.strip().lower() in ("y", "yes")
 
 
 def write(out: Path, chosen: list[Kept]) -> None:
