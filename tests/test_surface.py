@@ -131,6 +131,7 @@ INSIDE_FUNCTIONS = {
     "experiments/runs/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embeddings/file.py": {"pyarrow"},
+    "experiments/runs/export.py": {"pyarrow"},
     "experiments/show/figure.py": {
         "matplotlib",
         "matplotlib.backends.backend_svg",

@@ -206,15 +206,110 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
         (["paper", "small/two"], "small has no table named 'two': choose one of one"),
         (["paper", "small", "--data", "cora"], "no table here has 'cora': choose from town, lastfm"),
         (["paper", "small", "--jobs", "0"], "jobs must be at least 1"),
-        (["paper", "--quick"], "name a paper"),
+        (["paper", "--quick"], "name a paper, or give --every"),
+        (["paper", "--page", "x.html"], "name a paper, or give --every"),
+        (["paper", "small", "--every"], "--every runs all papers, so none is named"),
+        (["paper", "--every", "--out", "x.svg"], "--out is for one figure"),
+        (["paper", "--every", "--data", "cora"], "no paper has a table on 'cora': choose from town, lastfm"),
+        (
+            ["paper", "small", "--page", "x.pdf"],
+            "x.pdf is no page: name a file that ends in .html with --page",
+        ),
+        (["paper", "small", "--page", "nowhere/x.html"], "nowhere is not a folder"),
+        (["paper", "nothing.toml"], "nothing.toml cannot be read"),
+        (["paper", "nothing.toml/one"], "nothing.toml cannot be read"),
+        (["paper", "own/paper.toml/two"], "paper has no table named 'two': choose one of one"),
         (["paper", "small", "--out", "x.svg"], "--out is for one figure, this draws 0: name one (none here)"),
     ],
 )
-def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
+def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, own_file, monkeypatch):
+    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
     assert status(arguments) == 2
     err = capsys.readouterr().err
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    """A paper of one's own, in a folder that no packaged one is in."""
+    (tmp_path / "own").mkdir()
+    file = tmp_path / "own" / "paper.toml"
+    file.write_text(PAPER.replace("A paper", "My paper"))
+    return file
+
+
+@pytest.mark.parametrize("part", ["", "/one"])
+def test_a_paper_of_ones_own_runs_from_its_file(part, capsys, own_file):
+    quick = ["--quick", "--data", "town", "--json"]
+    assert status(["paper", f"own/paper.toml{part}", *quick]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["paper"], told["title"]) == ("paper", "My paper")
+    assert [table["name"] for table in told["tables"]] == ["one"]
+    assert status(["paper", f"{own_file}{part}", *quick]) == 0
+
+
+def test_every_paper_runs_one_after_the_other(capsys, own_file, tmp_path, monkeypatch):
+    known = {"small": tmp_path / "small.toml", "paper": own_file}
+    monkeypatch.setattr(paper_module, "packaged", lambda _: known)
+    assert status(["paper", "--every", "--quick", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["papers"]
+    assert [(paper["paper"], paper["quick"]) for paper in told] == [("small", True), ("paper", True)]
+    # A paper that has no table on a graph is left out.
+    own_file.write_text(PAPER.replace("town", "town-labels"))
+    assert status(["paper", "--every", "--quick", "--data", "town"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("(Somebody)") == 1
+
+
+def test_without_all_every_paper_leaves_slow_cells_out(capsys):
+    assert status(["paper", "--every", "--quick", "--data", "town", "--json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["papers"][0]["tables"][0]["cells"]
+    assert cells[1]["note"] == "slow: run with --all"
+
+
+def test_after_an_interrupt_no_other_paper_runs(capsys, own_file, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    known = {"small": tmp_path / "small.toml", "paper": own_file}
+    monkeypatch.setattr(paper_module, "packaged", lambda _: known)
+    monkeypatch.setattr(runner_module, "run_unit", interrupt)
+    assert status(["paper", "--every", "--page", "x.html", "--json"]) == 130
+    printed = capsys.readouterr()
+    (told,) = json.loads(printed.out)["papers"]
+    assert told["interrupted"] is True
+    assert "the same command goes on from there" in printed.err
+    assert "Interrupted: what is missing was not finished." in (tmp_path / "x.html").read_text()
+
+
+def test_nothing_quick_is_kept_for_reports(tmp_path, own_file, capsys):
+    for arguments in (["--every"], ["own/paper.toml"], ["small/one", "--runs", "2", "--page", "x.html"]):
+        assert status(["paper", *arguments, "--quick", "--data", "town"]) == 0
+    assert ResultStore(tmp_path / "cache" / RESULTS).kept() == []
+    capsys.readouterr()
+    assert status(["results", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"results": []}
+
+
+def test_a_page_has_all_that_ran_and_says_that_it_is_quick(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    assert status(["paper", "--every", "--quick", "--page", "all.html"]) == 0
+    assert "The page is in all.html." in capsys.readouterr().out
+    page = (tmp_path / "all.html").read_text()
+    top, _, rest = page.partition("<h2>")
+    assert "Quick: at most 5 epochs" in top and "None of these numbers compares with anything" in top
+    assert "1 table and 1 figure of 1 paper." in top
+    assert "small/one: Table I" in rest and "small/errors: Fig. 1" in rest and "A line rises." in rest
+    assert rest.count("<svg") == 1
+    assert "small/walks: lastfm is not here" in rest.partition("Not run")[2]
+
+
+def test_a_page_that_is_not_quick_does_not_say_so(capsys, tmp_path):
+    assert status(["paper", "small", "--data", "town", "--page", "all.html"]) == 0
+    page = (tmp_path / "all.html").read_text()
+    assert "Quick" not in page
+    assert "1 table and 0 figures of 1 paper." in page
 
 
 def test_the_number_of_runs_can_be_set_and_must_make_sense(capsys):

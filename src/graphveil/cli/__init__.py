@@ -14,6 +14,7 @@ import typer
 from graphveil.cli.advise import advise_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
+from graphveil.cli.compare import compare
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
@@ -21,6 +22,7 @@ from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
 from graphveil.cli.report import report
+from graphveil.cli.results import results
 from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
@@ -49,6 +51,8 @@ app.command()(sweep)
 app.command()(paper)
 app.command()(embed)
 app.command()(demo)
+app.command()(results)
+app.command()(compare)
 app.command()(report)
 
 

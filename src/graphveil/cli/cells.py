@@ -49,9 +49,9 @@ def watched_cells(
         )
 
 
-def print_table(table: Table) -> None:
+def print_table(table: Table, stderr: bool = False) -> None:
     """Print a table as wide as it is, so that no number is cut."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=stderr)
     wide = console.options.update(width=10_000)
     width = Measurement.get(console, wide, table).maximum
-    Console(highlight=False, width=max(width, 1)).print(table)
+    Console(highlight=False, stderr=stderr, width=max(width, 1)).print(table)

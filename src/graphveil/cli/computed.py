@@ -17,10 +17,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.draw import write_computed
 from graphveil.experiments.papers.figures.figure import Panel, Terms
 from graphveil.experiments.papers.paper import Paper, PaperFigure
-from graphveil.experiments.papers.result import UNFINISHED, FigureAnswer, figure_answer
+from graphveil.experiments.papers.result import QUICK_FIGURE, UNFINISHED, FigureAnswer, figure_answer
 from graphveil.experiments.show.figure import check_figure
-
-QUICK = "Quick: few values, and one run where it draws at random, to see that it works."
 
 
 def check_files(paper: Paper, figures: Sequence[PaperFigure], out: Path | None) -> list[Path]:
@@ -55,25 +53,20 @@ def computed_figures(
                 continue
             bars.update(bar, visible=False)
             if answer.computed is not None:
-                write_computed(answer.computed, heading(figure), file)
+                write_computed(answer.computed, answer.heading, file)
                 answer = replace(answer, file=file)
             answers.append(answer)
     return answers, interrupted
 
 
-def heading(figure: PaperFigure) -> str:
-    """The title of a figure, with its graph."""
-    return f"{figure.title} ({Path(figure.data).stem})" if figure.data else figure.title
-
-
 def show_figure(answer: FigureAnswer, quick: bool) -> None:
     """A table for each panel, what follows from them, and where the figure is."""
-    typer.echo(f"\n{heading(answer.figure)}")
+    typer.echo(f"\n{answer.heading}")
     if answer.computed is None:
         typer.echo(answer.note)
         return
     if quick:
-        typer.echo(QUICK)
+        typer.echo(QUICK_FIGURE)
     for panel in answer.computed.panels:
         typer.echo(f"\n{panel.title}: {panel.y_label}")
         print_panel(panel)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -14,12 +15,14 @@ from rich.table import Table
 from graphveil.cli.cells import print_table, watched_cells
 from graphveil.cli.computed import check_files, computed_figures, show_figure
 from graphveil.cli.options import AnyVersion, AsJson
+from graphveil.cli.pages import check_page
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import Terms
+from graphveil.experiments.papers.page import papers_page
 from graphveil.experiments.papers.paper import (
-    QUICK_EPOCHS,
     Paper,
+    PaperCell,
     PaperFigure,
     PaperTable,
     figures_on,
@@ -27,22 +30,22 @@ from graphveil.experiments.papers.paper import (
     only,
     papers,
 )
-from graphveil.experiments.papers.result import Answer, FigureAnswer, answers, apart
-from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.papers.result import QUICK, PaperAnswer, TableAnswer, answers, apart
+from graphveil.experiments.runs.export import write_whole
 
-QUICK = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
-HEAD = ("theirs", "ours", "control", "structure")
-# Where the document prints a spread.
-SPREAD_HEAD = ("theirs", "ours likewise", *HEAD[1:])
+# A paper with those of its tables and figures that are asked for.
+Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]
 
 
 def paper(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="NAME, NAME/TABLE or NAME/FIGURE; without it, papers, tables and figures are listed."
+            help="NAME, NAME/TABLE or NAME/FIGURE, with a .toml file of your own as NAME too; without it, papers, tables and "
+            "figures are listed."
         ),
     ] = None,
+    every: Annotated[bool, typer.Option("--every", help="Run all papers that come along.")] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Run slow cells too: those where every user answers every value.")
     ] = False,
@@ -67,6 +70,10 @@ def paper(
         Path | None,
         typer.Option(help="Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="Also write all tables and figures that ran to one page, .html."),
+    ] = None,
     any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,37 +93,52 @@ def paper(
     Example: graphveil paper ppgnn/table3 --data cora --quick
 
     Example: graphveil paper heterorr/fig10 --out errors.png
+
+    Example: graphveil paper --every --quick --page papers.html
+
+    Example: graphveil paper my-paper.toml/table1
     """
-    if name is None:
-        if everything or quick or data:
-            raise InputError("name a paper: `graphveil paper` alone lists them")
+    if name is None and not every:
+        if everything or quick or data or page is not None:
+            raise InputError("name a paper, or give --every: `graphveil paper` alone lists them")
         listed(as_json)
         return
-    chosen, tables, figures = chosen_parts(name, data or [])
-    files = check_files(chosen, figures, out)
+    if name is not None and every:
+        raise InputError("--every runs all papers, so none is named: leave one of both out")
+    chosen = every_part(data or []) if name is None else [chosen_parts(name, data or [])]
+    if every and out is not None:
+        raise InputError("--out is for one figure: name it, or leave --out out")
+    files = [check_files(paper, figures, out) for paper, _, figures in chosen]
+    if page is not None:
+        check_page(page, "--page")
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
     if runs is not None and runs < 1:
         raise InputError(f"runs must be at least 1, got {runs}")
-    if runs is not None:
-        tables = tuple(
-            replace(table, cells=tuple(cell.with_runs(runs) for cell in table.cells)) for table in tables
-        )
-    if quick:
-        tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
-    results, interrupted = computed(tables, jobs, everything, quick, any_version)
-    drawn, interrupted = computed_figures(figures, files, Terms(runs=runs, quick=quick), interrupted)
+    terms = Terms(runs=runs, quick=quick)
+    done: list[PaperAnswer] = []
+    for parts, drawn in zip(chosen, files, strict=True):
+        done.append(answered(parts, drawn, terms, jobs, everything, any_version))
+        if done[-1].interrupted:
+            break
+    if page is not None:
+        write_whole(page, papers_page(done).encode())
     if as_json:
-        typer.echo(json.dumps(told(chosen, results, drawn, quick, interrupted), ensure_ascii=False))
+        whole = {"papers": [answer.to_dict() for answer in done]} if every else done[0].to_dict()
+        typer.echo(json.dumps(whole, ensure_ascii=False))
     else:
-        show(chosen, results, drawn, quick)
-    if interrupted:
+        for answer in done:
+            show(answer)
+        if page is not None:
+            typer.echo(f"\nThe page is in {page}.")
+    if done[-1].interrupted:
         kept = "what was computed is kept, the same command goes on from there"
+        tables = any(tables for _, tables, _ in chosen)
         typer.echo(f"Interrupted: {kept if tables else 'figures are computed anew'}.", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
-def chosen_parts(name: str, data: list[str]) -> tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]:
+def chosen_parts(name: str, data: list[str]) -> Parts:
     """What of a paper is computed: its tables and figures on some graphs, or all where none is named."""
     paper, tables, figures = find_parts(name)
     chosen = figures_on(figures, data)
@@ -127,9 +149,42 @@ def chosen_parts(name: str, data: list[str]) -> tuple[Paper, tuple[PaperTable, .
     return paper, () if chosen and data and not on_tables else only(tables, data), chosen
 
 
+def every_part(data: list[str]) -> list[Parts]:
+    """All papers, or those that have a table on one of some graphs, and of these what is on them."""
+    chosen, graphs = [], []
+    for paper in papers():
+        own = list(dict.fromkeys(graph for table in paper.tables for graph in table.data))
+        here = [graph for graph in data if graph in own]
+        if here or not data:
+            chosen.append(chosen_parts(paper.name, here))
+        graphs += own
+    if missing := [graph for graph in data if graph not in graphs]:
+        known = ", ".join(dict.fromkeys(graphs))
+        raise InputError(f"no paper has a table on {missing[0]!r}: choose from {known}")
+    return chosen
+
+
+def answered(
+    parts: Parts, files: list[Path], terms: Terms, jobs: int, slow_too: bool, any_version: bool
+) -> PaperAnswer:
+    """Compute tables and figures of a paper."""
+    paper, tables, figures = parts
+    if terms.runs is not None:
+        tables = _each(tables, lambda cell: cell.with_runs(terms.runs or 1))
+    if terms.quick:
+        tables = _each(tables, lambda cell: cell.quick())
+    results, interrupted = computed(tables, jobs, slow_too, terms.quick, any_version)
+    drawn, interrupted = computed_figures(figures, files, terms, interrupted)
+    return PaperAnswer(paper, tuple(results), tuple(drawn), terms.quick, interrupted)
+
+
+def _each(tables: tuple[PaperTable, ...], change: Callable[[PaperCell], PaperCell]) -> tuple[PaperTable, ...]:
+    return tuple(replace(table, cells=tuple(map(change, table.cells))) for table in tables)
+
+
 def computed(
     tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool, any_version: bool
-) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
+) -> tuple[list[TableAnswer], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     cells = [cell for table in tables for cell in table.cells]
     skipped = [cell.skipped(slow_too) for cell in cells]
@@ -146,7 +201,7 @@ def computed(
     )
     measured, interrupted = apart([cell for cell in todo if cell.measure.read is None], done.interrupted)
     each = iter(answers(cells, skipped, done, measured))
-    return [(table, [next(each) for _ in table.cells]) for table in tables], interrupted
+    return [TableAnswer(table, tuple(next(each) for _ in table.cells)) for table in tables], interrupted
 
 
 def listed(as_json: bool) -> None:
@@ -165,60 +220,27 @@ def listed(as_json: bool) -> None:
             typer.echo(f"  {paper.name + '/' + figure.name:<16}{about}")
 
 
-def told(
-    paper: Paper,
-    results: list[tuple[PaperTable, list[Answer]]],
-    drawn: list[FigureAnswer],
-    quick: bool,
-    interrupted: bool,
-) -> dict[str, Any]:
-    """What `--json` says."""
-    tables = [
-        {
-            "name": table.name,
-            "title": table.title,
-            "note": table.note,
-            "spread": table.spread or None,
-            "cells": [answer.to_dict() for answer in answered],
-        }
-        for table, answered in results
-    ]
-    about = {"paper": paper.name, "title": paper.title, "source": paper.source}
-    figures = [answer.to_dict() for answer in drawn]
-    return {**about, "quick": quick, "tables": tables, "figures": figures, "interrupted": interrupted}
-
-
-def forms(table: PaperTable) -> str:
-    """What stands around the numbers of a table, theirs and ours."""
-    ours = "[…] are 95% t-intervals of our means."
-    if not table.spread:
-        return f"The document's numbers have no interval here; {ours}"
-    return f"±: {SPREADS[table.spread].words}, theirs and ours; {ours}"
-
-
-def show(
-    paper: Paper, results: list[tuple[PaperTable, list[Answer]]], drawn: list[FigureAnswer], quick: bool
-) -> None:
+def show(done: PaperAnswer) -> None:
     """A line for each printed number, and one for each line of a figure."""
-    typer.echo(f"{paper.title} ({paper.source})")
-    for table, answered in results:
-        typer.echo(f"\n{table.title}")
-        if quick:
+    typer.echo(f"{done.paper.title} ({done.paper.source})")
+    for answered in done.tables:
+        typer.echo(f"\n{answered.table.title}")
+        if done.quick:
             typer.echo(QUICK)
         shown = Table(box=None, padding=(0, 2), header_style="bold")
         for label in ("", ""):
             shown.add_column(label, no_wrap=True)
-        for label in SPREAD_HEAD if table.spread else HEAD:
+        for label in answered.head:
             shown.add_column(label, justify="right", no_wrap=True)
         shown.add_column("", no_wrap=True)
         before = ""
-        for answer in answered:
+        for answer in answered.answers:
             row = "" if answer.cell.row == before else answer.cell.row
             shown.add_row(*map(escape, (row, answer.cell.column, *answer.row())))
             before = answer.cell.row
         print_table(shown)
-        typer.echo(forms(table))
-        if table.note:
-            typer.echo(table.note)
-    for figure in drawn:
-        show_figure(figure, quick)
+        typer.echo(answered.forms)
+        if answered.table.note:
+            typer.echo(answered.table.note)
+    for figure in done.figures:
+        show_figure(figure, done.quick)

@@ -1,13 +1,16 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Result, Spec
+from graphveil.experiments.runs import records
 from graphveil.experiments.runs.records import Record, ResultStore, latest, read_results
 from graphveil.experiments.runs.unit import UnitResult
+from graphveil.experiments.store import reuse
 
 
 def result(epsilon=1.0, interrupted=False, score=0.5, **options):
@@ -137,8 +140,8 @@ def test_an_interrupted_result_counts_only_where_no_other_is_there(store):
 def test_without_a_spec_only_equal_results_are_one():
     fields = result().to_dict()
     other = {**fields, "runs": [0.1, 0.2]}
-    records = [Record.model_validate(each) for each in (fields, fields, other)]
-    assert len(latest(records)) == 2
+    read = [Record.model_validate(each) for each in (fields, fields, other)]
+    assert len(latest(read)) == 2
 
 
 def test_whoever_asks_is_told_of_each_damaged_line_of_a_file(tmp_path):
@@ -177,3 +180,68 @@ def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, stor
     told = []
     assert len(read_results([store.file.parent], told.append)) == 1
     assert told == []
+
+
+def test_the_same_result_is_kept_once_and_keeps_its_number_and_tags(store):
+    store.add(result(1.0))
+    (first,) = store.kept()
+    store.tag([first.number], add=["good"])
+    store.add(replace(result(1.0), total_seconds=9.0))
+    (again,) = store.kept()
+    assert (again.number, again.tags, again.record.time) == (first.number, ("good",), first.record.time)
+
+
+@pytest.mark.parametrize("other", [{"score": 0.6}, {"interrupted": True}, {"label_epsilon": 1.0}])
+def test_another_result_is_kept_besides(store, other):
+    store.add(result())
+    store.add(result(**other))
+    assert len(store.kept()) == 2
+
+
+def test_the_same_result_of_another_source_is_kept_besides(store, monkeypatch):
+    store.add(result())
+    monkeypatch.setattr(reuse, "source_digest", lambda: "e" * 64)
+    store.add(result())
+    assert len(store.kept()) == 2
+
+
+def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store, monkeypatch):
+    for second, score in enumerate((0.5, 0.6, 0.5)):
+        monkeypatch.setattr(records, "now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
+        store.add(result(score=score))
+    (last,) = latest(store.records())
+    assert last.runs[0] == 0.5
+
+
+def test_tags_come_and_go(store):
+    for epsilon in (1.0, 2.0):
+        store.add(result(epsilon))
+    one, two = (kept.number for kept in store.kept())
+    store.tag([one, two], add=["b", "a"])
+    store.tag([one, two], add=["a"])
+    store.tag([two], remove=["b"])
+    assert [kept.tags for kept in store.kept()] == [("a", "b"), ("a",)]
+
+
+def test_what_is_deleted_takes_its_tags_along_and_leaves_its_number_to_nobody(store):
+    for epsilon in (1.0, 2.0):
+        store.add(result(epsilon))
+    one, two = (kept.number for kept in store.kept())
+    store.tag([one, two], add=["a"])
+    store.delete([two])
+    store.tag([two], add=["late"])
+    store.add(result(3.0))
+    assert [(kept.number == one, kept.tags) for kept in store.kept()] == [(True, ("a",)), (False, ())]
+    assert two not in [kept.number for kept in store.kept()]
+
+
+def test_a_record_says_which_seeds_its_runs_have(store):
+    whole = result(seed=7)
+    store.add(replace(whole, units=tuple(unit for unit in whole.units if unit.run == 1), interrupted=True))
+    assert store.records()[0].seeds == (8,)
+
+
+def test_results_below_a_name_are_read(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps({"results": [result(1.0).to_dict(), result(2.0).to_dict()]}))
+    assert [record.epsilon for record in read_results([file])] == [1.0, 2.0]

@@ -11,7 +11,7 @@ import pytest
 
 from graphveil.errors import StoreError
 from graphveil.experiments.store import database
-from graphveil.experiments.store.database import LAYOUT, check_writable, insert, select
+from graphveil.experiments.store.database import LAYOUT, change, check_writable, insert, select
 
 ADD = "INSERT INTO results (source, time, result) VALUES (?, '', ?)"
 ALL = "SELECT source, result FROM results ORDER BY id"
@@ -112,7 +112,7 @@ def test_a_newer_layout_is_refused(file):
     changed(file, f"PRAGMA user_version = {LAYOUT + 1}")
     for use in (lambda: select(file, ALL, ()), lambda: insert(file, ADD, ("b", "2"))):
         with pytest.raises(
-            StoreError, match=r"written by a newer graphveil \(layout 2, this one knows 1\): update"
+            StoreError, match=r"written by a newer graphveil \(layout 3, this one knows 2\): update"
         ):
             use()
 
@@ -216,3 +216,89 @@ def test_a_name_with_signs_of_an_address_is_a_name(tmp_path):
     file = tmp_path / "a?mode=ro#b%20c" / "results.sqlite"
     insert(file, ADD, ("a", "1"))
     assert file.is_file()
+
+
+# What graphveil 0.1.0 made before results had tags.
+FIRST_LAYOUT = """
+CREATE TABLE units (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    setting TEXT NOT NULL, seed TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, source TEXT NOT NULL,
+    version TEXT NOT NULL, time TEXT NOT NULL, unit TEXT NOT NULL,
+    UNIQUE (setting, seed, part, data, source)
+);
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    search TEXT NOT NULL, data TEXT NOT NULL, source TEXT NOT NULL,
+    version TEXT NOT NULL, time TEXT NOT NULL, trial TEXT NOT NULL
+);
+CREATE INDEX trials_by_search ON trials (search, data);
+CREATE TABLE results (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL, time TEXT NOT NULL, result TEXT NOT NULL
+);
+PRAGMA application_id = 1735814144;
+PRAGMA user_version = 1;
+INSERT INTO results (source, time, result) VALUES ('a', '', '1'), ('a', '', '1');
+INSERT INTO trials (search, data, source, version, time, trial) VALUES ('s', '', '', '', '', 't');
+"""
+
+
+@pytest.fixture
+def old_file(file):
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(FIRST_LAYOUT)
+    return file
+
+
+def version(file):
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_an_old_file_is_read_and_not_changed_by_that(old_file):
+    before = old_file.read_bytes()
+    assert select(old_file, ALL, ()) == [[("a", "1"), ("a", "1")]]
+    assert old_file.read_bytes() == before
+
+
+def test_what_an_old_file_cannot_have_is_not_there(old_file):
+    assert select(old_file, "SELECT name FROM tags", (), since=2) == [[]]
+
+
+def test_an_old_file_is_brought_up_to_date_by_the_first_who_writes(old_file):
+    insert(old_file, ADD, ("b", "2"))
+    assert version(old_file) == LAYOUT
+    assert select(old_file, ALL, ()) == [[("a", "1"), ("a", "1"), ("b", "2")]]
+    assert select(old_file, "SELECT trial FROM trials", ()) == [[("t",)]]
+
+
+def test_an_old_and_a_new_file_have_the_same_tables_in_the_end(old_file, tmp_path):
+    new = tmp_path / "new.sqlite"
+    check_writable(old_file)
+    check_writable(new)
+    columns = "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, 2"
+    assert select(old_file, columns, ()) == select(new, columns, ())
+
+
+def test_several_processes_bring_an_old_file_up_to_date_at_once(old_file):
+    writers = [start(old_file, name, 5) for name in "bcd"]
+    for writer in writers:
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=120)
+    assert [writer.returncode for writer in writers] == [0] * 3
+    assert len(select(old_file, ALL, ())[0]) == 2 + 15
+
+
+def test_a_change_that_fails_midway_has_changed_nothing(file):
+    insert(file, ADD, ("a", "1"))
+    with pytest.raises(StoreError):
+        change(file, ("DELETE FROM results WHERE source = ?", [("a",)]), ("DELETE FROM nothing", [()]))
+    assert select(file, ALL, ()) == [[("a", "1")]]
+
+
+def test_a_change_says_how_many_rows_it_has_changed(file):
+    insert(file, ADD, ("a", "1"))
+    insert(file, ADD, ("b", "2"))
+    assert change(file, ("DELETE FROM results WHERE source = ?", [("a",), ("b",), ("c",)])) == 2

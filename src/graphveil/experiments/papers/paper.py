@@ -14,6 +14,7 @@ from graphveil.experiments.papers.measures import Measure, find_measure
 from graphveil.experiments.runs.format import PERCENT, Unit
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
+    SUFFIX,
     Fields,
     build_spec,
     known_only,
@@ -159,16 +160,41 @@ def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:
 
 
 def find_parts(name: str) -> tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]:
-    """NAME, NAME/TABLE or NAME/FIGURE: the paper, and all its tables and figures or the one that is named."""
-    paper_name, slash, part = name.partition("/")
-    known = packaged(FOLDER)
-    if paper_name not in known:
-        raise unknown_name("paper", paper_name, known)
-    paper = read_paper(known[paper_name])
-    if not slash:
+    """NAME, NAME/TABLE or NAME/FIGURE: the paper, and all its tables and figures or the one that is named.
+
+    NAME is one that comes with graphveil, or the path of one's own file, FILE.toml.
+    """
+    paper_name, part = _divided(name)
+    paper = _find_paper(paper_name)
+    if not part:
         return paper, paper.tables, paper.figures
     figures = tuple(figure for figure in paper.figures if figure.name == part)
     return paper, () if figures else (paper.table(part),), figures
+
+
+def _divided(name: str) -> tuple[str, str]:
+    """A paper and, behind a slash, its part. The path of a file has slashes of its own.
+
+    >>> _divided("ppgnn/table3"), _divided("own/small.toml"), _divided("own/small.toml/one")
+    (('ppgnn', 'table3'), ('own/small.toml', ''), ('own/small.toml', 'one'))
+    """
+    if name.endswith(SUFFIX):
+        return name, ""
+    file, slash, part = name.rpartition("/")
+    if slash and file.endswith(SUFFIX):
+        return file, part
+    paper, _, part = name.partition("/")
+    return paper, part
+
+
+def _find_paper(name: str) -> Paper:
+    """A packaged paper by its name, or one's own by the path of its file."""
+    known = packaged(FOLDER)
+    if name in known:
+        return read_paper(known[name])
+    if not name.endswith(SUFFIX):
+        raise unknown_name("paper", name, known)
+    return read_paper(Path(name))
 
 
 def figures_on(figures: Sequence[PaperFigure], data: Sequence[str]) -> tuple[PaperFigure, ...]:

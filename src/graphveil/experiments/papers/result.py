@@ -10,13 +10,18 @@ from typing import Any
 from graphveil.errors import GraphveilError
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Terms
 from graphveil.experiments.papers.measures import Reading, measured_apart
-from graphveil.experiments.papers.paper import SCORE, PaperCell, PaperFigure
+from graphveil.experiments.papers.paper import QUICK_EPOCHS, SCORE, Paper, PaperCell, PaperFigure, PaperTable
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import SPREADS
 
 UNFINISHED = "not finished"
 PARTS = ("method", "control", "structure")
+HEAD = ("theirs", "ours", "control", "structure")
+# Where the document prints a spread.
+SPREAD_HEAD = ("theirs", "ours likewise", *HEAD[1:])
+QUICK = f"Quick: one run of at most {QUICK_EPOCHS} epochs, to see that it works. These numbers compare with nothing."
+QUICK_FIGURE = "Quick: few values, and one run where it draws at random, to see that it works."
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,12 @@ class FigureAnswer:
     note: str = ""
     file: Path | None = None
 
+    @property
+    def heading(self) -> str:
+        """The title of the figure, with its graph."""
+        figure = self.figure
+        return f"{figure.title} ({Path(figure.data).stem})" if figure.data else figure.title
+
     def to_dict(self) -> dict[str, Any]:
         """The figure in the form that `--json` prints."""
         figure = self.figure
@@ -149,3 +160,62 @@ def figure_answer(figure: PaperFigure, terms: Terms) -> FigureAnswer:
         return FigureAnswer(figure, figure.computation.compute(replace(terms, data=figure.data)))
     except GraphveilError as error:
         return FigureAnswer(figure, None, f"not computed: {error}")
+
+
+@dataclass(frozen=True)
+class TableAnswer:
+    """A table with what came of each of its cells."""
+
+    table: PaperTable
+    answers: tuple[Answer, ...]
+
+    @property
+    def ran(self) -> bool:
+        """Whether anything of it was measured."""
+        return any(answer.reading.parts for answer in self.answers)
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """What stands above `Answer.row`, but for the note."""
+        return SPREAD_HEAD if self.table.spread else HEAD
+
+    @property
+    def forms(self) -> str:
+        """What stands around the numbers, theirs and ours."""
+        ours = "[…] are 95% t-intervals of our means."
+        if not self.table.spread:
+            return f"The document's numbers have no interval here; {ours}"
+        return f"±: {SPREADS[self.table.spread].words}, theirs and ours; {ours}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table in the form that `--json` prints."""
+        return {
+            "name": self.table.name,
+            "title": self.table.title,
+            "note": self.table.note,
+            "spread": self.table.spread or None,
+            "cells": [answer.to_dict() for answer in self.answers],
+        }
+
+
+@dataclass(frozen=True)
+class PaperAnswer:
+    """What came of a paper, or of the parts of it that were asked for."""
+
+    paper: Paper
+    tables: tuple[TableAnswer, ...]
+    figures: tuple[FigureAnswer, ...]
+    quick: bool = False
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The paper in the form that `--json` prints."""
+        return {
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "source": self.paper.source,
+            "quick": self.quick,
+            "tables": [table.to_dict() for table in self.tables],
+            "figures": [figure.to_dict() for figure in self.figures],
+            "interrupted": self.interrupted,
+        }

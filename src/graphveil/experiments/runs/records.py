@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.store.database import RESULTS, insert, select
+from graphveil.experiments.store.database import RESULTS, change, insert, select
 from graphveil.experiments.store.reuse import now, this_version
 from graphveil.methods.terms import Budgets, Levels, Turnout
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)
+# What differs between two computations of the same result.
+MEASURED = ("seconds", "peak_mb")
+# The same result again has the number and the tags that it had; it counts as the last one of its experiment.
+ADD = """INSERT INTO results (source, time, result, digest) VALUES (?, ?, ?, ?)
+    ON CONFLICT (digest) DO UPDATE SET time = excluded.time"""
+ALL = "SELECT id, result FROM results ORDER BY time, id"
+TAGGED = "SELECT result, name FROM tags ORDER BY name"
 # Told in a sentence of what was left out.
 Skipped = Callable[[str], None]
 
@@ -50,7 +58,8 @@ class Setup(_Part):
 class Record(_Part):
     """A result as `--json` prints it, and, where a run kept it itself, what was run and when.
 
-    ``interrupted`` marks a result that has fewer runs than were asked for.
+    ``interrupted`` marks a result that has fewer runs than were asked for. ``seeds`` are those of its runs, and ``data_digest`` is
+    that of the graph's content, where they are known.
     """
 
     method: str
@@ -77,6 +86,8 @@ class Record(_Part):
     spec: Setup | None = None
     interrupted: bool = False
     time: str | None = None
+    seeds: tuple[int, ...] | None = None
+    data_digest: str = ""
 
     @property
     def scores(self) -> Scores:
@@ -98,6 +109,15 @@ class Record(_Part):
         return json.dumps(whole, sort_keys=True)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A record in the file of results: its number there, which no other ever has, and its tags."""
+
+    number: int
+    record: Record
+    tags: tuple[str, ...] = ()
+
+
 class ResultStore:
     """Results in the file of results, added when a run ends."""
 
@@ -105,31 +125,67 @@ class ResultStore:
         self.file = file
 
     def add(self, result: Result) -> None:
-        """Keep a result, an interrupted one too."""
-        time = now()
-        record = {
+        """Keep a result, an interrupted one too; one that is there already is not kept twice."""
+        time, source = now(), this_version().source
+        told = {
             **result.to_dict(),
             "spec": asdict(result.spec),
             "interrupted": result.interrupted,
-            "time": time,
+            "seeds": [result.spec.seed + unit.run for unit in result.of("method")],
+            "data_digest": result.data_digest,
         }
-        row = (this_version().source, time, json.dumps(record, default=str))
-        insert(self.file, "INSERT INTO results (source, time, result) VALUES (?, ?, ?)", row)
+        same = {key: value for key, value in told.items() if key not in MEASURED}
+        written = json.dumps([source, same], sort_keys=True, default=str)
+        digest = hashlib.sha256(written.encode()).hexdigest()
+        insert(self.file, ADD, (source, time, json.dumps({**told, "time": time}, default=str), digest))
 
     def records(self, skipped: Skipped = lambda _: None) -> list[Record]:
         """All results, in the order in which they were kept. Damaged ones are left out; ``skipped`` is told how many."""
-        (rows,) = select(self.file, "SELECT result FROM results ORDER BY id", ())
-        records, damaged = [], 0
-        for (text,) in rows:
+        return [kept.record for kept in self.kept(skipped)]
+
+    def kept(self, skipped: Skipped = lambda _: None) -> list[Kept]:
+        """The same with their numbers and tags."""
+        (rows,) = select(self.file, ALL, ())
+        (tagged,) = select(self.file, TAGGED, (), since=2)
+        tags: dict[int, list[str]] = {}
+        for number, name in tagged:
+            tags.setdefault(number, []).append(name)
+        found, damaged = [], 0
+        for number, text in rows:
             try:
-                records.append(Record.model_validate(_parsed(text)))
+                record = Record.model_validate(_parsed(text))
+                found.append(Kept(number, record, tuple(tags.get(number, ()))))
             except ValidationError:
                 damaged += 1
         if damaged:
             skipped(
                 f"{self.file}: {damaged} of {len(rows)} records {'is' if damaged == 1 else 'are'} damaged and skipped"
             )
-        return records
+        return found
+
+    def tag(self, numbers: Iterable[int], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Give tags to results and take others from them, all at once; a result that was deleted meanwhile stays so."""
+        chosen = list(numbers)
+        change(
+            self.file,
+            (
+                "INSERT OR IGNORE INTO tags (result, name) SELECT id, ? FROM results WHERE id = ?",
+                [(name, number) for number in chosen for name in add],
+            ),
+            (
+                "DELETE FROM tags WHERE name = ? AND result = ?",
+                [(name, number) for number in chosen for name in remove],
+            ),
+        )
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Delete results with their tags, all at once. The units that they were made of stay."""
+        chosen = [(number,) for number in numbers]
+        change(
+            self.file,
+            ("DELETE FROM tags WHERE result = ?", chosen),
+            ("DELETE FROM results WHERE id = ?", chosen),
+        )
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
@@ -145,7 +201,7 @@ def read_results(paths: Sequence[Path], skipped: Skipped = lambda _: None) -> li
     """The results in some files, or in the .json, .jsonl and .sqlite files of some folders. Damaged ones are left out, and
     ``skipped`` is told of them.
 
-    A file holds one object, a list of them, or one a line, or is a file of results as the cache has it. A file without any result is refused; in a folder it is not
+    A file holds one object, a list of them (below "results" too), or one a line, or is a file of results as the cache has it. A file without any result is refused; in a folder it is not
     looked at further, as long as another one has results.
     """
     records = []
@@ -196,6 +252,9 @@ def _records(file: Path, skipped: Skipped, among_others: bool = False) -> list[R
 def _objects(text: str) -> Iterator[tuple[str, Any]]:
     """All JSON values of a file with their places: one in all, the members of a list, or one a line."""
     whole = _parsed(text)
+    if isinstance(whole, dict) and isinstance(whole.get("results"), list):
+        # What `graphveil results --json` prints.
+        whole = whole["results"]
     if isinstance(whole, list):
         yield from ((f"entry {number}", entry) for number, entry in enumerate(whole, 1))
     elif whole is not None:

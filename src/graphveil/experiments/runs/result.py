@@ -15,7 +15,10 @@ from graphveil.experiments.specs.spec import Spec
 
 @dataclass(frozen=True)
 class Result:
-    """All units of an experiment that are there, and what they say together."""
+    """All units of an experiment that are there, and what they say together.
+
+    ``data_digest`` is that of the graph's content, where it has a name by which it can be loaded.
+    """
 
     spec: Spec
     metric: str
@@ -23,6 +26,7 @@ class Result:
     units: tuple[UnitResult, ...]
     total_seconds: float
     interrupted: bool = False
+    data_digest: str = ""
 
     def of(self, part: str) -> list[UnitResult]:
         """The units of one part, in the order of runs."""

@@ -16,6 +16,7 @@ from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users
+from graphveil.graphs.identity import data_digest
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.outside import held
@@ -166,4 +167,5 @@ def _result(
     spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
 ) -> Result:
     metric = spec.found_task.metric((given or load_data(spec))[0])
-    return Result(spec, metric, __version__, tuple(done), seconds, interrupted)
+    digest = "" if given is not None else data_digest(spec.data, spec.loader_options)
+    return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest)

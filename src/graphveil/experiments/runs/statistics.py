@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphveil.errors import InputError
 from graphveil.experiments.runs.format import budget, points, reach
 
 CONFIDENCE = 0.95
@@ -80,6 +81,41 @@ SPREADS = {
 def paired_gain(values: Sequence[float], others: Sequence[float]) -> Summary:
     """The mean difference over the same seeds and splits, with its 95% t-interval."""
     return t_interval([value - other for value, other in zip(values, others, strict=True)])
+
+
+def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
+    """The p value of a paired two-sided t-test: how likely a mean difference as large is where there is none.
+
+    Its 5% are where the interval of `paired_gain` ends. Differences that are all the same leave nothing to chance.
+
+    >>> paired_p([0.5, 0.6], [0.5, 0.6]), paired_p([0.5, 0.75], [0.25, 0.5])
+    (1.0, 0.0)
+    """
+    from scipy.stats import t
+
+    differences = np.asarray(values, dtype=np.float64) - np.asarray(others, dtype=np.float64)
+    if differences.size < 2:
+        raise InputError(f"a p value needs at least 2 pairs, got {differences.size}")
+    mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(differences.size)
+    if error == 0:
+        return 0.0 if mean else 1.0
+    return float(2 * t.sf(abs(mean / error), differences.size - 1))
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p values corrected after Holm: with those below 5%, all of them together are wrong in at most 5% of cases.
+
+    The smallest of k is multiplied by k, the next by k - 1, and so on; none is below one that was smaller, or above 1.
+
+    >>> holm([0.02, 0.01, 0.5])
+    [0.04, 0.03, 0.5]
+    """
+    corrected = [0.0] * len(values)
+    highest = 0.0
+    for place, which in enumerate(sorted(range(len(values)), key=lambda which: values[which])):
+        highest = max(highest, min(1.0, (len(values) - place) * values[which]))
+        corrected[which] = highest
+    return corrected
 
 
 def verdict(

@@ -9,7 +9,7 @@ from html import escape
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 p { max-width: 52rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1.05rem; } h4 { font-size: 1rem; }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; }
@@ -35,6 +35,7 @@ class Table:
 
         def cell(tag: str, column: str, text: str) -> str:
             kind = ' class="number"' if column in self.numbers else ""
+            kind += ' scope="col"' if tag == "th" else ""
             return f"<{tag}{kind}>{escape(text)}</{tag}>"
 
         head = "".join(cell("th", column, column) for column in self.head)
@@ -49,17 +50,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and below them a picture or a table or both."""
+    """A heading of some level, sentences, and below them a picture or a table or both."""
 
     title: str
     text: tuple[str, ...] = ()
     svg: str = ""
     table: Table | None = None
+    level: int = 2
 
     def html(self) -> str:
         """The section as HTML."""
         sentences = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.text)
-        return f"<h2>{escape(self.title)}</h2>{sentences}{self.svg}{self.table.html() if self.table else ''}"
+        heading = f"<h{self.level}>{escape(self.title)}</h{self.level}>"
+        picture = f'<div role="img" aria-label="{escape(self.title)}">{self.svg}</div>' if self.svg else ""
+        return f"{heading}{sentences}{picture}{self.table.html() if self.table else ''}"
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str) -> str:

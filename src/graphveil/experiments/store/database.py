@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,11 @@ from graphveil.errors import StoreError
 RESULTS = "results.sqlite"
 # How long to wait for other processes that write, in seconds; each needs a few milliseconds.
 PATIENCE = 60.0
-# Marks the file as ours, among all that SQLite writes ("gvl" and a byte), and says how it is laid out.
-OURS, LAYOUT = 0x67766C00, 1
-TABLES = (
+# Marks the file as ours, among all that SQLite writes ("gvl" and a byte).
+OURS = 0x67766C00
+# What makes each layout out of the one before it: a file of an old one is read as it is, and brought up to date by the first
+# command that writes to it. A change of the tables is one more entry, and no other is ever changed again.
+_FIRST = (
     """CREATE TABLE units (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         setting TEXT NOT NULL, seed TEXT NOT NULL, part TEXT NOT NULL, data TEXT NOT NULL, source TEXT NOT NULL,
@@ -40,15 +42,31 @@ TABLES = (
         source TEXT NOT NULL, time TEXT NOT NULL, result TEXT NOT NULL
     )""",
 )
+# Results have a digest, so that the same one is not there twice (those of before have none), and tags.
+_TAGS = (
+    "ALTER TABLE results ADD COLUMN digest TEXT",
+    "CREATE UNIQUE INDEX results_by_digest ON results (digest)",
+    """CREATE TABLE tags (
+        result INTEGER NOT NULL, name TEXT NOT NULL,
+        PRIMARY KEY (result, name)
+    ) WITHOUT ROWID""",
+)
+LAYOUTS = {1: _FIRST, 2: _TAGS}
+LAYOUT = max(LAYOUTS)
 
 
-def select(file: Path, query: str, *parameters: tuple[Any, ...]) -> list[list[tuple[Any, ...]]]:
-    """The rows that a query gives with each of these parameters; none where there is no file yet."""
+def select(
+    file: Path, query: str, *parameters: tuple[Any, ...], since: int = 1
+) -> list[list[tuple[Any, ...]]]:
+    """The rows that a query gives with each of these parameters; none where there is no file yet.
+
+    What the query asks for is there ``since`` a layout: a file of an older one has none of it.
+    """
     with _sentences(file):
         if not file.exists():
             return [[] for _ in parameters]
         with closing(_connect(file, "rw")) as connection:
-            if not _layout(file, connection):
+            if _layout(file, connection) < since:
                 return [[] for _ in parameters]
             return [connection.execute(query, each).fetchall() for each in parameters]
 
@@ -57,6 +75,18 @@ def insert(file: Path, statement: str, parameters: tuple[Any, ...]) -> None:
     """Add a row; it is on the disk when this returns."""
     with _writing(file) as connection:
         connection.execute(statement, parameters)
+
+
+def change(file: Path, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> int:
+    """Carry out statements, each with all of its parameters: all of them or none. How many rows were changed in all."""
+    with _writing(file) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        before = connection.total_changes
+        for statement, parameters in statements:
+            connection.executemany(statement, parameters)
+        changed = connection.total_changes - before
+        connection.execute("COMMIT")
+    return changed
 
 
 def check_writable(file: Path) -> None:
@@ -72,7 +102,7 @@ def _writing(file: Path) -> Iterator[sqlite3.Connection]:
     with _sentences(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(_connect(file, "rwc")) as connection:
-            if not _layout(file, connection):
+            if _layout(file, connection) < LAYOUT:
                 _lay_out(file, connection)
             _log_ahead(connection)
             # In WAL mode NORMAL writes the log to the disk at checkpoints only: after a power cut, the last units would be
@@ -110,13 +140,14 @@ def _layout(file: Path, connection: sqlite3.Connection) -> int:
 
 
 def _lay_out(file: Path, connection: sqlite3.Connection) -> None:
-    """Make the tables, unless another process has made them meanwhile."""
+    """Make the tables, or what they lack, unless another process has done so meanwhile; whoever is killed has done nothing."""
     connection.execute("BEGIN IMMEDIATE")
-    if not _layout(file, connection):
-        for table in TABLES:
-            connection.execute(table)
-        connection.execute(f"PRAGMA application_id = {OURS}")
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    layout = _layout(file, connection)
+    for number in range(layout + 1, LAYOUT + 1):
+        for statement in LAYOUTS[number]:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {OURS}")
+    connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
 
 

@@ -21,6 +21,15 @@ LEGEND_COLUMNS = 4
 
 def write_computed(figure: ComputedFigure, title: str, file: Path) -> None:
     """Draw a figure to a file that `check_figure` has let pass."""
+    _drawn(figure, title).write(file)
+
+
+def computed_svg(figure: ComputedFigure, title: str) -> str:
+    """The same as an SVG element, for a page."""
+    return _drawn(figure, title).svg()
+
+
+def _drawn(figure: ComputedFigure, title: str) -> Drawing:
     columns = min(figure.columns, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
     # Panels side by side of the same measure are compared with each other.
@@ -37,7 +46,7 @@ def write_computed(figure: ComputedFigure, title: str, file: Path) -> None:
         axes.set_axis_off()
     drawing.heading(title, figure.findings)
     drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
-    drawing.write(file)
+    return drawing
 
 
 def _styles(figure: ComputedFigure) -> dict[str, dict[str, Any]]:

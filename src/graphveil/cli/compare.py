@@ -1,0 +1,100 @@
+"""graphveil compare: kept results against each other, over the same seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.cli.cells import print_table
+from graphveil.cli.groups import grouped
+from graphveil.cli.kept import results_file
+from graphveil.cli.options import AsJson
+from graphveil.cli.pages import check_page
+from graphveil.cli.results import Filters
+from graphveil.cli.results import show as show_results
+from graphveil.cli.warn import warn
+from graphveil.errors import InputError
+from graphveil.experiments.runs.comparison import NUMBERS, Comparison
+from graphveil.experiments.runs.comparison import compare as compared
+from graphveil.experiments.runs.export import to_dict, write_whole
+from graphveil.experiments.runs.records import ResultStore
+from graphveil.experiments.runs.selection import named
+from graphveil.experiments.show.results import comparison_page
+
+TITLE = "graphveil: comparison of kept results"
+
+
+@grouped
+def compare(
+    *,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Two or more kept results: numbers that `graphveil results` lists, tags, or methods."
+        ),
+    ],
+    filters: Filters,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write results and comparison to one page, .html.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare kept results, paired over seeds: mean difference, 95% t-interval and p value.
+
+    Each is compared with each. Where that is more than one comparison, p is corrected after Holm and the words rest on that.
+    Where a tag or a method is that of several results, narrow them with --data, --epsilon and so on. Results of other graphs,
+    splits, tasks or seeds cannot be paired and are refused.
+
+    Example: graphveil compare base upgnet --data cora --epsilon 1
+
+    Example: graphveil compare 3 7 submitted --out comparison.html
+    """
+    if len(names) < 2:
+        raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
+    if out is not None:
+        check_page(out, "--out")
+    kept = ResultStore(results_file()).kept(warn)
+    if not kept:
+        raise InputError(
+            f"no run has left a result in {results_file()} yet: run methods first, as in "
+            "`graphveil run base --data town --epsilon 2`"
+        )
+    among = filters.selection()
+    comparison = compared([named(name, kept, among) for name in names])
+    if out is not None:
+        write_whole(out, comparison_page(comparison, TITLE).encode())
+    if as_json:
+        typer.echo(json.dumps(told(comparison, out), ensure_ascii=False))
+    else:
+        show(comparison)
+        if out is not None:
+            typer.echo(f"The page is in {out}.")
+
+
+def told(comparison: Comparison, out: Path | None) -> dict[str, object]:
+    """What `--json` says."""
+    return {
+        "results": [to_dict(each) for each in comparison.results],
+        "comparisons": [pair.to_dict() for pair in comparison.pairs],
+        "sentences": comparison.sentences,
+        "file": None if out is None else str(out),
+    }
+
+
+def show(comparison: Comparison) -> None:
+    """The results, how they compare, and how to read that."""
+    show_results(list(comparison.results))
+    typer.echo()
+    shown = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in comparison.head():
+        shown.add_column(escape(name), justify="right" if name in NUMBERS else "left", no_wrap=True)
+    for row in comparison.rows():
+        shown.add_row(*map(escape, row))
+    print_table(shown)
+    for sentence in comparison.sentences:
+        typer.echo(sentence)

@@ -1,0 +1,207 @@
+"""graphveil results: what earlier runs have kept, listed, tagged, deleted and exported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.cli.cells import print_table
+from graphveil.cli.groups import grouped
+from graphveil.cli.kept import results_file
+from graphveil.cli.options import AsJson
+from graphveil.cli.pages import PAGE
+from graphveil.cli.warn import warn
+from graphveil.errors import InputError
+from graphveil.experiments.runs.export import check_export, to_dict, write_export, write_whole
+from graphveil.experiments.runs.format import counted
+from graphveil.experiments.runs.records import Kept, ResultStore
+from graphveil.experiments.runs.selection import ORDERS, Selection, check_tag, ordered
+from graphveil.experiments.show.results import results_page, results_table
+from graphveil.registry import unknown_name
+
+TITLE = "graphveil: kept results"
+Names = list[str] | None
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What results are selected by, each of them any number of times."""
+
+    method: Annotated[Names, typer.Option(help="Only results of this method; may be repeated.")] = None
+    data: Annotated[Names, typer.Option(help="Only those on this graph; may be repeated.")] = None
+    task: Annotated[Names, typer.Option(help="Only those of this task; may be repeated.")] = None
+    mechanism: Annotated[Names, typer.Option(help="Only those of this mechanism; may be repeated.")] = None
+    backbone: Annotated[Names, typer.Option(help="Only those of this backbone; may be repeated.")] = None
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Only those at this budget; may be repeated.")
+    ] = None
+    tag: Annotated[Names, typer.Option(help="Only those with this tag; may be repeated.")] = None
+    earlier: Annotated[
+        bool,
+        typer.Option("--earlier", help="Also those of which a later result of the same experiment is there."),
+    ] = False
+
+    def selection(self, numbers: tuple[int, ...] = ()) -> Selection:
+        """The same as a selection, with the numbers that are named."""
+        given = {name: tuple(value or ()) for name, value in vars(self).items() if name != "earlier"}
+        return Selection(numbers=numbers, earlier=self.earlier, **given)
+
+
+@grouped
+def results(
+    *,
+    numbers: Annotated[
+        list[int] | None, typer.Argument(help="Only the results with these numbers (the first column).")
+    ] = None,
+    filters: Filters,
+    sort: Annotated[
+        str, typer.Option(help=f"By what to sort: {', '.join(ORDERS)}. Dates and scores: the highest first.")
+    ] = "number",
+    reverse: Annotated[bool, typer.Option("--reverse", help="Sort the other way round.")] = False,
+    add_tag: Annotated[
+        Names, typer.Option(help="Give the selected results this tag; may be repeated.")
+    ] = None,
+    remove_tag: Annotated[Names, typer.Option(help="Take this tag from them; may be repeated.")] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the selected results, after asking.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write them to a file instead: .csv, .parquet, .json, or a page, .html."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what earlier runs have kept: scores with 95% intervals, beside control and structure, and the gain.
+
+    Every result has a number, which no other ever gets. Of the same experiment the last result is listed, unless --earlier is
+    given, or a number or a tag names another one. What is selected can be tagged, exported, or deleted. Deleting asks first; the
+    finished runs stay, so the same command with --resume makes the result again.
+
+    Example: graphveil results --data cora --sort gain
+
+    Example: graphveil results 3 7 --add-tag submitted
+
+    Example: graphveil results --tag submitted --out submitted.csv
+    """
+    if sort not in ORDERS:
+        raise unknown_name("order", sort, ORDERS)
+    if out is not None:
+        check_export(out, (PAGE,))
+    selection = filters.selection(tuple(numbers or ()))
+    _check_asked(selection, delete, yes, bool(add_tag or remove_tag), out, as_json)
+    store = ResultStore(results_file())
+    kept = store.kept(warn)
+    chosen = selection.of(kept)
+    if delete:
+        deleted(store, chosen, yes, as_json)
+        return
+    if add_tag or remove_tag:
+        store.tag(
+            [each.number for each in chosen],
+            add=[check_tag(tag, kept) for tag in add_tag or ()],
+            remove=remove_tag or (),
+        )
+        kept = store.kept()
+        chosen = Selection(tuple(each.number for each in chosen)).of(kept) if chosen else []
+    chosen = ordered(chosen, sort, reverse)
+    if out is not None:
+        write(out, chosen)
+        typer.echo(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
+    elif as_json:
+        typer.echo(json.dumps({"results": [to_dict(each) for each in chosen]}, ensure_ascii=False))
+    else:
+        show(chosen)
+    say_what_is_hidden(chosen, kept, selection)
+
+
+def _check_asked(
+    selection: Selection, delete: bool, yes: bool, tagging: bool, out: Path | None, as_json: bool
+) -> None:
+    """Refuse what contradicts itself, and what would change everything by accident."""
+    if yes and not delete:
+        raise InputError("--yes has no meaning where nothing is deleted: give --delete too, or leave it out")
+    if delete and (tagging or out is not None):
+        raise InputError(
+            "--delete is for itself: leave out --add-tag, --remove-tag and --out, or give them before"
+        )
+    if out is not None and as_json:
+        raise InputError("--out and --json say two places: leave one out")
+    if (delete or tagging) and not selection.chooses:
+        what = "deleted" if delete else "tagged"
+        raise InputError(f"without a selection everything would be {what}: give numbers, --data, --tag …")
+
+
+def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) -> None:
+    """Delete results, after asking."""
+    count = counted(len(chosen), "result")
+    if chosen and not yes:
+        show(chosen, err=True)
+        if not _confirmed(f"Delete {count}?"):
+            typer.echo("Nothing was deleted.", err=True)
+            return
+    numbers = [each.number for each in chosen]
+    if numbers:
+        store.delete(numbers)
+    if as_json:
+        typer.echo(json.dumps({"deleted": numbers}))
+    else:
+        typer.echo(
+            f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
+        )
+
+
+def _confirmed(question: str) -> bool:
+    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be."""
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    answer = sys.stdin.readline()
+    if not answer:
+        typer.echo(err=True)
+        raise InputError("nobody is there to answer, so nothing was deleted: give --yes too")
+    return answer.strip().lower() in ("y", "yes")
+
+
+def write(out: Path, chosen: list[Kept]) -> None:
+    """Write results in the form that a file's name says."""
+    if out.suffix == PAGE:
+        write_whole(out, results_page(chosen, TITLE).encode())
+    else:
+        write_export(out, chosen)
+
+
+def show(chosen: list[Kept], err: bool = False) -> None:
+    """Results as a table; on stderr where it is a question."""
+    if chosen:
+        told = results_table(chosen)
+        shown = Table(box=None, padding=(0, 1), header_style="bold")
+        for name in told.head:
+            shown.add_column(escape(name), justify="right" if name in told.numbers else "left", no_wrap=True)
+        for row in told.rows:
+            shown.add_row(*map(escape, row))
+        print_table(shown, stderr=err)
+
+
+def say_what_is_hidden(chosen: list[Kept], kept: list[Kept], selection: Selection) -> None:
+    """On stderr: why nothing fits, or that earlier results are not listed."""
+    if not kept:
+        typer.echo(
+            f"No run has left a result in {results_file()} yet: run a method first, as in "
+            "`graphveil run base --data town --epsilon 2`.",
+            err=True,
+        )
+    elif not chosen:
+        typer.echo(f"No result fits: {selection.missing(kept) or 'none has all of this at once'}.", err=True)
+    elif not (selection.numbers or selection.tag or selection.earlier):
+        hidden = len(replace(selection, earlier=True).of(kept)) - len(chosen)
+        if hidden:
+            typer.echo(
+                f"Not listed: {counted(hidden, 'earlier result')} of the same experiments (--earlier).",
+                err=True,
+            )

@@ -1,0 +1,62 @@
+"""Kept results as a table, and with their comparison as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphveil.experiments.runs.comparison import NUMBERS as COMPARED
+from graphveil.experiments.runs.comparison import Comparison
+from graphveil.experiments.runs.format import NONE, counted
+from graphveil.experiments.runs.records import Kept
+from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.report import CONTROL, FOOTER, GAIN, graph_name, rows
+
+NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
+# What a page has room for, and a terminal has not.
+LONG = frozenset({"verdict", "privacy"})
+
+
+def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
+    """One row a result, in this order; columns that say nothing about any of them are left out.
+
+    A ``long`` one is for a page: it has verdict and privacy, and neither graph nor task, which stand above it.
+    """
+    told = rows([each.record for each in kept])
+    columns = {NUMBER: [str(each.number) for each in kept]}
+    if not long:
+        columns[GRAPH] = [graph_name(each.record) for each in kept]
+    if not long and any(each.record.task != "node" for each in kept):
+        columns[TASK] = [each.record.task for each in kept]
+    for place, name in enumerate(told.head):
+        if long or name not in LONG:
+            columns[name] = [row[place] for row in told.rows]
+    if any(each.tags for each in kept):
+        columns[TAGS] = [", ".join(each.tags) or NONE for each in kept]
+    columns[DATE] = [(each.record.time or NONE)[: len("2026-01-01")] for each in kept]
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), told.numbers | {NUMBER})
+
+
+def results_page(kept: Sequence[Kept], title: str) -> str:
+    """Results on a page."""
+    return page(title, f"{counted(len(kept), 'kept result')}.", [READING, *_by_graph(kept)], FOOTER)
+
+
+def comparison_page(comparison: Comparison, title: str) -> str:
+    """Results on a page, and below them how they compare."""
+    kept = comparison.results
+    lead = f"{counted(len(kept), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
+    table = Table(tuple(comparison.head()), tuple(map(tuple, comparison.rows())), COMPARED)
+    compared = Section("Comparison", tuple(comparison.sentences), table=table)
+    return page(title, lead, [READING, *_by_graph(kept), compared], FOOTER)
+
+
+READING = Section("How to read this", (CONTROL, GAIN))
+
+
+def _by_graph(kept: Sequence[Kept]) -> list[Section]:
+    """A table for each graph and task, in the order in which they come."""
+    groups: dict[str, list[Kept]] = {}
+    for each in kept:
+        record = each.record
+        groups.setdefault(f"{graph_name(record)}: {record.metric}, {record.task}", []).append(each)
+    return [Section(name, (), table=results_table(group, long=True)) for name, group in groups.items()]

@@ -1,0 +1,210 @@
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.experiments import ResultStore
+from graphveil.experiments.store.database import RESULTS
+from tests.experiments.runs.test_records import damage, result
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch, tmp_path):
+    """Four results: the third is the second again, computed otherwise."""
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    store = ResultStore(tmp_path / "cache" / RESULTS)
+    for epsilon, score in ((1.0, 0.5), (2.0, 0.6), (2.0, 0.7), (4.0, 0.4)):
+        store.add(result(epsilon, score=score))
+    return store
+
+
+def listed(capsys, *arguments):
+    """The numbers that are listed."""
+    assert status(["results", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return [int(line.split()[0]) for line in lines[1:]]
+
+
+def kept_numbers(store):
+    return sorted(kept.number for kept in store.kept())
+
+
+def test_the_last_result_of_each_experiment_is_listed_with_its_numbers(capsys):
+    assert status(["results"]) == 0
+    printed = capsys.readouterr()
+    head, *rows = printed.out.splitlines()
+    assert head.split()[:2] == ["no.", "graph"]
+    assert [row.split()[0] for row in rows] == ["1", "3", "4"]
+    assert "50.5" in rows[0] and "44.1 to 56.9" in rows[0] and "+0.0" in rows[0]
+    assert printed.err == "Not listed: 1 earlier result of the same experiments (--earlier).\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--earlier"], [1, 2, 3, 4]),
+        (["2", "4"], [2, 4]),
+        (["--epsilon", "2", "--epsilon", "4"], [3, 4]),
+        (["--method", "base", "--data", "town", "--task", "node", "--mechanism", "multibit"], [1, 3, 4]),
+        (["--sort", "mean"], [3, 1, 4]),
+        (["--sort", "mean", "--reverse"], [4, 1, 3]),
+        (["--sort", "epsilon", "--reverse"], [4, 3, 1]),
+    ],
+)
+def test_results_are_filtered_and_sorted(arguments, expected, capsys):
+    assert listed(capsys, *arguments) == expected
+
+
+def test_tags_are_added_found_and_removed(capsys, store):
+    assert listed(capsys, "2", "4", "--add-tag", "good", "--add-tag", "old") == [2, 4]
+    assert listed(capsys, "--tag", "good") == [2, 4]
+    assert listed(capsys, "--tag", "good", "--remove-tag", "good", "--epsilon", "4") == [4]
+    assert {kept.number: kept.tags for kept in store.kept()} == {
+        1: (),
+        2: ("good", "old"),
+        3: (),
+        4: ("old",),
+    }
+
+
+def test_json_is_one_object_and_nothing_else(capsys):
+    assert status(["results", "3", "--add-tag", "x", "--json"]) == 0
+    out = capsys.readouterr().out
+    (only,) = json.loads(out)["results"]
+    assert len(out.splitlines()) == 1
+    assert (only["number"], only["tags"], only["epsilon"], only["runs"]) == (3, ["x"], 2.0, [0.7, 0.71])
+    assert only["gain"]["mean"] == 0.0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".html"])
+def test_the_selected_results_are_written_to_a_file(suffix, capsys, tmp_path):
+    assert status(["results", "--epsilon", "4", "--out", f"x{suffix}"]) == 0
+    assert capsys.readouterr().out == f"1 result is in x{suffix}.\n"
+    text = (tmp_path / f"x{suffix}").read_text()
+    assert "multibit" in text
+    assert status(["report", f"x{suffix}", "--no-energy"]) == (0 if suffix == ".json" else 2)
+
+
+def test_deleting_shows_what_goes_and_asks(capsys, monkeypatch, store):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert status(["results", "--epsilon", "4", "--delete"]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "multibit" in told.err and "Delete 1 result?" in told.err and "Nothing was deleted." in told.err
+    assert kept_numbers(store) == [1, 2, 3, 4]
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert status(["results", "--epsilon", "4", "--delete"]) == 0
+    assert capsys.readouterr().out == "Deleted 1 result; finished runs stay.\n"
+    assert kept_numbers(store) == [1, 2, 3]
+
+
+def test_deleting_needs_no_answer_where_yes_is_given(capsys, store):
+    assert status(["results", "1", "2", "--delete", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": [1, 2]}
+    assert kept_numbers(store) == [3, 4]
+
+
+def test_where_nobody_can_answer_nothing_is_deleted(capsys, monkeypatch, store):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert status(["results", "1", "--delete"]) == 2
+    assert "nobody is there to answer, so nothing was deleted: give --yes too" in capsys.readouterr().err
+    assert kept_numbers(store) == [1, 2, 3, 4]
+
+
+def test_an_interrupted_question_deletes_nothing(capsys, monkeypatch, store):
+    class Interrupted:
+        def readline(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    assert status(["results", "1", "--delete"]) == 130
+    assert kept_numbers(store) == [1, 2, 3, 4]
+
+
+def test_deleting_what_is_not_there_says_so(capsys, store):
+    assert status(["results", "--method", "lpgnn", "--delete", "--yes"]) == 0
+    assert capsys.readouterr().out == "No result fits: nothing was deleted.\n"
+    assert kept_numbers(store) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--delete"], "without a selection everything would be deleted"),
+        (["--delete", "--yes"], "without a selection everything would be deleted"),
+        (["--delete", "--yes", "--earlier"], "without a selection everything would be deleted"),
+        (["--add-tag", "x"], "without a selection everything would be tagged"),
+        (["1", "--add-tag", "7"], "a tag has letters, digits"),
+        (["1", "--add-tag", "base"], "base is a method, so it cannot be a tag"),
+        (["--yes"], "--yes has no meaning where nothing is deleted"),
+        (["1", "--delete", "--add-tag", "x"], "--delete is for itself"),
+        (["1", "--delete", "--out", "x.csv"], "--delete is for itself"),
+        (["--out", "x.csv", "--json"], "--out and --json say two places"),
+        (["--out", "x.xls"], "x.xls has an unknown form"),
+        (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
+        (["--sort", "size"], "no order is named 'size'"),
+        (["9"], "no result has the number 9"),
+        (["nine"], "Invalid value for 'numbers': Input should be a valid integer"),
+    ],
+)
+def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(arguments, words, capsys, store):
+    before = store.kept()
+    assert status(["results", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+    assert store.kept() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--method", "lpgnn"], "No result fits: no result has the method lpgnn: there are base."),
+        (["--epsilon", "2", "1"], "No result fits: none has all of this at once."),
+    ],
+)
+def test_where_nothing_fits_it_is_told_why(arguments, words, capsys):
+    assert status(["results", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.strip()) == ("", words)
+
+
+def test_an_empty_store_says_what_to_do(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "other"))
+    assert status(["results", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"results": []}
+    assert "No run has left a result" in printed.err
+    assert not (tmp_path / "other").exists()
+
+
+def test_damaged_records_are_told_and_hide_no_other(capsys, store):
+    damage(store, "[1]")
+    assert status(["results"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 4
+    assert "1 of 5 records is damaged and skipped" in printed.err
+
+
+def test_a_deleted_result_comes_back_with_a_new_number(store, capsys):
+    assert status(["results", "4", "--delete", "--yes"]) == 0
+    store.add(result(4.0, score=0.4))
+    assert kept_numbers(store) == [1, 2, 3, 5]
+
+
+def test_help_shows_an_example(capsys):
+    assert status(["results", "--help"]) == 0
+    assert "Example: graphveil results --data cora --sort gain" in capsys.readouterr().out
+
+
+def test_results_are_listed_without_torch():
+    code = (
+        "import sys; from graphveil.cli import status; status(['results', '--epsilon', '1']); "
+        "print({'torch', 'matplotlib', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
