@@ -86,7 +86,7 @@ class AttributeAttack(MechanismAttack):
         for each in pair:
             # The same words again: the same attributes are answered, and all else is drawn for the planted rows.
             reports = _report(each, planted, strictest, seed)
-            ratios = _ratios(mechanism, reports, targets, planted, strictest, graph)
+            ratios = report_ratios(mechanism, reports, targets, planted, strictest, graph)
             tallies.append(Tally.of(likelier(ratios, dice), bits))
         return Played(tallies[0], tallies[1], self._natural(pair, graph, users, seed, dice))
 
@@ -134,7 +134,8 @@ def _with_values(rows: Any, places: Numbers, values: Floats, dimensions: int) ->
         changed = np.array(rows, dtype=np.float64)
         changed[everybody, places] = values
         return changed
-    more = values - Rows(rows, dimensions).take(places[:, None])[:, 0]
+    held = Rows(rows, dimensions).take(places[:, None].astype(np.int32))
+    more = values - np.asarray(held)[:, 0]
     return rows + type(rows)((more, (everybody, places)), shape=rows.shape)
 
 
@@ -198,12 +199,12 @@ def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Gen
     return np.asarray(named[np.arange(count), dice.integers(0, named.shape[1], count)])
 
 
-def _ratios(
+def report_ratios(
     mechanism: Mechanism, reports: Reports, targets: Numbers, rows: Any, levels: Numbers | None, graph: Graph
 ) -> Floats:
     """log P[report | upper end]/P[report | lower end] of each user's attribute, given the rest of the row."""
     if isinstance(mechanism, ItemMechanism):
-        return _item_ratios(mechanism, reports, targets, rows)
+        return item_ratios(mechanism, reports, targets, rows)
     answers = _answers(mechanism, reports, levels)
     if answers is None:
         assert graph.public_range is not None
@@ -225,7 +226,7 @@ def _logs(channel: FiniteChannel) -> Floats:
     return np.log(np.maximum(np.array(rows, dtype=np.float64) / channel.total, 2.0**-80))
 
 
-def _item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
+def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
     """Of a report that names one item: how much likelier it is where the target is among a user's items."""
     owners, items = Rows(rows, mechanism.size).nonzero()
     others = items != targets[owners]
@@ -267,7 +268,7 @@ def _own_guesses(
     # As many values a row as the longest report answers: looked up all at once.
     lengths = np.bincount(answers.users, minlength=len(users))
     slots = np.arange(len(answers.users)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    asked = np.zeros((len(users), int(lengths.max())), dtype=np.int64)
+    asked = np.zeros((len(users), int(lengths.max())), dtype=np.int32)
     asked[answers.users, slots] = answers.dims
     truth = values.take(asked)[answers.users, slots] > graph.public_range.centre
     return balanced(guessed, truth)

@@ -103,6 +103,10 @@ class MechanismAttack(Attack):
     # What is attacked where no mechanism is named.
     mechanism: ClassVar[str]
 
+    def check(self, name: str) -> None:
+        """Refuse a mechanism of these subjects that has nothing to guess."""
+        return
+
     @abstractmethod
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
         """The mechanism, as it would ask the users of a graph."""

@@ -72,7 +72,8 @@ class LabelAttack(MechanismAttack):
         """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
         labels = users.raw.labels
         real, blind = (
-            each.randomize(labels, words_of(seed)).codes for each in (mechanism, mechanism.blind())
+            each.randomize(labels, words_of(seed)).codes.astype(np.int64)
+            for each in (mechanism, mechanism.blind())
         )
         known = labels >= 0
         logs, around = np.log(mechanism.transition), neighbour_scores(mechanism.transition, graph, real)

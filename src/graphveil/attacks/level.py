@@ -33,6 +33,7 @@ from graphveil.mechanisms import (
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.rows import Rows
 
@@ -61,15 +62,17 @@ class LevelAttack(MechanismAttack):
         "levels drawn anew"
     )
 
-    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
-        if entry(name).subject == "level":
-            return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
-        built = features_mechanism(self, name, epsilon, graph, options)
-        if not isinstance(built, PersonalMechanism):
+    def check(self, name: str) -> None:
+        if entry(name).subject != "level" and not takes_levels(name):
             raise InputError(
                 f"{name} asks nobody for a privacy level, so there is none to infer: take ppm, ppm-printed or esw"
             )
-        return built
+
+    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        if entry(name).subject == "level":
+            return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
+        self.check(name)
+        return features_mechanism(self, name, epsilon, graph, options)
 
     def stakes(self, mechanism: Mechanism) -> Stakes:
         if not isinstance(mechanism, PersonalMechanism):
@@ -85,7 +88,7 @@ class LevelAttack(MechanismAttack):
         tallies = []
         for reported in (levels, others):
             private = reported if rows is None else PersonalRows(reported, rows)
-            likely = _likelihoods(mechanism, mechanism.randomize(private, words_of(seed)), rows)
+            likely = report_likelihoods(mechanism, mechanism.randomize(private, words_of(seed)), rows)
             tallies.append(Tally.of(likeliest(likely, dice) + 1, levels))
         return Played(tallies[0], tallies[1])
 
@@ -95,16 +98,16 @@ def _level_channel(mechanism: Mechanism) -> FiniteChannel:
     return mechanism.channel
 
 
-def _likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Floats:
+def report_likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Floats:
     """log P[report | level, row], a row a user and a column a level; what both have in common is left out."""
     if not isinstance(mechanism, PersonalMechanism):
         return _logs(_level_channel(mechanism))[:, reports.codes].T
     codes = reports.codes.reshape(reports.users, mechanism.report_length).astype(np.int64)
     answers, named = codes[:, :-1], codes[:, -1]
     if reports.dims is None:
-        dims = np.tile(np.arange(mechanism.size), (reports.users, 1))
+        dims = np.tile(np.arange(mechanism.size, dtype=np.int32), (reports.users, 1))
     else:
-        dims = reports.dims.reshape(codes.shape)[:, :-1].astype(np.int64)
+        dims = reports.dims.reshape(codes.shape)[:, :-1]
     values = mechanism.public.to_unit(Rows(rows, mechanism.size).take(dims))
     likely = np.empty((reports.users, len(mechanism.budgets)))
     levels = _logs(mechanism.level_channel)

@@ -86,7 +86,7 @@ class LinkAttack(MechanismAttack):
     def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
         assert isinstance(mechanism, LinkMechanism)
         dice = dice_of(seed)
-        targets = _paired_off(mechanism, dice)
+        targets = paired_off(mechanism, dice)
         bits = dice.random(len(targets)) < 0.5
         around = _without(graph.pairs(), targets, graph.node_count)
         indptr, neighbours = symmetric_csr(np.concatenate([around, targets[bits]]), graph.node_count)
@@ -98,15 +98,15 @@ class LinkAttack(MechanismAttack):
         )
         tallies, natural = [], []
         for each in (mechanism, mechanism.blind()):
-            published = _Published(mechanism, each.randomize(lists, words_of(seed)))
-            tallies.append(Tally.of(likelier(_ratios(mechanism, published, targets, around), dice), bits))
+            published = PublishedLinks(mechanism, each.randomize(lists, words_of(seed)))
+            tallies.append(Tally.of(likelier(pair_ratios(mechanism, published, targets, around), dice), bits))
             natural.append(balanced(published.names(real), truth))
         return Played(
             tallies[0], tallies[1], naturals({"what is said of the pair": (natural[0], natural[1])})
         )
 
 
-class _Published:
+class PublishedLinks:
     """What everybody named, read as the mechanism that is attacked sends it."""
 
     def __init__(self, mechanism: LinkMechanism, reports: Reports) -> None:
@@ -125,7 +125,7 @@ class _Published:
         return self.says(pairs[:, 1], pairs[:, 0]) | self.says(pairs[:, 0], pairs[:, 1])
 
 
-def _paired_off(mechanism: LinkMechanism, dice: np.random.Generator) -> Numbers:
+def paired_off(mechanism: LinkMechanism, dice: np.random.Generator) -> Numbers:
     """Users in pairs at random, smaller number first, each in one at most; pairs whose links are public are left out."""
     users = np.arange(mechanism.size)
     if isinstance(mechanism, EdgeRR):
@@ -159,7 +159,9 @@ def _real_pairs(
     return linked, dice.permutation(free)[:wanted]
 
 
-def _ratios(mechanism: LinkMechanism, published: _Published, pairs: Numbers, around: Numbers) -> Floats:
+def pair_ratios(
+    mechanism: LinkMechanism, published: PublishedLinks, pairs: Numbers, around: Numbers
+) -> Floats:
     """log P[published | linked]/P[published | not linked] of each pair, where all other links are known.
 
     Of a curator's graph only which is likelier: 1 where the pair is in it, else -1.
@@ -182,7 +184,7 @@ def _ratios(mechanism: LinkMechanism, published: _Published, pairs: Numbers, aro
 
 
 def _sampled_ratios(
-    mechanism: SampledLinkMechanism, published: _Published, pairs: Numbers, around: Numbers
+    mechanism: SampledLinkMechanism, published: PublishedLinks, pairs: Numbers, around: Numbers
 ) -> Floats:
     """The larger number answers for the pair and counts it; how likely a pair is named follows from the noisy number."""
     assert published.degrees is not None

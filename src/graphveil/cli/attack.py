@@ -22,7 +22,7 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, DataName, RangePair, SettingPairs
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
-from graphveil.experiments.campaigns.campaign import Campaign, Point, run_campaign
+from graphveil.experiments.campaigns.campaign import Campaign, Point, check_campaign, run_campaign
 from graphveil.experiments.campaigns.figure import write_campaign_figure
 from graphveil.experiments.campaigns.grounds import Ground, MechanismGround, MethodGround
 from graphveil.experiments.runs.format import NONE, low_to_high, points, rounded
@@ -31,9 +31,7 @@ from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 from graphveil.methods.terms import option
 
-attack_app = typer.Typer(
-    help="What somebody who sees reports, a published graph or a model finds out. Without a name: list the attacks."
-)
+attack_app = typer.Typer()
 MECHANISM_HELP = "A mechanism from `graphveil mechanisms`, or FILE.py:NAME."
 
 
@@ -204,6 +202,10 @@ def membership_command(
     known: Seen = "embedding" if seen == "embedding" else "scores"
     if seen not in SEEN:
         raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")
+    if spec.found_method.reports_features and feature_epsilon is None:
+        raise InputError(
+            f"{method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
+        )
     play(MethodGround(spec, known), terms, as_json)
 
 
@@ -222,6 +224,7 @@ def _mechanism_ground(
 def play(ground: Ground, terms: Terms, as_json: bool) -> None:
     """Play, tell, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
+    check_campaign(ground, budgets, runs=terms.runs, seed=terms.seed)
     file = None if terms.out is None else check_figure(terms.out)
     campaign = watched(ground, budgets, terms)
     if file is not None:

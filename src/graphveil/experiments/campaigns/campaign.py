@@ -164,11 +164,7 @@ def run_campaign(
     watch: Watch | None = None,
 ) -> Campaign:
     """Play an attack so many times at each budget; run i uses the seed S + i for everything."""
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"runs must be an integer of at least 1, got {runs!r}")
-    check_seed(seed, runs)
-    for epsilon in epsilons:
-        ground.check(epsilon)
+    check_campaign(ground, epsilons, runs=runs, seed=seed)
     points = []
     for place, epsilon in enumerate(epsilons):
         plays = []
@@ -179,6 +175,15 @@ def run_campaign(
             plays.append(played)
         points.append(Point(epsilon, stakes, tuple(plays)))
     return Campaign(ground.attack, ground.against, ground.data, seed, tuple(points))
+
+
+def check_campaign(ground: Ground, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
+    """Refuse what cannot be played, before the first run."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InputError(f"runs must be an integer of at least 1, got {runs!r}")
+    check_seed(seed, runs)
+    for epsilon in epsilons:
+        ground.check(epsilon)
 
 
 def _together(tallies: Sequence[Tally]) -> Tally:

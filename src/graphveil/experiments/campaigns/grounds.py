@@ -64,6 +64,7 @@ class MechanismGround:
             raise InputError(
                 f"{name} reports {_told(subject)}, and the attack {attack} is about {_told(found.subjects[0])}: choose another mechanism"
             )
+        found.check(name)
         return cls(found, data, name, **more)
 
     def check(self, epsilon: float | None) -> None:
