@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import graphveil as gv
 from graphveil.attacks.attribute import fitted_shares, report_ratios
@@ -107,3 +108,14 @@ def test_a_graph_without_features_is_refused():
     graph, users = gv.from_arrays([[0, 1], [1, 2]], None, [0, 1, 0, 1])
     with pytest.raises(InputError, match="has no features, so there is nothing for attribute to attack"):
         played("attribute", "multibit", 1.0, data=(graph, users))
+
+
+@pytest.mark.parametrize("name", ["multibit", "item"])
+def test_sparse_rows_are_attacked_as_dense_ones_are(name):
+    graph, users = people()
+    sparse = gv.Users(csr_array(users.raw.features), users.raw.labels, neighbours=users.raw.neighbours)
+    found = [
+        played("attribute", name, 2.0, runs=1, data=(graph, each), **options(name))[1]
+        for each in (users, sparse)
+    ]
+    assert found[0] == found[1]
