@@ -1,207 +1,297 @@
-"""Attribute inference: what the reports of a user's neighbours, and the user's own, tell about one attribute."""
+"""Attribute inference: what a user's own report, and those of neighbours, tell about one attribute."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from graphveil.checks import check_number
-from graphveil.errors import InputError
+from graphveil.attacks.game import (
+    MechanismAttack,
+    Natural,
+    Numbers,
+    Played,
+    Stakes,
+    Tally,
+    balanced,
+    dice_of,
+    features_mechanism,
+    likelier,
+    naturals,
+    words_of,
+)
+from graphveil.attacks.votes import attribute_inference
+from graphveil.channels.channel import FiniteChannel
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.levels import draw_levels
 from graphveil.graphs.users import Users
-from graphveil.mechanisms import Estimate, Reports
+from graphveil.mechanisms import (
+    FeatureMechanism,
+    ItemMechanism,
+    Mechanism,
+    PersonalMechanism,
+    PersonalRows,
+    Reports,
+)
+from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.rows import Rows
 
-# Votes of so many attributes are counted at a time.
-BLOCK = 64
+# Steps of expectation and maximization that fit how common values are.
+FITTING_STEPS = 50
 
-Votes = NDArray[np.int32]
-Guesses = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+class AttributeAttack(MechanismAttack):
+    """A bit is planted in one attribute of every user, and guessed from that user's report by Bayes.
+
+    The attribute is one that the report answers, any of them equally likely. Which ones it answers is drawn without regard to values, so
+    that is no more than leaving out users whose report is silent about the attribute, of which there would be nearly all where
+    one of a thousand values is asked. The bit is the lower or the upper end of the public range. The attacker knows the
+    attribute, everything else in the row, and how reports are made. Where users choose a privacy level, everybody has the strictest.
+
+    Bayes is exact for mechanisms that answer values one by one and for `item`. Of any other the attacker takes what the report decodes
+    to, and guesses the nearer end.
+    """
+
+    name: ClassVar[str] = "attribute"
+    summary: ClassVar[str] = "one value of a user, from the own report and from those of neighbours"
+    subjects: ClassVar[tuple[Subject, ...]] = ("features",)
+    mechanism: ClassVar[str] = "multibit"
+    unit: ClassVar[str] = "one attribute of one user, at the budget of the whole report"
+    game: ClassVar[str] = (
+        "in every row one attribute that its report answers is set to the lower or the upper end of the range by a fair coin; the "
+        "attacker sees the report and knows the rest of the row; in the control reports are blind"
+    )
+
+    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        return features_mechanism(self, name, epsilon, graph, options)
+
+    def stakes(self, mechanism: Mechanism) -> Stakes:
+        return Stakes(2, mechanism.strictest, mechanism.claim.delta)
+
+    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
+        assert graph.public_range is not None
+        dice, rows = dice_of(seed), users.raw.rows()
+        strictest = np.ones(len(users), dtype=np.int64) if mechanism.personal else None
+        pair = (mechanism, mechanism.blind())
+        targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
+        bits = dice.random(len(targets)) < 0.5
+        ends = np.where(bits, graph.public_range.high, graph.public_range.low)
+        planted = _with_values(rows, targets, ends, mechanism.dimensions)
+        tallies = []
+        for each in pair:
+            # The same words again: the same attributes are answered, and all else is drawn for the planted rows.
+            reports = _report(each, planted, strictest, seed)
+            ratios = report_ratios(mechanism, reports, targets, planted, strictest, graph)
+            tallies.append(Tally.of(likelier(ratios, dice), bits))
+        return Played(tallies[0], tallies[1], self._natural(pair, graph, users, seed, dice))
+
+    def _natural(
+        self,
+        pair: tuple[Mechanism, Mechanism],
+        graph: Graph,
+        users: Users,
+        seed: int,
+        dice: np.random.Generator,
+    ) -> dict[str, Natural]:
+        """Real values: what neighbours' reports tell, and what one's own does."""
+        rows, levels = users.raw.rows(), _levels(pair[0], users, seed)
+        real, control = (_report(each, rows, levels, seed) for each in pair)
+        votes, first = (
+            [attribute_inference(graph, users, each, own=own).balanced for each in (real, control)]
+            for own in (False, True)
+        )
+        found = {
+            "vote of neighbours, as printed": (votes[0], votes[1]),
+            "own report, where it says nothing neighbours": (first[0], first[1]),
+        }
+        if _answers(pair[0], real, levels) is not None:
+            own = [_own_guesses(pair[0], each, graph, users, levels, dice) for each in (real, control)]
+            found["own report, Bayes"] = (own[0], own[1])
+        return naturals(found)
+
+
+def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
+    """Everybody's level, where reports depend on one: the own, or any equally likely."""
+    if not isinstance(mechanism, PersonalMechanism):
+        return None
+    own = users.raw.levels
+    return draw_levels(len(users), len(mechanism.budgets), seed=seed) if own is None else own
+
+
+def _report(mechanism: Mechanism, rows: Any, levels: Numbers | None, seed: int) -> Reports:
+    return mechanism.randomize(rows if levels is None else PersonalRows(levels, rows), words_of(seed))
+
+
+def _with_values(rows: Any, places: Numbers, values: Floats, dimensions: int) -> Any:
+    """The rows with one value of each replaced; sparse ones stay sparse."""
+    everybody = np.arange(len(places))
+    if not hasattr(rows, "tocsr"):
+        changed = np.array(rows, dtype=np.float64)
+        changed[everybody, places] = values
+        return changed
+    held = Rows(rows, dimensions).take(places[:, None].astype(np.int32))
+    more = values - np.asarray(held)[:, 0]
+    return rows + type(rows)((more, (everybody, places)), shape=rows.shape)
 
 
 @dataclass(frozen=True)
-class AttackResult:
-    """How often the attacker is right about whether an attribute of a user is above the middle of the public range.
+class _Answers:
+    """Answers to single values: whose, about which attribute, with which code, through which channel (by number)."""
 
-    ``accuracy`` is over all users and attributes; ``commonest`` is what always guessing each attribute's commonest value
-    would get, which needs no report. ``balanced`` is the mean of both values' hit rates, averaged over the attributes that
-    have both values: 0.5 for whoever knows nothing about a single user, however rare a value is; None where no attribute
-    has both. ``heard`` is the share of guesses that rest on a vote; the others are "below".
-    """
-
-    accuracy: float
-    balanced: float | None
-    commonest: float
-    heard: float
+    users: Numbers
+    dims: Numbers
+    codes: Numbers
+    numbers: Numbers
+    channels: list[FiniteChannel]
 
 
-def guess_bound(epsilon: float) -> float:
-    """The largest balanced accuracy of any guess of one of two values from one ε-private report: e^ε/(1+e^ε).
-
-    With hit rates p and q of the two values, privacy says p ≤ e^ε(1-q) and q ≤ e^ε(1-p); added up, p+q ≤ 2e^ε/(1+e^ε).
-    Randomized response reaches it. Reports of others are not covered: they tell about a user what the user has in common
-    with them.
-
-    >>> round(guess_bound(1.0), 4), guess_bound(0.0)
-    (0.7311, 0.5)
-    """
-    return 1 / (1 + math.exp(-check_number(epsilon, "epsilon", least=0, infinite=True)))
-
-
-def neighbour_vote(estimate: Estimate | Sequence[Estimate], graph: Graph, attributes: Any) -> Guesses:
-    """For every user and each of some attributes, what most reports of the user's neighbours say.
-
-    A reported value above the middle of the public range is a vote for "above", one below it for "below"; what was not
-    reported is no vote, and a tie is guessed as "below". Several rounds of reports all vote. Nothing private is read.
-
-    Source: TOGL, App. D.5, "Empirical resistance to inference attacks".
-    """
-    estimates = [estimate] if isinstance(estimate, Estimate) else list(estimate)
-    chosen = _checked(attributes, graph)
-    guesses = np.zeros((graph.node_count, len(chosen)), dtype=bool)
-    ballots = [_Ballots(one, graph) for one in estimates]
-    adjacency = _adjacency(graph)
-    for block in _blocks(len(chosen)):
-        cast = _cast(ballots, chosen[block])
-        guesses[:, block] = adjacency @ cast > 0
-    return guesses
+def _answers(mechanism: Mechanism, reports: Reports, levels: Numbers | None) -> _Answers | None:
+    """What reports answer, where they answer values one by one."""
+    if isinstance(mechanism, FeatureMechanism):
+        size = mechanism.sampled
+        users = np.repeat(np.arange(reports.users), size)
+        dims = (
+            np.tile(np.arange(size), reports.users) if reports.dims is None else reports.dims.astype(np.int64)
+        )
+        distinct = list(dict.fromkeys(mechanism.channels))
+        number = np.array([distinct.index(channel) for channel in mechanism.channels])
+        numbers = np.zeros(len(dims), dtype=np.int64) if len(number) == 1 else number[dims]
+        return _Answers(users, dims, reports.codes.astype(np.int64), numbers, distinct)
+    if not isinstance(mechanism, PersonalMechanism) or levels is None:
+        return None
+    codes = reports.codes.reshape(reports.users, mechanism.report_length).astype(np.int64)
+    places = _named(mechanism, reports)
+    users, slots = np.nonzero(codes[:, :-1] != mechanism.blank)
+    ways = {(level, named): way for level, row in enumerate(mechanism.ways) for named, way in enumerate(row)}
+    distinct = list(dict.fromkeys(way.channel for way in ways.values()))
+    shape = (len(mechanism.ways), len(mechanism.ways[0]))
+    first, number = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, way in ways.items():
+        first[place], number[place] = way.first, distinct.index(way.channel)
+    level, named = levels[users] - 1, codes[users, -1]
+    return _Answers(
+        users, places[users, slots], codes[users, slots] - first[level, named], number[level, named], distinct
+    )
 
 
-def attribute_inference(
+def _named(mechanism: PersonalMechanism, reports: Reports) -> Numbers:
+    """The attributes that a report of a personal mechanism names, a row a user."""
+    if reports.dims is None:
+        return np.tile(np.arange(mechanism.size), (reports.users, 1))
+    return reports.dims.reshape(reports.users, mechanism.report_length)[:, :-1].astype(np.int64)
+
+
+def _answered_places(mechanism: Mechanism, reports: Reports, dice: np.random.Generator) -> Numbers:
+    """One attribute of each user that the report answers; any at all, where it does not say which."""
+    count = reports.users
+    if isinstance(mechanism, PersonalMechanism):
+        codes = reports.codes.reshape(count, mechanism.report_length)[:, :-1]
+        order = dice.random(codes.shape) + (codes == mechanism.blank)
+        return np.take_along_axis(_named(mechanism, reports), order.argmin(axis=1)[:, None], axis=1)[:, 0]
+    if reports.dims is None:
+        return dice.integers(0, mechanism.dimensions, count)
+    named = reports.dims.reshape(count, -1).astype(np.int64)
+    return np.asarray(named[np.arange(count), dice.integers(0, named.shape[1], count)])
+
+
+def report_ratios(
+    mechanism: Mechanism, reports: Reports, targets: Numbers, rows: Any, levels: Numbers | None, graph: Graph
+) -> Floats:
+    """log P[report | upper end]/P[report | lower end] of each user's attribute, given the rest of the row."""
+    if isinstance(mechanism, ItemMechanism):
+        return item_ratios(mechanism, reports, targets, rows)
+    answers = _answers(mechanism, reports, levels)
+    if answers is None:
+        assert graph.public_range is not None
+        decoded = reports.estimate().dense()[np.arange(len(targets)), targets]
+        return np.asarray(decoded - graph.public_range.centre)
+    about = answers.dims == targets[answers.users]
+    ratios = np.zeros(len(targets))
+    for number, channel in enumerate(answers.channels):
+        mine = about & (answers.numbers == number)
+        # The lower end of a range is always the first input of a channel, and the upper one the last.
+        ratios[answers.users[mine]] = (_logs(channel)[-1] - _logs(channel)[0])[answers.codes[mine]]
+    return ratios
+
+
+@lru_cache(maxsize=64)
+def _logs(channel: FiniteChannel) -> Floats:
+    """The logarithm of a channel's table; an output that never comes about counts as 2^-80."""
+    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
+    return np.log(np.maximum(np.array(rows, dtype=np.float64) / channel.total, 2.0**-80))
+
+
+def item_ratios(mechanism: ItemMechanism, reports: Reports, targets: Numbers, rows: Any) -> Floats:
+    """Of a report that names one item: how much likelier it is where the target is among a user's items."""
+    owners, items = Rows(rows, mechanism.size).nonzero()
+    others = items != targets[owners]
+    count = np.bincount(owners[others], minlength=len(targets))
+    codes, length = reports.codes.astype(np.int64), mechanism.length
+    among = np.zeros(len(targets), dtype=bool)
+    among[owners[others & (items == codes[owners])]] = True
+
+    def drawn(has: bool) -> Floats:
+        held = count + has
+        item = (among | (has & (codes == targets))) / np.maximum(held, length)
+        blank = codes - mechanism.size
+        return np.where(codes < mechanism.size, item, ((blank >= held) & (blank < length)) / length)
+
+    other, surplus = mechanism.channel.other, mechanism.channel.surplus
+    return np.asarray(np.log(other + surplus * drawn(True)) - np.log(other + surplus * drawn(False)))
+
+
+def _own_guesses(
+    mechanism: Mechanism,
+    reports: Reports,
     graph: Graph,
     users: Users,
-    reports: Reports | Sequence[Reports] | None,
-    attributes: Any = None,
-    *,
-    own: bool = False,
-) -> AttackResult:
-    """How well a vote of the neighbours' reports guesses everybody's attributes (all of them unless some are named).
+    levels: Numbers | None,
+    dice: np.random.Generator,
+) -> float | None:
+    """How well Bayes tells from users' own reports on which side of the middle the values are that they answer.
 
-    ``reports`` are what the attacker saw, one round or several; None is no privacy: everybody's raw row is seen. ``own``
-    lets the attacker see the target's own report as well: where it says something, it decides, and `guess_bound` holds for
-    it; elsewhere neighbours vote. Guesses come from reports and links alone; only what counts them reads what is private.
+    How common values are is fitted to the reports.
     """
-    chosen = _checked(np.arange(graph.feature_count) if attributes is None else attributes, graph)
-    rounds = [reports] if isinstance(reports, Reports) else reports
-    truth = users.raw.rows()
-    seen: list[_Ballots | _RawBallots]
-    seen = (
-        [_RawBallots(truth, graph)] if rounds is None else [_Ballots(one.estimate(), graph) for one in rounds]
-    )
-    if not seen or any(ballots.users != graph.node_count for ballots in seen):
-        raise InputError(
-            f"reports must be those of all {graph.node_count} users, in their order, one round at least"
-        )
-    adjacency, tally = _adjacency(graph), _Tally()
-    answers = _RawBallots(truth, graph)
-    for block in _blocks(len(chosen)):
-        cast = _cast(seen, chosen[block])
-        votes = adjacency @ cast
-        if own:
-            votes = np.where(cast != 0, cast, votes)
-        tally.add(votes, answers.votes(chosen[block]) > 0)
-    return tally.result()
+    answers = _answers(mechanism, reports, levels)
+    assert graph.public_range is not None and answers is not None
+    ratios = np.zeros(len(answers.codes))
+    for number, channel in enumerate(answers.channels):
+        mine = answers.numbers == number
+        ratios[mine] = _side_ratios(channel, answers.codes[mine])[answers.codes[mine]]
+    guessed = likelier(ratios, dice)
+    values = Rows(users.raw.rows(), mechanism.dimensions)
+    # As many values a row as the longest report answers: looked up all at once.
+    lengths = np.bincount(answers.users, minlength=len(users))
+    slots = np.arange(len(answers.users)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    asked = np.zeros((len(users), int(lengths.max())), dtype=np.int32)
+    asked[answers.users, slots] = answers.dims
+    truth = values.take(asked)[answers.users, slots] > graph.public_range.centre
+    return balanced(guessed, truth)
 
 
-class _Ballots:
-    """Reports as votes: +1 above the middle of the public range, -1 below, 0 where nothing was reported."""
-
-    def __init__(self, estimate: Estimate, graph: Graph) -> None:
-        self.users = estimate.shape[0]
-        matrix = estimate.to_scipy().copy()
-        matrix.data = np.sign(matrix.data + (estimate.offset - _middle(graph)))
-        self._columns = matrix.tocsc()
-
-    def votes(self, attributes: NDArray[np.int64]) -> Votes:
-        """A column for each of some attributes."""
-        columns: Votes = self._columns[:, attributes].toarray().astype(np.int32)
-        return columns
+def _side_ratios(channel: FiniteChannel, codes: Numbers) -> Floats:
+    """For each code log P[code | above the middle]/P[code | below], where values are as common as the codes tell."""
+    table = np.exp(_logs(channel))
+    shares = fitted_shares(table, np.bincount(codes, minlength=channel.output_count))
+    above = channel.inputs > 0
+    sides = [(shares[side] + 1e-12) @ table[side] / (shares[side] + 1e-12).sum() for side in (above, ~above)]
+    return np.asarray(np.log(sides[0]) - np.log(sides[1]))
 
 
-class _RawBallots:
-    """Raw rows as votes: everybody says the truth about every attribute."""
+def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:
+    """How common each input of a table is, from how often each output was seen: by expectation and maximization.
 
-    def __init__(self, features: Any, graph: Graph) -> None:
-        self.users = features.shape[0]
-        self._middle = _middle(graph)
-        self._sparse = hasattr(features, "tocsc")
-        self._columns = features.tocsc() if self._sparse else features
-
-    def votes(self, attributes: NDArray[np.int64]) -> Votes:
-        """A column for each of some attributes."""
-        columns = self._columns[:, attributes]
-        values = columns.toarray() if self._sparse else np.asarray(columns)
-        return np.where(values > self._middle, 1, -1).astype(np.int32)
-
-
-class _Tally:
-    """Counts what was guessed right, block by block."""
-
-    def __init__(self) -> None:
-        self._right = self._commonest = self._heard = self._all = 0
-        self._rates: list[NDArray[np.float64]] = []
-
-    def add(self, votes: Votes, truth: Guesses) -> None:
-        """Votes and the truth of some attributes, a column each."""
-        guesses = votes > 0
-        above = truth.sum(axis=0)
-        below = len(truth) - above
-        hits, rejections = (guesses & truth).sum(axis=0), (~guesses & ~truth).sum(axis=0)
-        self._right += int(hits.sum() + rejections.sum())
-        self._commonest += int(np.maximum(above, below).sum())
-        self._heard += int((votes != 0).sum())
-        self._all += truth.size
-        both = (above > 0) & (below > 0)
-        self._rates.append((hits[both] / above[both] + rejections[both] / below[both]) / 2)
-
-    def result(self) -> AttackResult:
-        """What all of it comes to."""
-        rates = np.concatenate(self._rates)
-        return AttackResult(
-            self._right / self._all,
-            float(rates.mean()) if rates.size else None,
-            self._commonest / self._all,
-            self._heard / self._all,
-        )
-
-
-def _cast(ballots: Sequence[_Ballots | _RawBallots], attributes: NDArray[np.int64]) -> Votes:
-    """The votes of all rounds together."""
-    total = ballots[0].votes(attributes)
-    for more in ballots[1:]:
-        total = total + more.votes(attributes)
-    return total
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
-
-
-def _adjacency(graph: Graph) -> Any:
-    ones = np.ones(len(graph.indices), dtype=np.int32)
-    return csr_array((ones, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
-
-
-def _middle(graph: Graph) -> float:
-    if graph.public_range is None:
-        raise InputError(
-            f"{graph.name} has no features, so there is no attribute to infer: take another graph"
-        )
-    return graph.public_range.centre
-
-
-def _checked(attributes: Any, graph: Graph) -> NDArray[np.int64]:
-    _middle(graph)
-    chosen = np.atleast_1d(np.asarray(attributes))
-    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
-        raise InputError(f"attributes must be one integer or several, got {attributes!r}")
-    if not 0 <= int(chosen.min()) <= int(chosen.max()) < graph.feature_count:
-        raise InputError(
-            f"attributes must lie in 0..{graph.feature_count - 1}, got {int(chosen.min())}..{int(chosen.max())}"
-        )
-    return chosen.astype(np.int64)
+    >>> fitted_shares(np.eye(2), np.array([3, 1])).tolist()
+    [0.75, 0.25]
+    """
+    shares = np.full(len(table), 1 / len(table))
+    seen = counts / max(counts.sum(), 1)
+    for _ in range(FITTING_STEPS):
+        expected = np.maximum(shares @ table, 1e-300)
+        shares = shares * (table @ (seen / expected))
+    return np.asarray(shares / shares.sum())

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.advise import advise_app
+from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.compare import compare
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.add_typer(advise_app, name="advise")
+app.add_typer(attack_app, name="attack")
 app.command()(attributes)
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)

@@ -1,8 +1,16 @@
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp, ttest_rel
+from scipy.stats import binomtest, ttest_1samp, ttest_rel
 
-from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.statistics import (
+    Summary,
+    at_least,
+    bootstrap,
+    exact_interval,
+    paired_gain,
+    t_interval,
+    verdict,
+)
 
 
 def test_a_bootstrap_interval_holds_its_mean_and_is_the_same_every_time():
@@ -75,3 +83,15 @@ def test_an_interval_over_five_runs_covers_the_mean_in_95_of_100_cases():
     draws = np.random.default_rng(0).normal(size=(20_000, 5))
     inside = [found.low <= 0 <= found.high for found in map(t_interval, draws.tolist())]
     assert abs(np.mean(inside) - 0.95) < 5.5 * np.sqrt(0.95 * 0.05 / 20_000)
+
+
+@pytest.mark.parametrize("right", [0, 1, 37, 100])
+def test_an_interval_of_guesses_is_the_exact_one(right):
+    expected = binomtest(right, 100).proportion_ci(0.95, "exact")
+    found = exact_interval(right, 100)
+    assert (found.mean, found.low, found.high) == pytest.approx((right / 100, expected.low, expected.high))
+
+
+def test_so_many_guesses_or_more_are_counted_from_that_number_on():
+    # Of two coins: 1, 3/4, 1/4.
+    assert [at_least(right, 2, 0.5) for right in (0, 1, 2)] == pytest.approx([1.0, 0.75, 0.25])

@@ -40,6 +40,31 @@ def t_interval(values: Sequence[float]) -> Summary:
     return Summary(mean, mean - half, mean + half)
 
 
+def exact_interval(right: int, guesses: int) -> Summary:
+    """The share of guesses that are right, and its exact 95% interval (Clopper and Pearson), for any number of guesses.
+
+    >>> exact_interval(0, 10).low, round(exact_interval(5, 10).low, 3)
+    (0.0, 0.187)
+    """
+    from scipy.stats import beta
+
+    tail = (1 - CONFIDENCE) / 2
+    low = float(beta.ppf(tail, right, guesses - right + 1)) if right else 0.0
+    high = float(beta.ppf(1 - tail, right + 1, guesses - right)) if right < guesses else 1.0
+    return Summary(right / guesses, low, high)
+
+
+def at_least(right: int, guesses: int, rate: float) -> float:
+    """How likely so many guesses or more are right, where each is with this probability.
+
+    >>> at_least(2, 2, 0.5)
+    0.25
+    """
+    from scipy.stats import binom
+
+    return float(binom.sf(right - 1, guesses, rate))
+
+
 def bootstrap(values: Sequence[float]) -> Summary:
     """The mean and its 95% bootstrap interval, as some documents print it; over 5 runs it covers the mean in 83% of cases.
 

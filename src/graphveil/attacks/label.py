@@ -1,0 +1,108 @@
+"""Label inference: which class a user has, from the user's own report and from those of neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.attacks.game import (
+    MechanismAttack,
+    Numbers,
+    Played,
+    Stakes,
+    Tally,
+    balanced,
+    dice_of,
+    likeliest,
+    naturals,
+    words_of,
+)
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import LabelMechanism, Mechanism, mechanism
+from graphveil.mechanisms.base import Subject
+
+# No class counts as rarer than this beside another: what is fitted to noise may come out below 0.
+RAREST = 1e-3
+
+Floats = NDArray[np.float64]
+
+
+class LabelAttack(MechanismAttack):
+    """Everybody draws a class, all equally likely, and it is guessed from the report by Bayes. k-ary response reaches the bound."""
+
+    name: ClassVar[str] = "label"
+    summary: ClassVar[str] = "the class of a user, from the own report and from those of neighbours"
+    subjects: ClassVar[tuple[Subject, ...]] = ("label",)
+    mechanism: ClassVar[str] = "krr"
+    unit: ClassVar[str] = "the label of one user"
+    game: ClassVar[str] = (
+        "everybody draws a class, all equally likely; the attacker sees the report; in the control reports are blind"
+    )
+
+    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        if graph.multilabel or graph.class_count < 2:
+            raise InputError(
+                f"label inference guesses one of several classes, and users of {graph.name} have not one class each: take another "
+                "graph, or choose one label with data.label=0"
+            )
+        return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
+
+    def stakes(self, mechanism: Mechanism) -> Stakes:
+        assert isinstance(mechanism, LabelMechanism)
+        return Stakes(mechanism.channel.input_count, mechanism.claim.epsilon)
+
+    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
+        assert isinstance(mechanism, LabelMechanism)
+        dice, blind = dice_of(seed), mechanism.blind()
+        logs = np.log(mechanism.transition)
+        classes = dice.integers(0, len(logs), len(users))
+        tallies = [
+            Tally.of(likeliest(logs[:, each.randomize(classes, words_of(seed)).codes].T, dice), classes)
+            for each in (mechanism, blind)
+        ]
+        return Played(tallies[0], tallies[1], self._natural(mechanism, graph, users, seed, dice))
+
+    def _natural(
+        self, mechanism: LabelMechanism, graph: Graph, users: Users, seed: int, dice: np.random.Generator
+    ) -> dict[str, Any]:
+        """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
+        labels = users.raw.labels
+        real, blind = (
+            each.randomize(labels, words_of(seed)).codes.astype(np.int64)
+            for each in (mechanism, mechanism.blind())
+        )
+        known = labels >= 0
+        logs, around = np.log(mechanism.transition), neighbour_scores(mechanism.transition, graph, real)
+        found = {}
+        for name, more in (("own report", 0.0), ("own report and neighbours, Bayes", around)):
+            pair = [
+                balanced(likeliest(logs[:, own].T + more, dice)[known], labels[known])
+                for own in (real, blind)
+            ]
+            found[name] = (pair[0], pair[1])
+        return naturals(found)
+
+
+def neighbour_scores(transition: Floats, graph: Graph, codes: Numbers) -> Floats:
+    """Σ over neighbours of log P[their report | one's class], a row a user and a column a class.
+
+    How often two linked users have two classes is fitted to the reports: of what pairs report, the noise is taken out as it is from one
+    report, J = T⁻ᵀ·J'·T⁻¹, and what comes out below nothing counts as next to nothing.
+    """
+    count = len(transition)
+    ends = graph.edge_list()
+    pairs = np.bincount(codes[ends[0]] * count + codes[ends[1]], minlength=count * count).reshape(
+        count, count
+    )
+    inverse = np.linalg.inv(transition)
+    joint = inverse.T @ (pairs / max(pairs.sum(), 1)) @ inverse
+    joint = np.maximum(joint, RAREST * max(float(joint.max()), RAREST))
+    beside = joint / joint.sum(axis=1, keepdims=True)
+    logs = np.log(beside @ transition)
+    scores = np.zeros((graph.node_count, count))
+    np.add.at(scores, ends[0], logs[:, codes[ends[1]]].T)
+    return scores

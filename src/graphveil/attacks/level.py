@@ -1,0 +1,154 @@
+"""Level inference: which privacy level a user chose, from the user's report."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.attacks.game import (
+    MechanismAttack,
+    Numbers,
+    Played,
+    Stakes,
+    Tally,
+    dice_of,
+    features_mechanism,
+    likeliest,
+    words_of,
+)
+from graphveil.channels.channel import FiniteChannel
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import (
+    LevelMechanism,
+    Mechanism,
+    PersonalMechanism,
+    PersonalRows,
+    Reports,
+    entry,
+    mechanism,
+)
+from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.personal_builders import takes_levels
+from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.rows import Rows
+
+# Levels where a mechanism that reports nothing else is not told how many there are.
+LEVELS = 4
+
+Floats = NDArray[np.float64]
+
+
+class LevelAttack(MechanismAttack):
+    """Everybody draws a level, all equally likely, and it is guessed from the whole report by Bayes.
+
+    The attacker knows the user's row. What a report tells of the level is its randomized level, how many values are answered, and
+    how well the answers fit the row. As printed, `ppm-printed` also sends magnitudes that are each level's own. The ε of the bound
+    is what the mechanism says of its level, the exact loss of whole reports between two levels with equal rows; of a mechanism where there
+    is no such ε, it is what the level is claimed to be randomized at.
+    """
+
+    name: ClassVar[str] = "level"
+    summary: ClassVar[str] = "the privacy level that a user chose, from the report"
+    subjects: ClassVar[tuple[Subject, ...]] = ("features", "level")
+    mechanism: ClassVar[str] = "ppm"
+    unit: ClassVar[str] = "the level of one user, at what a whole report tells of it where the row is known"
+    game: ClassVar[str] = (
+        "everybody draws a level, all equally likely; the attacker sees the report and knows the row; in the control reports are those of "
+        "levels drawn anew"
+    )
+
+    def check(self, name: str) -> None:
+        if entry(name).subject != "level" and not takes_levels(name):
+            raise InputError(
+                f"{name} asks nobody for a privacy level, so there is none to infer: take ppm, ppm-printed or esw"
+            )
+
+    def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
+        if entry(name).subject == "level":
+            return mechanism(name, epsilon=epsilon, **{"levels": LEVELS, **options})
+        self.check(name)
+        return features_mechanism(self, name, epsilon, graph, options)
+
+    def stakes(self, mechanism: Mechanism) -> Stakes:
+        if not isinstance(mechanism, PersonalMechanism):
+            return Stakes(_level_channel(mechanism).input_count, mechanism.claim.epsilon)
+        exact = mechanism.level_loss.epsilon
+        claimed = mechanism.level_channel.claim.epsilon
+        return Stakes(len(mechanism.budgets), exact if math.isfinite(exact) else claimed)
+
+    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
+        dice, count = dice_of(seed), self.stakes(mechanism).values
+        rows = users.raw.rows() if isinstance(mechanism, PersonalMechanism) else None
+        levels, others = (dice.integers(1, count + 1, len(users)) for _ in range(2))
+        tallies = []
+        for reported in (levels, others):
+            private = reported if rows is None else PersonalRows(reported, rows)
+            likely = report_likelihoods(mechanism, mechanism.randomize(private, words_of(seed)), rows)
+            tallies.append(Tally.of(likeliest(likely, dice) + 1, levels))
+        return Played(tallies[0], tallies[1])
+
+
+def _level_channel(mechanism: Mechanism) -> FiniteChannel:
+    assert isinstance(mechanism, LevelMechanism)
+    return mechanism.channel
+
+
+def report_likelihoods(mechanism: Mechanism, reports: Reports, rows: Any) -> Floats:
+    """log P[report | level, row], a row a user and a column a level; what both have in common is left out."""
+    if not isinstance(mechanism, PersonalMechanism):
+        return _logs(_level_channel(mechanism))[:, reports.codes].T
+    codes = reports.codes.reshape(reports.users, mechanism.report_length).astype(np.int64)
+    answers, named = codes[:, :-1], codes[:, -1]
+    if reports.dims is None:
+        dims = np.tile(np.arange(mechanism.size, dtype=np.int32), (reports.users, 1))
+    else:
+        dims = reports.dims.reshape(codes.shape)[:, :-1]
+    values = mechanism.public.to_unit(Rows(rows, mechanism.size).take(dims))
+    likely = np.empty((reports.users, len(mechanism.budgets)))
+    levels = _logs(mechanism.level_channel)
+    for code in np.unique(named).tolist():
+        mine = np.flatnonzero(named == code)
+        for level, ways in enumerate(mechanism.ways):
+            of_values = _way_likelihoods(ways[code], answers[mine], values[mine], mechanism)
+            likely[mine, level] = levels[level, code] + of_values
+    return likely
+
+
+def _way_likelihoods(
+    way: Way, codes: NDArray[np.int64], values: Floats, mechanism: PersonalMechanism
+) -> Floats:
+    """log P[answers | values] of users who answer in one way; minus infinity where nobody does who answers so."""
+    answered = codes != mechanism.blank
+    own = codes - way.first
+    fits = (own >= 0) & (own < way.channel.output_count)
+    possible = (answered.sum(axis=1) == way.count) & (fits | ~answered).all(axis=1)
+    table = np.exp(_logs(way.channel))
+    lower, share = _between(values, way.channel, mechanism.binary)
+    code = np.where(answered & fits, own, 0)
+    upper = np.minimum(lower + 1, len(table) - 1)
+    chance = (1 - share) * table[lower, code] + share * table[upper, code]
+    logs = np.where(answered, np.log(np.maximum(chance, 1e-300)), 0.0).sum(axis=1)
+    # Which of the named values are answered is drawn, all choices equally likely.
+    logs -= math.log(math.comb(codes.shape[1], way.count))
+    return np.where(possible, logs, -np.inf)
+
+
+def _between(values: Floats, channel: FiniteChannel, binary: bool) -> tuple[Numbers, Floats]:
+    """Values of [-1, 1] as the input below and how likely each is rounded up to the next."""
+    if binary:
+        return (values > 0).astype(np.int64), np.zeros(values.shape)
+    inputs = channel.inputs
+    lower = np.clip(np.searchsorted(inputs, values, side="right") - 1, 0, len(inputs) - 2)
+    return lower, (values - inputs[lower]) / (inputs[lower + 1] - inputs[lower])
+
+
+def _logs(channel: FiniteChannel) -> Floats:
+    """The logarithm of a channel's table; minus infinity where an output never comes about."""
+    rows = [channel.row(symbol) for symbol in range(channel.input_count)]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.array(rows, dtype=np.float64) / channel.total))

@@ -1,0 +1,1 @@
+"""Attacks over several runs and budgets, beside chance, control and bound."""

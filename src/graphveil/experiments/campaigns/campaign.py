@@ -1,0 +1,194 @@
+"""A campaign: an attack over several runs and budgets, and whether it stays below its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.attacks.game import Attack, Played, Stakes, Tally
+from graphveil.errors import InputError
+from graphveil.experiments.campaigns.grounds import Ground, finite
+from graphveil.experiments.runs.format import budget, percent
+from graphveil.experiments.runs.statistics import Summary, at_least, exact_interval, t_interval
+from graphveil.graphs.splits import check_seed
+from graphveil.version import __version__
+
+# What is rarer than this is called less than one in a million.
+RARE = 1e-6
+
+Watch = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class NaturalPoint:
+    """An attack on real secrets over all runs, and on the control; there is no bound for it."""
+
+    name: str
+    found: Summary
+    control: Summary | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """What the runs at one budget come to."""
+
+    epsilon: float | None
+    stakes: Stakes
+    plays: tuple[Played, ...]
+
+    @property
+    def tally(self) -> Tally:
+        """All guesses about planted secrets."""
+        return _together([each.planted for each in self.plays])
+
+    @property
+    def found(self) -> Summary:
+        """The accuracy, with its exact 95% interval over the guesses of all runs."""
+        return exact_interval(self.tally.right, self.tally.guesses)
+
+    @property
+    def control(self) -> Summary:
+        """The same of the control."""
+        control = _together([each.control for each in self.plays])
+        return exact_interval(control.right, control.guesses)
+
+    @property
+    def natural(self) -> list[NaturalPoint]:
+        """Attacks on real secrets, with 95% t-intervals over runs."""
+        return [self._natural(name) for name in self.plays[0].natural]
+
+    def _natural(self, name: str) -> NaturalPoint:
+        each = [play.natural[name] for play in self.plays if name in play.natural]
+        control = [one.control for one in each if one.control is not None]
+        return NaturalPoint(
+            name, t_interval([one.accuracy for one in each]), t_interval(control) if control else None
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bound may be true: it is not below the whole interval."""
+        assert self.found.low is not None
+        return self.found.low <= self.stakes.bound
+
+    @property
+    def how_likely(self) -> float:
+        """How often so many guesses or more are right at most, where the bound is true."""
+        return at_least(self.tally.right, self.tally.guesses, self.stakes.bound)
+
+    @property
+    def verdict(self) -> str:
+        """Bound and attack in a sentence."""
+        found = f"{percent(self.found.mean)} of guesses are right"
+        if self.stakes.bound == 1:
+            return f"{found}; no ε promises anything about it"
+        bound = f"{percent(self.stakes.bound)} that {budget(round(self.stakes.epsilon, 4))} allows"
+        if self.found.mean <= self.stakes.bound:
+            return f"{found}, not above the {bound}"
+        if self.holds:
+            return f"{found}, above the {bound} by no more than so few guesses are off by"
+        likely = (
+            f"at most {percent(self.how_likely, '.2g')}"
+            if self.how_likely > RARE
+            else "less than one in a million"
+        )
+        return f"{found}, above the {bound}: the promise is broken (where it is kept, {likely} of campaigns come out like this)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` has it."""
+        return {
+            "epsilon": self.epsilon,
+            "values": self.stakes.values,
+            "guesses": self.tally.guesses,
+            "right": self.tally.right,
+            "runs": [each.planted.accuracy for each in self.plays],
+            **_fields(self.found),
+            "control": _fields(self.control),
+            "chance": self.stakes.chance,
+            "bound": self.stakes.bound,
+            "bound_epsilon": finite(self.stakes.epsilon),
+            "bound_delta": self.stakes.delta,
+            "holds": self.holds,
+            "how_likely": self.how_likely,
+            "verdict": self.verdict,
+            "natural": [
+                {
+                    "name": each.name,
+                    "metric": "balanced accuracy",
+                    "chance": self.stakes.chance,
+                    **_fields(each.found),
+                    "control": None if each.control is None else _fields(each.control),
+                }
+                for each in self.natural
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """An attack on one thing at some budgets."""
+
+    attack: Attack
+    against: str
+    data: str
+    seed: int
+    points: tuple[Point, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no bound was broken."""
+        return all(point.holds for point in self.points)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` has it: the fields of a point among the others where there is one, else all ``points``."""
+        shared = {
+            "attack": self.attack.name,
+            "against": self.against,
+            "data": self.data,
+            "seed": self.seed,
+            "version": __version__,
+            "game": self.attack.game,
+            "unit": self.attack.unit,
+        }
+        if len(self.points) == 1:
+            return {**shared, **self.points[0].to_dict()}
+        return {**shared, "holds": self.holds, "points": [point.to_dict() for point in self.points]}
+
+
+def run_campaign(
+    ground: Ground,
+    epsilons: Sequence[float | None],
+    *,
+    runs: int,
+    seed: int,
+    watch: Watch | None = None,
+) -> Campaign:
+    """Play an attack so many times at each budget; run i uses the seed S + i for everything."""
+    check_campaign(ground, epsilons, runs=runs, seed=seed)
+    points = []
+    for place, epsilon in enumerate(epsilons):
+        plays = []
+        for run in range(runs):
+            if watch is not None:
+                watch(f"{ground.attack.name} at {budget(epsilon)}", (place + run / runs) / len(epsilons))
+            stakes, played = ground.play(epsilon, seed + run)
+            plays.append(played)
+        points.append(Point(epsilon, stakes, tuple(plays)))
+    return Campaign(ground.attack, ground.against, ground.data, seed, tuple(points))
+
+
+def check_campaign(ground: Ground, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
+    """Refuse what cannot be played, before the first run."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InputError(f"runs must be an integer of at least 1, got {runs!r}")
+    check_seed(seed, runs)
+    for epsilon in epsilons:
+        ground.check(epsilon)
+
+
+def _together(tallies: Sequence[Tally]) -> Tally:
+    return Tally(sum(each.right for each in tallies), sum(each.guesses for each in tallies))
+
+
+def _fields(summary: Summary) -> dict[str, float | None]:
+    return {"mean": summary.mean, "low": summary.low, "high": summary.high}

@@ -1,0 +1,61 @@
+"""Label inference: k-ary response is at its bound, and neighbours tell what no ε bounds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.attacks.label import neighbour_scores
+from graphveil.errors import InputError
+from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, played
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_k_ary_response_is_not_above_its_bound(epsilon):
+    stakes, plays = played("label", "krr", epsilon)
+    assert stakes.bound == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) + 3))
+    assert how_likely(stakes, plays) > FALSE_ALARM
+
+
+@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
+def test_k_ary_response_reaches_its_bound():
+    stakes, plays = played("label", "krr", 1.0)
+    right = sum(each.planted.right for each in plays) / 1200
+    assert abs(right - stakes.bound) < 6 * 0.5 / math.sqrt(1200)
+
+
+@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
+def test_the_control_is_at_chance():
+    assert control_is_off_by(*played("label", "krr", 2.0)) < 6
+
+
+@pytest.mark.statistical  # 87% of 1,200 guesses are right where 36% are allowed: never missed
+def test_labels_that_are_told_more_than_they_say_are_caught():
+    assert how_likely(*played("label", "krr", 3.0, claim=0.5)) < FALSE_ALARM
+
+
+def test_neighbours_of_one_class_are_evidence_for_it():
+    # Two groups of linked users, reported without noise.
+    graph, _ = gv.from_arrays([[0, 1], [1, 2], [3, 4], [4, 5]], None, [0, 0, 0, 1, 1, 1])
+    scores = neighbour_scores(np.eye(2) * 0.98 + 0.01, graph, np.array([0, 0, 0, 1, 1, 1]))
+    assert (scores[:3, 0] > scores[:3, 1]).all() and (scores[3:, 1] > scores[3:, 0]).all()
+
+
+def test_neighbours_tell_more_than_the_own_report_allows():
+    dice = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 200)
+    pairs = np.concatenate([dice.integers(0, 200, (2000, 2)), dice.integers(200, 400, (2000, 2))])
+    data = gv.from_arrays(pairs[pairs[:, 0] != pairs[:, 1]], None, labels)
+    stakes, plays = played("label", "krr", 1.0, runs=1, data=data)
+    found = plays[0].natural["own report and neighbours, Bayes"]
+    assert found.accuracy > stakes.bound + 0.2
+    # So they do where one's own report is blind.
+    assert found.control > stakes.bound
+
+
+def test_several_labels_a_user_are_refused():
+    graph, users = gv.from_arrays([[0, 1], [1, 2]], None, np.eye(4, dtype=int))
+    with pytest.raises(InputError, match="have not one class each"):
+        played("label", "krr", 1.0, data=(graph, users))

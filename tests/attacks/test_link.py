@@ -1,0 +1,117 @@
+"""Link inference: Bayes against exact probabilities of small graphs, and no mechanism above its bound."""
+
+import math
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.attacks import ATTACKS
+from graphveil.attacks.game import dice_of
+from graphveil.attacks.link import PublishedLinks, pair_ratios, paired_off
+from graphveil.channels import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms import NeighbourLists, names
+from tests.attacks.small import EPSILONS, FALSE_ALARM, control_is_off_by, how_likely, people, played
+
+WALKS = ("privhrg", "edgerr")
+# A graph of 3 users: whether 0 and 1 are linked is the secret, 1 and 2 are linked for sure.
+TARGET, AROUND = np.array([[0, 1]]), np.array([[1, 2]])
+LISTS = {
+    False: ([0, 0, 1, 2], [2, 1]),
+    True: ([0, 1, 3, 4], [1, 0, 2, 1]),
+}
+
+
+def settings(name):
+    if name not in WALKS:
+        return {}, people()
+    more = {"sweeps": 10} | ({"private_edges": 0.5} if name == "edgerr" else {})
+    return more, people(80, 6)
+
+
+def chance(mechanism, reports, linked):
+    """How likely all three reports are, from each user's table of whole reports."""
+    pointers, others = mechanism.neighbours(reports)
+    degrees = mechanism.degrees(reports)
+    starts, neighbours = LISTS[linked]
+    found = 1.0
+    for owner in range(3):
+        held = neighbours[starts[owner] : starts[owner + 1]]
+        asked = mechanism.asked(owner)
+        counts, total = mechanism.counts_of(
+            [int(other in held) for other in asked], mechanism.degree_of(owner, held)
+        )
+        named = others[pointers[owner] : pointers[owner + 1]].tolist()
+        place = sum(1 << asked.index(other) for other in named)
+        if degrees is not None:
+            place += int(degrees[owner]) << len(asked)
+        found *= counts[place] / total
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("link-rr", {}), ("blink", {"share": 0.5}), ("blink", {"ends": "both"}), ("dprr", {"share": 0.5})],
+)
+def test_ratios_are_those_of_whole_reports(name, more):
+    mechanism = gv.mechanism(name, epsilon=1.5, dims=3, **more)
+    for seed in range(40):
+        starts, neighbours = LISTS[seed % 2 == 0]
+        lists = NeighbourLists(np.arange(3), np.array(starts), np.array(neighbours))
+        reports = mechanism.randomize(lists, SeededWords(seed))
+        expected = math.log(chance(mechanism, reports, True) / chance(mechanism, reports, False))
+        found = pair_ratios(mechanism, PublishedLinks(mechanism, reports), TARGET, AROUND)
+        assert found == pytest.approx([expected], abs=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("name", names("links"))
+def test_no_mechanism_is_above_its_bound(name, epsilon):
+    more, data = settings(name)
+    stakes, plays = played("link", name, epsilon, data=data, **more)
+    assert stakes.epsilon == epsilon
+    assert how_likely(stakes, plays) > FALSE_ALARM
+
+
+@pytest.mark.statistical  # 600 guesses: 6 standard deviations, false alarm 2e-9
+@pytest.mark.parametrize("name", ["link-rr", "blink", "dprr", "lapgraph"])
+def test_the_control_is_at_chance(name):
+    assert control_is_off_by(*played("link", name, 2.0)) < 6
+
+
+@pytest.mark.statistical  # 600 guesses: 6 standard deviations, false alarm 2e-9
+@pytest.mark.parametrize("name", ["link-rr", "blink"])
+def test_answers_that_spend_all_on_the_pair_reach_the_bound(name):
+    stakes, plays = played("link", name, 1.0)
+    right = sum(each.planted.right for each in plays) / 600
+    assert abs(right - stakes.bound) < 6 * 0.5 / math.sqrt(600)
+
+
+@pytest.mark.statistical  # nearly all of 600 guesses are right where 62% are allowed: never missed
+@pytest.mark.parametrize("name", ["link-rr", "lapgraph"])
+def test_links_that_are_told_more_than_they_say_are_caught(name):
+    assert how_likely(*played("link", name, 8.0, claim=0.5)) < FALSE_ALARM
+
+
+def test_only_private_pairs_are_guessed_and_everybody_is_in_one_at_most():
+    more, (graph, _) = settings("edgerr")
+    mechanism = ATTACKS.find("link").build("edgerr", 1.0, graph, 0, more)
+    pairs = paired_off(mechanism, dice_of(0))
+    public = {frozenset(pair) for pair in mechanism.public.tolist()}
+    assert len(pairs) > 10
+    assert mechanism.private[pairs].all()
+    assert not public & {frozenset(pair) for pair in pairs.tolist()}
+    assert len(np.unique(pairs)) == pairs.size
+
+
+def test_private_edges_are_for_edgerr_alone():
+    with pytest.raises(InputError, match="link-rr takes no private_edges"):
+        played("link", "link-rr", 1.0, private_edges=0.5)
+
+
+def test_a_graph_without_links_is_refused():
+    data = gv.from_arrays(np.empty((0, 2), dtype=int), None, [0, 1, 0, 1])
+    with pytest.raises(InputError, match="has no links to infer"):
+        played("link", "link-rr", 1.0, data=data)

@@ -1,0 +1,140 @@
+import json
+
+import pytest
+
+from graphveil.cli import status
+
+TOWN = [
+    *("--data", "town", "--set", "data.users=300", "--set", "data.features=8", "--runs", "2"),
+    *("--set", "data.neighbourhood=25"),
+]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_a_name_the_attacks_are_listed(capsys):
+    assert status(["attack"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "attack",
+        "attribute",
+        "level",
+        "link",
+        "label",
+        "membership",
+    ]
+
+
+def test_the_list_as_json_says_what_is_played(capsys):
+    assert status(["attack", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["attacks"]
+    assert [each["name"] for each in listed] == ["attribute", "level", "link", "label", "membership"]
+    assert all(each["game"] and each["unit"] for each in listed)
+
+
+@pytest.mark.parametrize("attack", ["attribute", "level", "link", "label", "membership"])
+def test_help_has_an_example(attack, capsys):
+    assert status(["attack", attack, "--help"]) == 0
+    assert f"Example: graphveil attack {attack} --data town" in " ".join(capsys.readouterr().out.split())
+
+
+def test_levels_as_printed_are_broken_with_status_1(capsys):
+    assert status(["attack", "level", *TOWN, "--mechanism", "ppm-printed", "--epsilon", "0.5"]) == 1
+    told = capsys.readouterr()
+    assert told.out.splitlines()[1].split()[:3] == ["planted", "secrets", "100.0"]
+    assert told.err.lstrip() == (
+        "Error: level inference on ppm-printed: 100.0% of guesses are right, above the 33.2% that ε = 0.4 allows: the promise is "
+        "broken (where it is kept, less than one in a million of campaigns come out like this)\n"
+    )
+
+
+def test_levels_that_are_sealed_hold(capsys):
+    assert status(["attack", "level", *TOWN, "--epsilon", "0.5"]) == 0
+    out = capsys.readouterr().out
+    assert "not above the 87.8% that ε = 3.0" in out
+    assert "the bound is about the level of one user" in out
+
+
+def test_json_is_one_object_and_nothing_else(capsys):
+    assert status(["attack", "attribute", *TOWN, "--epsilon", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {
+        key: found[key] for key in ("attack", "against", "data", "epsilon", "values", "guesses", "figure")
+    } == {
+        "attack": "attribute",
+        "against": "multibit",
+        "data": "town",
+        "epsilon": 2.0,
+        "values": 2,
+        "guesses": 600,
+        "figure": None,
+    }
+    assert found["chance"] == 0.5
+    assert found["bound"] == pytest.approx(0.8808, abs=1e-4)
+    assert found["low"] <= found["mean"] == sum(found["runs"]) / 2 <= found["high"]
+    assert set(found["control"]) == {"mean", "low", "high"}
+    assert found["holds"] is True
+    assert [each["metric"] for each in found["natural"]] == ["balanced accuracy"] * 3
+
+
+def test_several_budgets_are_drawn(capsys, tmp_path):
+    assert status(["attack", "link", *TOWN, "--epsilons", "0.5,2", "--out", "link.svg", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [point["epsilon"] for point in found["points"]] == [0.5, 2.0]
+    assert found["figure"] == "link.svg"
+    assert (tmp_path / "link.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["label"], "Missing option '--data'"),
+        (["label", "--data", "town"], "needs their budget"),
+        (["label", "--data", "town", "--epsilon", "-1"], "epsilon must be"),
+        (["label", "--data", "town", "--epsilon", "1", "--epsilons", "1,2"], "both name budgets"),
+        (["label", "--data", "town", "--epsilons", "a,b"], "--epsilons takes numbers"),
+        (["link", "--data", "town", "--mechanism", "krr", "--epsilon", "1"], "is about links"),
+        (
+            ["level", "--data", "town", "--mechanism", "multibit", "--epsilon", "1"],
+            "asks nobody for a privacy level",
+        ),
+        (["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"], "no figure"),
+        (["label", "--data", "town", "--epsilon", "1", "--runs", "0"], "runs must be"),
+        (["label", "--data", "town", "--epsilon", "1", "--set", "epochs=3"], "data.KEY"),
+        (["membership", "--data", "town", "--epsilon", "1"], "give --feature-epsilon"),
+        (
+            ["membership", "--data", "town", "--seen", "dreams", "--feature-epsilon", "1"],
+            "--seen takes scores or embedding",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(words, message, capsys):
+    assert status(["attack", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Error: ") and told.err.count("\n") == 1
+    assert message in told.err
+
+
+def test_membership_tells_what_a_model_of_public_labels_gives_away(capsys):
+    small = [
+        "--data",
+        "town",
+        "--set",
+        "data.users=300",
+        "--set",
+        "data.labelled=0.4",
+        "--set",
+        "epochs=5",
+        "--runs",
+        "1",
+    ]
+    assert status(["attack", "membership", *small, "--feature-epsilon", "4", "--seen", "embedding"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:2] == ["planted", "secrets"]
+    assert lines[1].split()[-1] == "100.0"
+    assert lines[3].endswith("no ε promises anything about it")
