@@ -10,6 +10,7 @@ from graphveil.lazy import load_later
 if TYPE_CHECKING:
     from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
     from graphveil.denoise.blocks import propagated_once
+    from graphveil.denoise.certain import certain_estimate
     from graphveil.denoise.components import Components, find_components
     from graphveil.denoise.constant import with_constant
     from graphveil.denoise.drop import spread_labels
@@ -26,6 +27,7 @@ else:
         {
             "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
             "blocks": ("propagated_once",),
+            "certain": ("certain_estimate",),
             "components": ("Components", "find_components"),
             "constant": ("with_constant",),
             "drop": ("spread_labels",),
@@ -56,6 +58,7 @@ __all__ = [
     "Residual",
     "Shrinkage",
     "Variant",
+    "certain_estimate",
     "dirichlet_energy",
     "energy_over_hops",
     "find_components",
