@@ -44,7 +44,11 @@ def paper(
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Run slow cells too: those where every user answers every value.")
+        bool,
+        typer.Option(
+            "--all",
+            help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
+        ),
     ] = False,
     quick: Annotated[
         bool,
@@ -78,7 +82,8 @@ def paper(
     Numbers are scores in percent unless a unit or a note says otherwise; seconds and memory are measured one run after the
     other, each in a process of its own.
 
-    Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
+    Where every user answers every value of a large graph, a number is that of one run of 100 epochs, and says so, unless --all is
+    given. Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
     where it was interrupted; those of another version of graphveil are computed again unless --any-version is given.
 
     A figure that is no table of experiments is computed, printed as tables, and drawn; what follows from its numbers stands above it.
@@ -104,7 +109,11 @@ def paper(
         )
     if quick:
         tables = tuple(replace(table, cells=tuple(cell.quick() for cell in table.cells)) for table in tables)
-    results, interrupted = computed(tables, jobs, everything, quick, any_version)
+    elif not everything:
+        tables = tuple(
+            replace(table, cells=tuple(cell.shortened() for cell in table.cells)) for table in tables
+        )
+    results, interrupted = computed(tables, jobs, quick, any_version)
     drawn, interrupted = computed_figures(figures, files, Terms(runs=runs, quick=quick), interrupted)
     if as_json:
         typer.echo(json.dumps(told(chosen, results, drawn, quick, interrupted), ensure_ascii=False))
@@ -128,11 +137,11 @@ def chosen_parts(name: str, data: list[str]) -> tuple[Paper, tuple[PaperTable, .
 
 
 def computed(
-    tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool, any_version: bool
+    tables: tuple[PaperTable, ...], jobs: int, quick: bool, any_version: bool
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     cells = [cell for table in tables for cell in table.cells]
-    skipped = [cell.skipped(slow_too) for cell in cells]
+    skipped = [cell.skipped() for cell in cells]
     todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
     learning = [cell for cell in todo if cell.measure.read is not None]
     done = watched_cells(
