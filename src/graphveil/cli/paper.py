@@ -113,7 +113,7 @@ def paper(
         tables = tuple(
             replace(table, cells=tuple(cell.shortened() for cell in table.cells)) for table in tables
         )
-    results, interrupted = computed(tables, jobs, quick, any_version)
+    results, interrupted = computed(tables, jobs, everything, quick, any_version)
     drawn, interrupted = computed_figures(figures, files, Terms(runs=runs, quick=quick), interrupted)
     if as_json:
         typer.echo(json.dumps(told(chosen, results, drawn, quick, interrupted), ensure_ascii=False))
@@ -137,11 +137,11 @@ def chosen_parts(name: str, data: list[str]) -> tuple[Paper, tuple[PaperTable, .
 
 
 def computed(
-    tables: tuple[PaperTable, ...], jobs: int, quick: bool, any_version: bool
+    tables: tuple[PaperTable, ...], jobs: int, everything: bool, quick: bool, any_version: bool
 ) -> tuple[list[tuple[PaperTable, list[Answer]]], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     cells = [cell for table in tables for cell in table.cells]
-    skipped = [cell.skipped() for cell in cells]
+    skipped = [cell.skipped(slow_too=everything or not quick) for cell in cells]
     todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
     learning = [cell for cell in todo if cell.measure.read is not None]
     done = watched_cells(

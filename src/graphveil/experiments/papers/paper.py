@@ -31,6 +31,7 @@ from graphveil.registry import unknown_name
 FOLDER = "papers"
 # Enough to see that it works, not to compare.
 QUICK_EPOCHS = 5
+SLOW = "slow: left out of --quick, run with --all"
 SCORE = "score"
 
 
@@ -71,9 +72,11 @@ class PaperCell:
         """One run of few epochs where it is slow, which is then said beside it; else the cell as it is."""
         return replace(self, spec=shortened(self.spec), remark=SHORT) if self.slow else self
 
-    def skipped(self) -> str:
+    def skipped(self, slow_too: bool = True) -> str:
         """Why it is not run; empty where it is."""
-        return not_here(self.spec.data)
+        if missing := not_here(self.spec.data):
+            return missing
+        return SLOW if self.slow and not slow_too else ""
 
 
 @dataclass(frozen=True)
