@@ -183,11 +183,11 @@ def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
     assert find_sweep("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
 
 
-@pytest.mark.parametrize("name", [name for name in packaged(FOLDER) if name.startswith("togl-")])
+@pytest.mark.parametrize(
+    "name", [name for name in packaged(FOLDER) if name.startswith("togl-") and name != "togl-pool"]
+)
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
     for spec in specs_of(name):
-        if name == "togl-pool":
-            continue
         settings = spec.full_settings()
         assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
         assert (settings.activation, settings.epochs) == ("relu", 300)
