@@ -36,7 +36,7 @@ def test_a_job_holds_neither_users_nor_books(name, part):
     for field in fields(job):
         value = getattr(job, field.name)
         assert not isinstance(value, (gv.Users, gv.Ledger)), field.name
-    assert (job.raw is None) == (name != "nonprivate")
+    assert (job.raw is None) == (name not in ("ldpge-raw", "nonprivate"))
 
 
 def test_nothing_that_is_declared_can_be_declared_again(ready):
@@ -52,9 +52,10 @@ def test_test_labels_are_not_in_the_graph(ready):
     assert (ready.job.graph.labels[ready.graph.test] == -1).all()
 
 
-def test_nonprivate_reads_what_it_is_given_and_nothing_else(ready):
+@pytest.mark.parametrize("name", ["ldpge-raw", "nonprivate"])
+def test_what_reads_raw_features_reads_what_it_is_given_and_nothing_else(name, ready):
     with pytest.raises(InputError, match="raw features, and these were not given"):
-        find_method("nonprivate").learn(replace(ready.job, raw=None))
+        find_method(name).learn(replace(ready.job, raw=None))
 
 
 def test_before_anybody_declares_a_budget_nobody_answers():

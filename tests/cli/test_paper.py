@@ -76,12 +76,14 @@ def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
     assert len([word for word in first if word.startswith("[")]) == 3
     assert "60.5" in lines[5]
     assert "lastfm is not here: `graphveil data get lastfm`" in lines[5]
-    assert "slow: run with --all" in lines[6]
+    assert (
+        "one run of at most 100 epochs, as every user answers every value; --all takes all runs" in lines[6]
+    )
     assert "40.0" in lines[6]
     assert "multibit has no setting 'speed'" in lines[8]
     assert lines[-1] == "a note"
     records = ResultStore(tmp_path / "cache" / RESULTS).records()
-    assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2)]
+    assert [(record.mechanism, len(record.runs)) for record in records] == [("multibit", 2), ("onebit", 1)]
 
 
 @pytest.mark.parametrize(

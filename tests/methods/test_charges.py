@@ -40,6 +40,7 @@ METHODS = {
     "base": Asked(),
     "lpgnn": Asked(),
     "ldpge": Asked(),
+    "ldpge-raw": Asked(features=False, norms=False),
     "upgnet": Asked(),
     "ppgnn": Asked(levels=True),
     "solitude": Asked(links=True),

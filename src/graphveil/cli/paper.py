@@ -47,7 +47,11 @@ def paper(
     ] = None,
     every: Annotated[bool, typer.Option("--every", help="Run all papers that come along.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Run slow cells too: those where every user answers every value.")
+        bool,
+        typer.Option(
+            "--all",
+            help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
+        ),
     ] = False,
     quick: Annotated[
         bool,
@@ -85,7 +89,8 @@ def paper(
     Numbers are scores in percent unless a unit or a note says otherwise; seconds and memory are measured one run after the
     other, each in a process of its own.
 
-    Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
+    Where every user answers every value of a large graph, a number is that of one run of 100 epochs, and says so, unless --all is
+    given. Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
     where it was interrupted; those of another version of graphveil are computed again unless --any-version is given.
 
     A figure that is no table of experiments is computed, printed as tables, and drawn; what follows from its numbers stands above it.
@@ -165,7 +170,7 @@ def every_part(data: list[str]) -> list[Parts]:
 
 
 def answered(
-    parts: Parts, files: list[Path], terms: Terms, jobs: int, slow_too: bool, any_version: bool
+    parts: Parts, files: list[Path], terms: Terms, jobs: int, everything: bool, any_version: bool
 ) -> PaperAnswer:
     """Compute tables and figures of a paper."""
     paper, tables, figures = parts
@@ -173,7 +178,9 @@ def answered(
         tables = _each(tables, lambda cell: cell.with_runs(terms.runs or 1))
     if terms.quick:
         tables = _each(tables, lambda cell: cell.quick())
-    results, interrupted = computed(tables, jobs, slow_too, terms.quick, any_version)
+    elif not everything:
+        tables = _each(tables, lambda cell: cell.shortened())
+    results, interrupted = computed(tables, jobs, everything, terms.quick, any_version)
     drawn, interrupted = computed_figures(figures, files, terms, interrupted)
     return PaperAnswer(paper, tuple(results), tuple(drawn), terms.quick, interrupted)
 
@@ -183,11 +190,11 @@ def _each(tables: tuple[PaperTable, ...], change: Callable[[PaperCell], PaperCel
 
 
 def computed(
-    tables: tuple[PaperTable, ...], jobs: int, slow_too: bool, quick: bool, any_version: bool
+    tables: tuple[PaperTable, ...], jobs: int, everything: bool, quick: bool, any_version: bool
 ) -> tuple[list[TableAnswer], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
     cells = [cell for table in tables for cell in table.cells]
-    skipped = [cell.skipped(slow_too) for cell in cells]
+    skipped = [cell.skipped(slow_too=everything or not quick) for cell in cells]
     todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
     learning = [cell for cell in todo if cell.measure.read is not None]
     done = watched_cells(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graphveil.denoise.adaptive import AdaptiveResidual
     from graphveil.denoise.aggregators import AGGREGATORS, HOA, Aggregator, KProp, Residual
     from graphveil.denoise.blocks import ROWS_AT_ONCE, propagated_once
+    from graphveil.denoise.certain import certain_estimate
     from graphveil.denoise.components import Components, find_components
     from graphveil.denoise.constant import with_constant
     from graphveil.denoise.drop import spread_labels
@@ -28,6 +29,7 @@ else:
             "adaptive": ("AdaptiveResidual",),
             "aggregators": ("AGGREGATORS", "HOA", "Aggregator", "KProp", "Residual"),
             "blocks": ("ROWS_AT_ONCE", "propagated_once"),
+            "certain": ("certain_estimate",),
             "components": ("Components", "find_components"),
             "constant": ("with_constant",),
             "drop": ("spread_labels",),
@@ -60,6 +62,7 @@ __all__ = [
     "Residual",
     "Shrinkage",
     "Variant",
+    "certain_estimate",
     "dirichlet_energy",
     "energy_over_hops",
     "find_components",

@@ -1,6 +1,7 @@
 """Sweeps: their files, their cells, and what is reused."""
 
 import math
+import re
 
 import pytest
 
@@ -10,9 +11,11 @@ from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.runs.cells import run_cells, unit_count
 from graphveil.experiments.runs.records import Record, latest
 from graphveil.experiments.specs.file import packaged
+from graphveil.experiments.specs.shortened import MOST_ENTRIES
 from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
+from graphveil.graphs.datasets import DATASETS
 
 SMALL = """
 title = "a small one"
@@ -37,6 +40,10 @@ field = "settings.lr"
 values = [0.01, 0.1]
 label = "rate"
 """
+
+
+# What draws figures of documents that take ten runs.
+DOCUMENTS = ("ldpge", "ppgnn", "togl", "upgnet")
 
 
 @pytest.fixture
@@ -71,7 +78,7 @@ def test_every_packaged_sweep_can_be_run(name):
     assert sweep.title
     for cell in cells:
         cell.spec.check()
-        assert cell.spec.runs == (10 if name.startswith(("ppgnn", "upgnet")) else 5)
+        assert cell.spec.runs == (10 if name.startswith(DOCUMENTS) and name != "togl-pool" else 5)
         assert cell.spec.control
 
 
@@ -79,11 +86,19 @@ def test_the_packaged_sweeps_are_these():
     assert list(packaged(FOLDER)) == [
         "heterorr-edges",
         "heterorr-gamma",
+        "ldpge-epsilon",
+        "ldpge-k-links",
+        "ldpge-k",
         "links",
+        "ppgnn-backbones",
         "ppgnn-distributions",
+        "ppgnn-epsilon",
+        "ppgnn-flexprop-gcn",
+        "ppgnn-flexprop-sage",
         "ppgnn-gamma",
         "ppgnn-h",
         "ppgnn-hops",
+        "ppgnn-laplace",
         "ppgnn-m",
         "ppgnn-weights",
         "silence",
@@ -108,6 +123,97 @@ def test_the_packaged_sweeps_are_these():
     ]
 
 
+def specs_of(name):
+    return [cell.spec for cell in find_sweep(name).cells()]
+
+
+def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
+    sweep = find_sweep("ldpge-epsilon")
+    assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
+    assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
+    assert (sweep.spread, len(sweep.panels)) == ("sd", 6)
+    raw = [spec for spec in specs_of("ldpge-epsilon") if spec.method == "ldpge-raw"]
+    assert {spec.budgets.epsilon for spec in raw} == {None} and len(raw) == 6 * 6
+
+
+@pytest.mark.parametrize(("name", "task"), [("ldpge-k", "node"), ("ldpge-k-links", "link")])
+def test_ldpge_s_k_is_that_of_its_figures(name, task):
+    specs = specs_of(name)
+    assert {spec.task for spec in specs} == {task}
+    assert {spec.full_settings().k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
+    assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
+
+
+@pytest.mark.parametrize("name", ["ldpge-epsilon", "ldpge-k"])
+def test_ldpge_s_lastfm_has_its_ten_largest_classes(name):
+    for spec in specs_of(name):
+        assert spec.loader_options == ({"largest_classes": 10} if spec.data == "lastfm" else {})
+
+
+def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
+    specs = specs_of("ppgnn-epsilon")
+    assert len({(spec.data, spec.backbone) for spec in specs}) == 18
+    assert {spec.method for spec in specs} == {"nonprivate", "base", "lpgnn", "ppgnn"}
+    levels = {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"}
+    assert levels == {6}
+    # NonPriv has the backbone of the others.
+    sizes = {(spec.full_settings().hidden, spec.full_settings().activation) for spec in specs}
+    assert sizes == {(16, "selu")}
+
+
+def test_ppgnn_s_laplace_is_inside_the_personal_mechanism_and_alone():
+    assert {
+        (spec.budgets.mechanism, spec.mechanism_options.get("inner")) for spec in specs_of("ppgnn-laplace")
+    } == {("laplace", None), ("ppm", "laplace"), ("ppm", None)}
+
+
+def test_methods_without_levels_are_flat_over_distributions():
+    for spec in specs_of("ppgnn-distributions"):
+        assert (spec.levels.level_distribution is None) == (spec.method != "ppgnn")
+    assert find_sweep("ppgnn-distributions").lines == ["BASE", "LPGNN", "LPGNN at 32ε", "PPGNN"]
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone"), [("ppgnn-flexprop-sage", "sage"), ("ppgnn-flexprop-gcn", "gcn")]
+)
+def test_kprop_and_flexprop_differ_by_how_they_average_alone(name, backbone):
+    specs = specs_of(name)
+    assert {spec.backbone for spec in specs} == {backbone}
+    assert {(spec.settings["aggregator"], spec.settings.get("weights")) for spec in specs} == {
+        ("kprop", None),
+        ("flexprop", "printed"),
+        ("flexprop", "inverse-variance"),
+    }
+
+
+def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
+    sweep = find_sweep("togl-epsilon")
+    names = {cell.spec.budgets.mechanism for cell in sweep.cells()}
+    assert names == {"piecewise", "multibit", "square-wave", "onebit", "laplace", "analytic-gaussian"}
+    assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
+    assert find_sweep("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in packaged(FOLDER) if name.startswith("togl-") and name != "togl-pool"]
+)
+def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
+    for spec in specs_of(name):
+        settings = spec.full_settings()
+        assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
+        assert (settings.activation, settings.epochs) == ("relu", 300)
+
+
+@pytest.mark.parametrize("name", packaged(FOLDER))
+def test_slow_is_what_has_more_than_20_million_answers(name):
+    for cell in find_sweep(name).cells():
+        known = DATASETS.get(cell.spec.data)
+        entries = (known.users or 0) * (known.features or 0) if known else 0
+        every = cell.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
+        many = cell.spec.found_method.reports_features and every and entries > MOST_ENTRIES
+        assert cell.slow == many
+
+
 def test_choices_compare_methods_that_have_other_settings():
     sweep = find_sweep("togl-backbones")
     assert sweep.lines == ["base", "togl"]
@@ -119,10 +225,6 @@ def test_choices_compare_methods_that_have_other_settings():
     assert {spec.task for spec in links} == {"link"}
     pool = [cell.spec.settings["pool"] for cell in find_sweep("togl-pool").cells()]
     assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
-
-
-def specs_of(name):
-    return [cell.spec for cell in find_sweep(name).cells()]
 
 
 def test_upgnet_s_figures_have_the_axes_of_the_document():
@@ -411,3 +513,107 @@ def test_a_third_axis_of_a_field_that_is_swept_already_is_refused(tmp_path):
     file.write_text(SMALL + AXES + '[[axes]]\nfield = "epsilon"\nvalues = [2]\n')
     with pytest.raises(InputError, match="two axes of epsilon"):
         read_sweep(file)
+
+
+FLAT = """
+[[axes]]
+field = "epsilon"
+values = [1, 4]
+[[axes]]
+label = "method"
+[[axes.choices]]
+label = "base"
+set = { method = "base" }
+slow = ["town"]
+[[axes.choices]]
+label = "raw"
+set = { method = "nonprivate", epsilon = "none" }
+"""
+GRAPHS = """
+[[axes]]
+label = "graph"
+[[axes.choices]]
+label = "a town"
+set = { data = "town" }
+[[axes.choices]]
+label = "cora"
+set = { data = "cora" }
+[[axes.choices]]
+label = "lastfm"
+set = { data = "lastfm" }
+"""
+
+
+def read(tmp_path, text):
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    return read_sweep(file)
+
+
+def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
+    sweep = read(tmp_path, SMALL + FLAT)
+    cells = sweep.cells()
+    assert [cell.spec.budgets.epsilon for cell in cells] == [1, 4, None, None]
+    assert cells[2].spec == cells[3].spec
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    rows = SweepResult.of(sweep, cells, done).rows()
+    # Its control stands behind it, and there is none.
+    assert rows[0][3] == rows[1][3] != "-"
+    assert rows[0][4] == "-"
+
+
+def test_the_units_of_a_flat_line_are_computed_once(tmp_path, counted):
+    cells = read(tmp_path, SMALL + FLAT).cells()[2:]
+    run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    assert counted["units"] == [("method", 0), ("method", 1)]
+
+
+def test_what_is_slow_is_shortened_to_one_run(tmp_path):
+    text = (SMALL + FLAT).replace("epochs = 2", "epochs = 200")
+    cells = read(tmp_path, text).cells()
+    assert [cell.slow for cell in cells] == [True, True, False, False]
+    assert [cell.shortened().spec.runs for cell in cells] == [1, 1, 2, 2]
+    assert [cell.shortened().spec.settings["epochs"] for cell in cells] == [100, 100, 200, 200]
+
+
+def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
+    sweep = read(tmp_path, SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
+    assert sweep.graphs == ["town", "cora", "lastfm"]
+    chosen = sweep.on(["cora", "town"])
+    assert [panel.title.rpartition("; ")[2] for panel in chosen.panels] == ["a town", "cora"]
+    assert {cell.spec.data for cell in chosen.cells()} == {"town", "cora"}
+    with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
+        sweep.on(["pubmed"])
+
+
+def test_a_sweep_of_one_graph_takes_one_other(small):
+    assert {cell.spec.data for cell in small.over({"settings": {}}).on(["town"]).cells()} == {"town"}
+    with pytest.raises(InputError, match="small is of one graph: name one with --data, got 2"):
+        small.on(["cora", "town"])
+
+
+def test_a_spread_is_one_that_documents_draw(tmp_path):
+    with pytest.raises(InputError, match="spread must be one of bootstrap, sd, got 'range'"):
+        read(tmp_path, 'spread = "range"\n' + SMALL + AXES)
+
+
+def test_means_stand_with_the_document_s_spread_too(tmp_path):
+    sweep = read(tmp_path, 'spread = "sd"\n' + SMALL + FLAT)
+    cells = sweep.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    found = SweepResult.of(sweep, cells, done)
+    first, second = found.results[(0, 0, 0)].scores("method")
+    expected = f"{50 * (first + second):.1f} ± {100 * abs(first - second) / math.sqrt(2):.1f}"
+    assert found.spread_rows()[0][:2] == ["1", expected]
+
+
+def test_more_than_three_panels_stand_in_rows(tmp_path):
+    third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
+    sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
+    cells = sweep.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    write_figure(SweepResult.of(sweep, cells, done), tmp_path / "rows.svg")
+    drawn = (tmp_path / "rows.svg").read_text()
+    assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
+    width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))
+    assert width < 2 * height

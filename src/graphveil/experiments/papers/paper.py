@@ -24,16 +24,15 @@ from graphveil.experiments.specs.file import (
     spec_fields,
     typed,
 )
+from graphveil.experiments.specs.presence import not_here
+from graphveil.experiments.specs.shortened import SHORT, shortened
 from graphveil.experiments.specs.spec import Spec
-from graphveil.graphs.load import TOWNS
-from graphveil.graphs.store import find
-from graphveil.outside import is_reference
 from graphveil.registry import unknown_name
 
 FOLDER = "papers"
 # Enough to see that it works, not to compare.
 QUICK_EPOCHS = 5
-SLOW = "slow: run with --all"
+SLOW = "slow: left out of --quick, run with --all"
 SCORE = "score"
 
 
@@ -53,6 +52,8 @@ class PaperCell:
     measured: str = SCORE
     spread: str = ""
     printed_spread: float | None = None
+    # What is to be said of how it is run.
+    remark: str = ""
 
     @property
     def measure(self) -> Measure:
@@ -68,7 +69,11 @@ class PaperCell:
         settings = {**self.spec.settings, "epochs": QUICK_EPOCHS}
         return replace(self, spec=replace(self.spec, runs=self.measure.fewest, settings=settings))
 
-    def skipped(self, slow_too: bool) -> str:
+    def shortened(self) -> PaperCell:
+        """One run of few epochs where it is slow, which is then said beside it; else the cell as it is."""
+        return replace(self, spec=shortened(self.spec), remark=SHORT) if self.slow else self
+
+    def skipped(self, slow_too: bool = True) -> str:
         """Why it is not run; empty where it is."""
         if missing := not_here(self.spec.data):
             return missing
@@ -109,10 +114,7 @@ class PaperFigure:
 
     def skipped(self) -> str:
         """Why it is not computed; empty where it is."""
-        missing = not_here(self.data) if self.data else ""
-        return (
-            f"{missing}, or put {self.data}.npz into the folder that GRAPHVEIL_DATA names" if missing else ""
-        )
+        return not_here(self.data) if self.data else ""
 
 
 @dataclass(frozen=True)
@@ -144,13 +146,6 @@ class Paper:
 def papers() -> list[Paper]:
     """All papers that come with graphveil."""
     return [read_paper(file) for file in packaged(FOLDER).values()]
-
-
-def not_here(data: str) -> str:
-    """What to do about a graph that is not on this machine; empty where it is."""
-    if data in TOWNS or find(data) is not None or Path(data).is_file() or is_reference(data):
-        return ""
-    return f"{data} is not here: `graphveil data get {data}`"
 
 
 def find_tables(name: str) -> tuple[Paper, tuple[PaperTable, ...]]:

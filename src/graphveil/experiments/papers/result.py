@@ -114,12 +114,17 @@ def answers(
         elif obtained is None:
             answered.append(Answer(cell, Reading(), None, UNFINISHED))
         elif isinstance(obtained, Reading):
-            answered.append(Answer(cell, obtained, None, obtained.note))
+            answered.append(Answer(cell, obtained, None, _noted(cell, obtained)))
         else:
             assert cell.measure.read is not None
             reading = cell.measure.read(obtained)
-            answered.append(Answer(cell, reading, obtained, reading.note))
+            answered.append(Answer(cell, reading, obtained, _noted(cell, reading)))
     return answered
+
+
+def _noted(cell: PaperCell, reading: Reading) -> str:
+    """What is said beside a number: how it was run, where that is not as elsewhere, and what its measure says."""
+    return "; ".join(note for note in (cell.remark, reading.note) if note)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,25 @@ TITLE_WIDTH = 64
 DARK = "#444444"
 BESIDE_STYLES = {"structure": ":", "edgeless": "-."}
 LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
+# Lines of one colour differ by their marks.
+MARKS = ("o", "s", "^", "D")
+# So many panels stand side by side, with one scale; more of them are about different graphs.
+MOST_BESIDE = 3
 
 
 def write_figure(result: SweepResult, file: Path) -> None:
     """Draw a sweep, panels side by side; values of x stand at equal distances, in their order."""
     panels = result.panels
-    drawing = Drawing((7.2 if len(panels) == 1 else 4.6 * len(panels), 4.2), len(panels))
-    for axes, panel in zip(drawing.axes, panels, strict=True):
+    columns = min(len(panels), MOST_BESIDE)
+    rows = math.ceil(len(panels) / columns)
+    size = (7.2 if columns == 1 else 4.6 * columns, 4.2 * rows)
+    drawing = Drawing(size, columns, rows, shared=rows == 1)
+    for axes, panel in zip(drawing.axes, panels, strict=False):
         _draw_panel(axes, panel)
-    drawing.axes[0].set_ylabel(f"{result.metric} (%)")
+    for axes in drawing.axes[len(panels) :]:
+        axes.set_visible(False)
+    for first in range(0, len(panels), columns):
+        drawing.axes[first].set_ylabel(f"{result.metric} (%)")
     drawing.legend(columns=2 if len(panels) == 1 else 4)
     drawing.write(file)
 
@@ -34,8 +45,9 @@ def _draw_panel(axes: Any, result: SweepResult) -> None:
     x = result.sweep.axes[0]
     for line, name in enumerate(result.sweep.lines):
         colour = LINES[line % len(LINES)]
-        _draw(axes, result.curve(line, "method"), "-", colour, name)
-        _draw(axes, result.curve(line, "control"), "--", colour, "its control (ε = 0)")
+        mark = MARKS[line // len(LINES) % len(MARKS)]
+        _draw(axes, result.curve(line, "method"), "-", colour, name, mark)
+        _draw(axes, result.curve(line, "control"), "--", colour, "its control (ε = 0)", mark)
     for part, style in BESIDE_STYLES.items():
         shared = result.shared(part)
         for lines, curve in shared:

@@ -10,7 +10,7 @@ from graphveil.errors import GraphveilError
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.format import NONE, PERCENT, value_text
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.statistics import Summary, t_interval
+from graphveil.experiments.runs.statistics import SPREADS, Summary, t_interval
 from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 # Parts that several lines may share, and what they are called.
@@ -96,6 +96,20 @@ class SweepResult:
                 row += [PERCENT.interval(self.summary(x, line, part)) for part in ("method", "control")]
             rows.append(row + [PERCENT.interval(dict(curve).get(x)) for curve in shared])
         return rows
+
+    def spread_rows(self) -> list[list[str]]:
+        """Means with what the document draws around them: a row for each value of x, a column a line."""
+        rows = []
+        for x, value in enumerate(self.sweep.axes[0].values):
+            cells = [self.results.get((x, line, 0)) for line in range(len(self.sweep.lines))]
+            rows.append([value_text(value), *(self._with_spread(cell) for cell in cells)])
+        return rows
+
+    def _with_spread(self, cell: Result | None) -> str:
+        if cell is None:
+            return NONE
+        scores = [100 * score for score in cell.scores("method")]
+        return PERCENT.with_spread(sum(scores) / len(scores), SPREADS[self.sweep.spread].of(scores))
 
     def also_rows(self, name: str) -> list[list[str]]:
         """What was measured besides the score: a row for each value of x, a column a line, means in percent."""

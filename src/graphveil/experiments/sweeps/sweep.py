@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import value_text
+from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
     OPTIONS,
     SETTINGS,
@@ -24,9 +25,11 @@ from graphveil.experiments.specs.file import (
     spec_fields,
     typed,
 )
+from graphveil.experiments.specs.shortened import shortened
 from graphveil.experiments.specs.spec import Spec
 
 FOLDER = "sweeps"
+DATA = "data"
 # Fields that say how much is computed, not what.
 NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device", "allow_dense")
 
@@ -35,13 +38,15 @@ NO_AXES = (SETTINGS, OPTIONS, "runs", "seed", "control", "max_memory", "device",
 class Axis:
     """A field of the experiment and the values that it takes, or choices: names for several fields at once.
 
-    ``given`` are the fields that each value stands for. An axis of choices has no field, and its values are names.
+    ``given`` are the fields that each value stands for. An axis of choices has no field, and its values are names. ``slow`` are the
+    graphs on which each choice takes one run of few epochs.
     """
 
     field: str
     values: tuple[Any, ...]
     label: str
     given: tuple[Fields, ...]
+    slow: tuple[tuple[str, ...], ...] = ()
 
     def name(self, value: Any) -> str:
         """A value beside the name of the field, for a column or a line; a choice says its own name."""
@@ -52,6 +57,29 @@ class Axis:
         """The fields that it decides, settings as settings.KEY."""
         return {name for fields in self.given for name in _names(fields)}
 
+    @property
+    def leaves_out(self) -> set[str]:
+        """The fields that some of its values say there are none of, and no value decides otherwise."""
+        decided = {name for fields in self.given for name in _names(_kept(fields))}
+        return self.fixes - decided
+
+    def graphs(self) -> list[str]:
+        """The graphs that its values stand for."""
+        return list(dict.fromkeys(fields[DATA] for fields in self.given if DATA in fields))
+
+    def on(self, graphs: Iterable[str]) -> Axis:
+        """Only the values that stand for some graphs, or for none."""
+        wanted = set(graphs)
+        kept = [place for place, fields in enumerate(self.given) if fields.get(DATA) in (None, *wanted)]
+        values, given = (tuple(each[place] for place in kept) for each in (self.values, self.given))
+        return replace(
+            self, values=values, given=given, slow=tuple(self.slow[place] for place in kept if self.slow)
+        )
+
+    def is_slow(self, place: int, data: str) -> bool:
+        """Whether one of its values takes too long on a graph."""
+        return bool(self.slow) and data in self.slow[place]
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -61,13 +89,19 @@ class Cell:
     line: int
     spec: Spec
     panel: int = 0
+    slow: bool = False
+
+    def shortened(self) -> Cell:
+        """One run of few epochs where it is slow; else the cell as it is."""
+        return replace(self, spec=shortened(self.spec)) if self.slow else self
 
 
 @dataclass(frozen=True)
 class Sweep:
     """A base experiment and its axes: the first is x, the second, if there is one, gives lines, and the third panels.
 
-    ``also`` names what is measured besides the score, and shown in a table of its own.
+    A line whose choice sets the field of x to "none" is the same at each x. ``also`` names what is measured besides the score, and shown
+    in a table of its own; ``spread`` what the document draws around its means, one of `SPREADS`.
     """
 
     name: str
@@ -75,6 +109,24 @@ class Sweep:
     base: Fields
     axes: tuple[Axis, ...]
     also: tuple[str, ...] = ()
+    spread: str = ""
+
+    @property
+    def graphs(self) -> list[str]:
+        """The graphs of an axis that has some; none where all cells have the same."""
+        return next((graphs for axis in self.axes if (graphs := axis.graphs())), [])
+
+    def on(self, graphs: Sequence[str]) -> Sweep:
+        """Only the cells on some graphs, where an axis has several; else the sweep on another graph."""
+        known = self.graphs
+        if not known:
+            if len(graphs) > 1:
+                raise InputError(f"{self.name} is of one graph: name one with --data, got {len(graphs)}")
+            return self.over({DATA: graphs[0]}) if graphs else self
+        for name in graphs:
+            if name not in known:
+                raise InputError(f"{self.name} has no graph {name!r}: choose from {', '.join(known)}")
+        return replace(self, axes=tuple(axis.on(graphs) if axis.graphs() else axis for axis in self.axes))
 
     @property
     def lines(self) -> list[str]:
@@ -114,7 +166,9 @@ class Sweep:
             for axis in more:
                 given = merged(given, axis.given[line])
                 where += f", {axis.name(axis.values[line])}"
-            cells.append(Cell(place, line, build_spec(given, f"{self.name}, {where}")))
+            spec = build_spec(given, f"{self.name}, {where}")
+            slow = x.is_slow(place, spec.data) or any(axis.is_slow(line, spec.data) for axis in more)
+            cells.append(Cell(place, line, spec, slow=slow))
         return cells
 
     def over(self, given: Fields) -> Sweep:
@@ -140,19 +194,25 @@ def find_sweep(name: str) -> Sweep:
 def read_sweep(file: Path) -> Sweep:
     """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
     content, where = read_toml(file, "a TOML file with a sweep"), file.name
-    known_only(content, ("title", "base", "axes", "also"), where)
+    known_only(content, ("title", "base", "axes", "also", "spread"), where)
     base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
     axes = typed(content, "axes", list, where)
     if not 1 <= len(axes) <= 3:
         raise InputError(f"{where} needs one to three axes, got {len(axes)}: write each below [[axes]]")
     read = tuple(_axis(axis, where) for axis in axes)
     for one, other in combinations(read, 2):
-        if shared := sorted(one.fixes & other.fixes):
+        # A line may say that it has no such field as x is: it is flat.
+        flat = other.leaves_out if not other.field and (one, other) == read[:2] else set()
+        if shared := sorted((one.fixes & other.fixes) - flat):
             raise InputError(f"{where} has two axes of {shared[0]}: let one of them go")
     also = typed(content, "also", list, where, [])
     if not all(isinstance(name, str) for name in also):
         raise InputError(f"{where}: also must be a list of names, like class_bias, got {also!r}")
-    sweep = Sweep(file.stem, typed(content, "title", str, where, file.stem), base, read, tuple(also))
+    spread = typed(content, "spread", str, where, "")
+    if spread and spread not in SPREADS:
+        raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
+    title = typed(content, "title", str, where, file.stem)
+    sweep = Sweep(file.stem, title, base, read, tuple(also), spread)
     sweep.cells()
     return sweep
 
@@ -184,20 +244,22 @@ def _choices(table: Mapping[str, Any], where: str) -> Axis:
     label = typed(table, "label", str, f"{where}: an axis of choices")
     names: list[str] = []
     given: list[Fields] = []
+    slow: list[tuple[str, ...]] = []
     for choice in typed(table, "choices", list, f"{where}: axis {label}"):
         place = f"{where}: axis {label}"
         if not isinstance(choice, Mapping):
             raise InputError(f"{place}: choices must be tables with label and set, got {choice!r}")
-        known_only(choice, ("label", "set"), place)
+        known_only(choice, ("label", "set", "slow"), place)
         names.append(typed(choice, "label", str, place))
         given.append(spec_fields(typed(choice, "set", dict, place), f"{place}, {names[-1]}"))
         if names[-1] in names[:-1]:
             raise InputError(f"{place} has the choice {names[-1]!r} twice: leave one out")
         if refused := [key for key in given[-1] if key in NO_AXES and key not in (SETTINGS, OPTIONS)]:
             raise InputError(f"{place}, {names[-1]}: {refused[0]} cannot be swept: leave it out")
+        slow.append(tuple(typed(choice, "slow", list, f"{place}, {names[-1]}", [])))
     if not names:
         raise InputError(f"{where}: axis {label} has no choices: list at least one")
-    return Axis("", tuple(names), label, tuple(given))
+    return Axis("", tuple(names), label, tuple(given), tuple(slow))
 
 
 def _names(fields: Fields) -> set[str]:
@@ -205,6 +267,11 @@ def _names(fields: Fields) -> set[str]:
     return {key for key in fields if key != SETTINGS} | {
         f"{SETTINGS}.{key}" for key in fields.get(SETTINGS, {})
     }
+
+
+def _kept(fields: Fields) -> Fields:
+    """Fields without those that are none."""
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _short(field: str) -> str:

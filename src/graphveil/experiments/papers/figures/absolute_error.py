@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels import Channel, FiniteChannel, ProductChannel
-
-Floats = NDArray[np.float64]
+from graphveil.channels import FiniteChannel
+from graphveil.experiments.papers.figures.exact import Floats, peaks, probabilities
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def absolute_error(channel: FiniteChannel, *, binned: bool = False, clipped: boo
     integral = float(((pieces.stop - pieces.start) * (start + 4 * middle + stop)).sum()) / 6
     bias = max(float(np.abs(pieces.biases(at)).max()) for at in (pieces.start, pieces.stop))
     # On [-1, 1] the density is a half, and so is an error's part of the range.
-    return AbsoluteError(integral / 4, float(_peaks(start, middle, stop).max()) / 2, bias / 2)
+    return AbsoluteError(integral / 4, float(peaks(start, middle, stop).max()) / 2, bias / 2)
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class _Pieces:
     def of(cls, channel: FiniteChannel, binned: bool, clipped: bool) -> _Pieces:
         answers = np.clip(channel.outputs, -1.0, 1.0) if clipped else channel.outputs
         order = np.argsort(answers, kind="stable")
-        answers, shares = answers[order], _probabilities(channel)[:, order]
+        answers, shares = answers[order], probabilities(channel)[:, order]
         symbols = np.linspace(-1.0, 1.0, channel.input_count + 1) if binned else channel.inputs
         inside = answers[(answers > -1) & (answers < 1)]
         edges = np.unique(np.concatenate([symbols, inside]))
@@ -113,25 +112,3 @@ class _Pieces:
 def _running(numbers: Floats) -> Floats:
     """Sums of the first 0, 1, 2, … numbers of each row."""
     return np.concatenate([np.zeros((len(numbers), 1)), np.cumsum(numbers, axis=1)], axis=1)
-
-
-def _peaks(start: Floats, middle: Floats, stop: Floats) -> Floats:
-    """The largest values of parabolas on pieces, from three of their points."""
-    slope, bend = (stop - start) / 2, (start - 2 * middle + stop) / 2
-    arched = (bend < 0) & (np.abs(slope) < -2 * bend)
-    top = middle - np.where(arched, slope**2 / np.where(arched, 4 * bend, 1.0), 0.0)
-    return np.where(arched, top, np.maximum(start, stop))
-
-
-def _probabilities(channel: FiniteChannel) -> Floats:
-    """P[answer | symbol], symbols x answers."""
-    if isinstance(channel, ProductChannel):
-        # A row counts out of 2^620: the product of its bits' tables is the same, but for rounding.
-        whole: Floats = np.ones((1, 1))
-        for bit in channel.bits:
-            whole = np.asarray(np.kron(whole, _probabilities(bit)), dtype=np.float64)
-        return whole
-    if isinstance(channel, Channel):
-        return np.asarray(channel.table / channel.total)
-    rows = (channel.row(symbol) for symbol in range(channel.input_count))
-    return np.array([[count / channel.total for count in row] for row in rows])
