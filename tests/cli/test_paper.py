@@ -264,10 +264,10 @@ def test_every_paper_runs_one_after_the_other(capsys, own_file, tmp_path, monkey
     assert out.count("(Somebody)") == 1
 
 
-def test_without_all_every_paper_leaves_slow_cells_out(capsys):
+def test_quick_papers_leave_slow_cells_out(capsys):
     assert status(["paper", "--every", "--quick", "--data", "town", "--json"]) == 0
     cells = json.loads(capsys.readouterr().out)["papers"][0]["tables"][0]["cells"]
-    assert cells[1]["note"] == "slow: run with --all"
+    assert cells[1]["note"] == "slow: left out of --quick, run with --all"
 
 
 def test_after_an_interrupt_no_other_paper_runs(capsys, own_file, tmp_path, monkeypatch):

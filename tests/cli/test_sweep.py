@@ -85,6 +85,73 @@ def test_json_is_one_object(capsys, tmp_path):
     assert (fields["figure"], fields["interrupted"]) == ("x.svg", False)
 
 
+GRAPHS = (
+    AXIS
+    + """[[axes]]
+label = "graph"
+[[axes.choices]]
+label = "a town"
+set = { data = "town" }
+[[axes.choices]]
+label = "listeners"
+set = { data = "lastfm" }
+"""
+)
+
+
+@pytest.fixture
+def over_graphs(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
+    (tmp_path / "graphs.toml").write_text(
+        BASE.replace('data = "town"\n', "").replace("runs = 2", "runs = 1") + GRAPHS
+    )
+
+
+@pytest.mark.usefixtures("over_graphs")
+def test_graphs_that_are_not_here_are_left_out_and_named(capsys):
+    assert status(["sweep", "graphs.toml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "a town" in lines[1]
+    assert "listeners" not in lines[1]
+    assert lines[-1].startswith(
+        "Left out: lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz"
+    )
+    assert status(["sweep", "graphs.toml", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [why.split()[0] for why in told["left_out"]] == ["lastfm"]
+    assert told["axes"][1]["values"] == ["a town"]
+
+
+@pytest.mark.usefixtures("over_graphs")
+def test_a_sweep_none_of_whose_graphs_is_here_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    assert status(["sweep", "graphs.toml", "--data", "lastfm"]) == 2
+    assert "lastfm is not here" in capsys.readouterr().err
+    assert status(["sweep", "graphs.toml", "--data", "cora"]) == 2
+    assert "graphs has no graph 'cora': choose from town, lastfm" in capsys.readouterr().err
+
+
+def test_slow_cells_are_one_run_unless_all_are_asked_for(capsys, tmp_path):
+    choice = '[[axes]]\nlabel = "by"\n[[axes.choices]]\nlabel = "1B"\nset = { mechanism = "onebit" }\nslow = ["town"]\n'
+    (tmp_path / "slow.toml").write_text(BASE + AXIS + choice)
+    assert status(["sweep", "slow.toml"]) == 0
+    told = "onebit on town: one run of at most 100 epochs, as every user answers every value; --all takes all runs."
+    assert told in capsys.readouterr().out.splitlines()
+    assert status(["sweep", "slow.toml", "--all", "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["shortened"] == []
+    assert all(len(cell["runs"]) == 2 for cell in whole["cells"])
+
+
+def test_means_are_printed_with_the_document_s_spread_too(capsys, tmp_path):
+    (tmp_path / "spread.toml").write_text('spread = "sd"\n' + BASE + AXIS)
+    assert status(["sweep", "spread.toml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4] == "±: a standard deviation over runs, as the document draws it"
+    assert lines[5].split() == ["ε", "base"]
+    assert [line.split()[0::2] for line in lines[6:8]] == [["1", "±"], ["4", "±"]]
+
+
 def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, monkeypatch, tmp_path):
     compute, seen = runner_module.run_unit, []
 
