@@ -16,6 +16,7 @@ from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
 from graphveil.mechanisms.edgerr import EdgeRR, settled
+from graphveil.privacy import Plan
 from graphveil.watching import listening
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
@@ -80,6 +81,12 @@ def test_the_sensitivity_of_many_users_is_not_rounded_away(users):
     context, pairs = Context(prec=60), Decimal(users * users // 4)
     exact = context.ln(pairs) + (pairs - 1) * context.ln(context.divide(pairs, pairs - 1))
     assert mechanism("privhrg", epsilon=1.0, dims=users).sensitivity == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize(("share", "exact"), [(0.5, False), (0.0, True)])
+def test_an_audit_calls_epsilon_exact_only_where_no_walk_is_needed(share, exact):
+    found = audit(Plan(mechanism="edgerr", epsilon=1.0, dims=3, options={"tree_share": share}), quick=True)
+    assert found.holds and ("exact epsilon" in found.protects[0]) == exact
 
 
 def test_the_audit_sees_a_weight_that_is_too_large(monkeypatch):

@@ -157,7 +157,11 @@ def balanced(guessed: NDArray[Any], truth: NDArray[Any]) -> float | None:
 
 def naturals(found: Mapping[str, tuple[float | None, float | None]]) -> dict[str, Natural]:
     """Accuracies and those of the control by the name of the attack, as far as there are any."""
-    return {name: Natural(*pair) for name, pair in found.items() if pair[0] is not None}  # type: ignore[arg-type]
+    return {
+        name: Natural(accuracy, control)
+        for name, (accuracy, control) in found.items()
+        if accuracy is not None
+    }
 
 
 def features_mechanism(

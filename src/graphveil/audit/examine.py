@@ -256,6 +256,8 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
         "links": "Each link of a user" if mechanism.trust == "local" else "Each link, once published",
     }[mechanism.subject]
     word = "exact epsilon" if mechanism.finite else "epsilon by its closed form"
+    if mechanism.beyond_audit:
+        word = "epsilon as far as what is not covered below holds,"
     but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
     than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
