@@ -1,4 +1,4 @@
-"""The numbers of twelve commands are those that were written down, bit for bit on the processor that wrote them."""
+"""The numbers of thirteen commands are those that were written down, bit for bit on the processor that wrote them."""
 
 import json
 import os

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphveil.learn.process import one_thread, seeded
     from graphveil.learn.registry import BACKBONES, build_backbone
     from graphveil.learn.rounds import answer_square, rounds_input
+    from graphveil.learn.scales import best_scale
     from graphveil.learn.several import SeveralTargets
     from graphveil.learn.spectral import spectrum
     from graphveil.learn.targeting import (
@@ -109,6 +110,7 @@ else:
             "process": ("one_thread", "seeded"),
             "registry": ("BACKBONES", "build_backbone"),
             "rounds": ("answer_square", "rounds_input"),
+            "scales": ("best_scale",),
             "several": ("SeveralTargets",),
             "spectral": ("spectrum",),
             "targeting": (
@@ -171,6 +173,7 @@ __all__ = [
     "answer_square",
     "as_probabilities",
     "as_rates",
+    "best_scale",
     "build_backbone",
     "by_degrees",
     "choose_blend",

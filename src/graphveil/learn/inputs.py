@@ -11,14 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.composition import Composition, Input
+from graphveil.linear.composition import Composition, Input, Scaled
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.settings import available_gigabytes
 
 # Rows of the input get the expected norm √d/8, chosen on validation users of cora, citeseer, facebook and town with
-# multibit, piecewise, square-wave and hds. It is not the best everywhere: a town likes √d/4 with multibit, by up to 0.8
-# points, and on pubmed 2√d was 7.5 points better (62.4 against 54.9, multibit at ε = 1).
+# multibit, piecewise, square-wave and hds. It is not the best everywhere, so that training tries larger ones too (`best_scale`).
 ROW_NORM_SHARE = 1 / 8
 
 
@@ -76,6 +75,8 @@ def thinned(inputs: Input, dropped: float) -> Input:
     """The input (n x d) with a random share of its entries at 0 and the others scaled up: dropout, before any hops."""
     if isinstance(inputs, Composition):
         return Composition(inputs.outer, thinned(inputs.inner, dropped))
+    if isinstance(inputs, Scaled):
+        return Scaled(thinned(inputs.inner, dropped), inputs.factor)
     if isinstance(inputs, SparseMatrix):
         return inputs.thinned(dropped)
     return functional.dropout(inputs, dropped)

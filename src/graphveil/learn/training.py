@@ -21,6 +21,10 @@ from graphveil.linear.composition import Input
 Progress = Callable[[int, int, float], None]
 
 
+class NoFiniteLossError(InputError):
+    """Training never came to a validation loss that is a number."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How to train: epochs at most, learning rate and weight decay of Adam, and how many epochs may bring nothing better."""
@@ -37,13 +41,17 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h)."""
+    """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h).
+
+    Where the weights of links were learned too, a number for each pair of users.
+    """
 
     scores: Tensor
     epoch: int
     validation_loss: float
     validation_score: float
     hidden: Tensor | None = None
+    link_weights: Tensor | None = None
 
 
 class Best:
@@ -73,7 +81,7 @@ class Best:
     def fitted(self) -> Fitted:
         """The best epoch, if it is one: a loss that is not a number from the first epoch on is refused."""
         if self.found is None or not math.isfinite(self.found.validation_loss):
-            raise InputError(
+            raise NoFiniteLossError(
                 "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
             )
         return self.found

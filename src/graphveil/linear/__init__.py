@@ -9,7 +9,7 @@ from graphveil.lazy import load_later
 
 if TYPE_CHECKING:
     from graphveil.linear.chebyshev import Chebyshev
-    from graphveil.linear.composition import Composition, Input
+    from graphveil.linear.composition import Composition, Input, Scaled, scaled
     from graphveil.linear.pairs import LearnedMatrix, PairPattern
     from graphveil.linear.polynomial import Polynomial
     from graphveil.linear.propagation import (
@@ -29,7 +29,7 @@ else:
         __name__,
         {
             "chebyshev": ("Chebyshev",),
-            "composition": ("Composition", "Input"),
+            "composition": ("Composition", "Input", "Scaled", "scaled"),
             "pairs": ("LearnedMatrix", "PairPattern"),
             "polynomial": ("Polynomial",),
             "propagation": ("gcn_matrix", "mean_matrix", "pagerank_matrix", "scaled_matrix", "sum_matrix"),
@@ -49,11 +49,13 @@ __all__ = [
     "PairPattern",
     "Polynomial",
     "Push",
+    "Scaled",
     "Series",
     "SparseMatrix",
     "gcn_matrix",
     "mean_matrix",
     "pagerank_matrix",
+    "scaled",
     "scaled_matrix",
     "sum_matrix",
     "walk_distances",

@@ -31,5 +31,25 @@ class Composition:
         return self @ torch.eye(self.shape[1])
 
 
+class Scaled:
+    """``scaled @ W = inner @ (factor · W)``: an input (n x d) of another size, of which no copy is made."""
+
+    def __init__(self, inner: Input, factor: float) -> None:
+        self.inner, self.factor = inner, factor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.inner.shape[0], self.inner.shape[1]
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return self.inner @ (self.factor * dense)
+
+
+def scaled(inputs: Input, factor: float) -> Input:
+    """Inputs times a factor; themselves where it is 1."""
+    return inputs if factor == 1 else Scaled(inputs, factor)
+
+
 # What a backbone multiplies its first weights with.
-Input = SparseMatrix | Tensor | Composition
+Input = SparseMatrix | Tensor | Composition | Scaled

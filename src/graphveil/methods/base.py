@@ -7,19 +7,14 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID, Settings
+from graphveil.methods.method_settings import TRAINING_GRID, ScaledSettings
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
 
-class BaseSettings(Settings):
+class BaseSettings(ScaledSettings):
     """Training, and the scale of the input."""
 
-    input_share: float = Field(
-        1 / 8,
-        gt=0,
-        description="expected norm of an input row, as a share of the root of the number of features",
-    )
     norm_weight: float = Field(
         1.0, ge=0, description="norms besides classes: the weight of their loss beside that of the classes"
     )
@@ -35,7 +30,7 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
-    grid = TRAINING_GRID | SCALE_GRID
+    grid = TRAINING_GRID
     several_tasks = True
     several_labels = True
 
@@ -44,7 +39,7 @@ class Base(Method):
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
-            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
         return train_backbone(job, inputs, watch)
 
 

@@ -26,7 +26,7 @@ from graphveil.methods.attribute_shares import (
 )
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
+from graphveil.methods.method_settings import TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.training import train_backbone
@@ -131,17 +131,13 @@ class Heterorr(Method):
     several_tasks = True
     several_labels = True
     # The document prints no grid: these are ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
-        TRAINING_GRID
-        | SCALE_GRID
-        | {
-            "analysis": ("fda", "sma"),
-            "gamma": (0.0, 0.25, 0.5, 0.75, 1.0),
-            "keep": ("auto", "all"),
-            "importance_share": (0.3, 0.5, 0.7),
-            "hops": (0, 3, 4, 8),
-        }
-    )
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
+        "analysis": ("fda", "sma"),
+        "gamma": (0.0, 0.25, 0.5, 0.75, 1.0),
+        "keep": ("auto", "all"),
+        "importance_share": (0.3, 0.5, 0.7),
+        "hops": (0, 3, 4, 8),
+    }
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
@@ -243,11 +239,11 @@ def _inputs(job: Job, first: list[Reports], reports: Reports, kept: NDArray[np.i
     settings: HeterorrSettings = job.settings
     debiased = settings.decoding == "debiased"
     if first and debiased and settings.learn_from == "both":
-        return learn.joined_input(first[0], reports, kept, settings.input_share, job.device)
+        return learn.joined_input(first[0], reports, kept, settings.share, job.device)
     return learn.divided_input(
         reports,
         kept,
-        settings.input_share,
+        settings.share,
         by_precision=debiased,
         device=job.device,
         max_memory=job.max_memory,

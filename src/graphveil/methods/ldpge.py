@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,19 +11,21 @@ from graphveil import learn, linear
 from graphveil.mechanisms import Estimate, Reports
 from graphveil.methods.job import Job
 from graphveil.methods.method import register_method
-from graphveil.methods.method_settings import SCALE_GRID
+from graphveil.methods.method_settings import ScaledSettings
 from graphveil.methods.outcome import Stopwatch
 from graphveil.methods.pagerank_method import PAGERANK_GRID, PageRankMethod, PageRankSettings
 from graphveil.privacy import Plan
 
 
-class LdpgeSettings(PageRankSettings):
+class LdpgeSettings(PageRankSettings, ScaledSettings):
     """Training, the scale of the input, how far and to whom reports spread, and how many values are asked."""
 
-    input_share: float = Field(
-        1 / 4,
-        gt=0,
-        description="expected norm of a report, as a share of the root of the number of features",
+    least_share: ClassVar[float] = 1 / 4
+
+    input_share: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto",
+        description="expected norm of a report, as a share of the root of the number of features; auto: 1/4, 4 or 16, "
+        "whichever has the lowest validation loss",
     )
     norm_weight: float = Field(
         1.0, ge=0, description="norms besides classes: the weight of their loss beside that of the classes"
@@ -67,7 +69,7 @@ class Ldpge(PageRankMethod):
         },
     }
     # k is what the document varies in its figures.
-    grid = PAGERANK_GRID | SCALE_GRID | {"k": (1, 3, 5, 10, 20, 30, 50)}
+    grid = PAGERANK_GRID | {"k": (1, 3, 5, 10, 20, 30, 50)}
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Those of the document's graphs; k is for HDS, the other mechanisms have a rule for it.
@@ -87,7 +89,7 @@ class Ldpge(PageRankMethod):
         """Decoded reports, scaled by public constants."""
         reports = _asked(job, watch)
         with watch.stage("denoise"):
-            return learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            return learn.report_input(reports, job.settings.share, job.device, job.max_memory)
 
     def rows_to_spread(self, job: Job, watch: Stopwatch) -> Estimate:
         """Decoded reports, in units of the largest possible one."""

@@ -8,7 +8,7 @@ from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
+from graphveil.methods.method_settings import HOPS_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -32,7 +32,7 @@ class Lpgnn(Method):
     name = "lpgnn"
     summary = "KProp on reports, then a GNN; private labels by Drop"
     settings = LpgnnSettings
-    grid = TRAINING_GRID | SCALE_GRID | HOPS_GRID
+    grid = TRAINING_GRID | HOPS_GRID
     several_tasks = True
 
     def learn(self, job: Job) -> Outcome:
@@ -41,7 +41,7 @@ class Lpgnn(Method):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
-            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
             hops = denoise.KProp(job.settings.hops).operator(topology.unlooped)
         return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.errors import InputError
 
+# What a setting says that leaves the choice open.
+AUTO: Final = "auto"
 # The backbones that a method can be asked for by name (graphveil.learn.BACKBONES holds them).
 BACKBONE_NAMES = ("gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc", "mlp")
 # All that UPGNET, PPGNN and TOGL search in training, put together: each has powers of ten of its own, PPGNN the larger
@@ -17,9 +19,8 @@ TRAINING_GRID: dict[str, tuple[Any, ...]] = {
     "weight_decay": (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
     "dropout": (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.25, 0.5, 0.75),
 }
-# What methods that average over hops search besides: UPGNET's, of which PPGNN takes those up to 16. The scale is ours.
+# What methods that average over hops search besides: UPGNET's, of which PPGNN takes those up to 16.
 HOPS_GRID: dict[str, tuple[Any, ...]] = {"hops": (0, 2, 4, 8, 16, 32, 64)}
-SCALE_GRID: dict[str, tuple[Any, ...]] = {"input_share": (1 / 8, 1 / 4, 1 / 2, 2.0)}
 # What is searched besides where labels are private.
 LABEL_GRID: dict[str, tuple[Any, ...]] = {"drop_hops": (2, 4, 8, 16, 32)}
 # What is searched besides where users choose a privacy level: PPGNN's γ, an option of its mechanisms.
@@ -69,3 +70,21 @@ class Settings(BaseModel):
                 kinds = [other["msg"].split(",")[0].removeprefix("Input should be ") for other in choices]
                 message = f"Input should be {', or '.join(kinds)}"
             raise InputError(f"setting {key}: {message}, got {problem['input']!r}") from None
+
+
+class ScaledSettings(Settings):
+    """Training of a network on reports, and the scale of its input."""
+
+    # The smallest share that is tried, by which nothing is learned by heart on graphs with few reports a feature.
+    least_share: ClassVar[float] = 1 / 8
+
+    input_share: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto",
+        description="expected norm of an input row, as a share of the root of the number of features; auto: 1/8, 2 or 8, "
+        "whichever has the lowest validation loss",
+    )
+
+    @property
+    def share(self) -> float:
+        """The share that an input is made with."""
+        return self.least_share if self.input_share == AUTO else self.input_share

@@ -12,7 +12,7 @@ from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
+from graphveil.methods.method_settings import HOPS_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -48,7 +48,7 @@ class Ppgnn(Method):
     reports_levels = True
     several_tasks = True
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (
-        TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
+        TRAINING_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
     )
 
     def learn(self, job: Job) -> Outcome:
@@ -58,7 +58,7 @@ class Ppgnn(Method):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
         with watch.stage("denoise"):
-            inputs = learn.report_input(reports, settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, settings.share, job.device, job.max_memory)
             if settings.aggregator == "kprop":
                 hops = denoise.KProp(settings.hops).operator(topology.unlooped)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -10,12 +11,11 @@ from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import SCALE_GRID
 from graphveil.methods.node_targets import node_targets
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.reported_links import PULL, SHRINK, weighed_links
 from graphveil.methods.tasks import NODE
-from graphveil.methods.training import train_backbone
+from graphveil.methods.training import at_best_scale, train_backbone
 
 
 class SolitudeSettings(BaseSettings):
@@ -72,7 +72,6 @@ class Solitude(Method):
         "weight_decay": (1e-4, 1e-3, 1e-2),
         "dropout": (0.2, 0.5, 0.8),
         "hops": (0, 2, 3, 4, 8, 16),
-        **SCALE_GRID,
     }
     link_grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lambda2": (0.0, 0.4, 0.8, 2.0),
@@ -88,7 +87,7 @@ class Solitude(Method):
         with watch.stage("report"):
             job.say("reporting", 0.0)
             reports = job.users.report(*job.questions.features)
-            inputs = learn.report_input(reports, job.settings.input_share, job.device, job.max_memory)
+            inputs = learn.report_input(reports, job.settings.share, job.device, job.max_memory)
         if not (job.budgets.private_links and self.asks_for_links(job)):
             return self._public(job, inputs, watch)
         return self._private(job, inputs, watch)
@@ -101,23 +100,36 @@ class Solitude(Method):
         settings, graph = job.settings, job.graph
         with watch.stage("report"):
             links = weighed_links(job, settings.lambda1, settings.lambda2)
-        with watch.stage("train"), learn.seeded(job.seed):
-            model = learn.GCN(
-                graph.feature_count, settings.hidden, job.output_count, settings.activation, settings.dropout
-            ).to(job.device)
-            fitted, weights = learn.fit_with_links(
-                model,
-                lambda topology: _spread(job, inputs, topology),
-                links.topology,
-                node_targets(job, links.topology),
-                links.objective,
-                learn.Turns(settings.alternate, settings.graph_lr),
-                learn.Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience),
-                lambda done, most, _: job.say("training", done / most),
-            )
+        schedule = learn.Schedule(settings.epochs, settings.lr, settings.weight_decay, settings.patience)
+
+        def train(factor: float, schedule: learn.Schedule) -> learn.Fitted:
+            with learn.seeded(job.seed):
+                model = learn.GCN(
+                    graph.feature_count,
+                    settings.hidden,
+                    job.output_count,
+                    settings.activation,
+                    settings.dropout,
+                ).to(job.device)
+                fitted, weights = learn.fit_with_links(
+                    model,
+                    lambda topology: linear.scaled(_spread(job, inputs, topology), factor),
+                    links.topology,
+                    node_targets(job, links.topology),
+                    links.objective,
+                    learn.Turns(settings.alternate, settings.graph_lr),
+                    schedule,
+                    lambda done, most, _: job.say("training", done / most),
+                )
+            return replace(fitted, link_weights=weights)
+
+        with watch.stage("train"):
+            fitted, also = at_best_scale(settings, train, schedule)
+        weights = fitted.link_weights
+        assert weights is not None
         detail = f"{links.reported} pairs reported, {links.pattern.size} kept, {float(weights.sum()):.0f} by weight"
         if job.backbone == "gcn":
-            return job.task.outcome(job, fitted, watch, detail)
+            return replace(job.task.outcome(job, fitted, watch, detail), also=also)
         learned = learn.WeightedTopology(links.pattern, weights)
         return train_backbone(job, _spread(job, inputs, learned), watch, learned)
 

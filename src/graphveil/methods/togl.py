@@ -15,7 +15,7 @@ from graphveil.mechanisms import FeatureMechanism, Mechanism, PersonalMechanism,
 from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import SCALE_GRID, TRAINING_GRID
+from graphveil.methods.method_settings import AUTO, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.training import train_backbone
@@ -24,8 +24,6 @@ from graphveil.privacy import Plan
 if TYPE_CHECKING:
     from graphveil.learn.targeting import Target
     from graphveil.learn.topology import Topology
-
-AUTO = "auto"
 
 
 class ToglSettings(ScoringSettings):
@@ -84,20 +82,16 @@ class Togl(Method):
     reports_levels = True
     several_tasks = True
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {
-        "node": {"pubmed": {"input_share": 2.0, "hops": 8}},
+        "node": {"pubmed": {"hops": 8}},
         "link": {},
     }
     # K and ρ are the document's, which takes K' = 3 where it denoises; "auto" and the other K' are ours.
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = (
-        TRAINING_GRID
-        | SCALE_GRID
-        | {
-            "analysis": ("fda", "sma"),
-            "analysis_hops": (0, 1, 2, 3, 4, 5),
-            "hops": (0, 3, 4, 8),
-            "rho": ("auto", 0.0, 0.3, 0.5, 0.7, 1.0),
-        }
-    )
+    grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
+        "analysis": ("fda", "sma"),
+        "analysis_hops": (0, 1, 2, 3, 4, 5),
+        "hops": (0, 3, 4, 8),
+        "rho": ("auto", 0.0, 0.3, 0.5, 0.7, 1.0),
+    }
 
     def defaults(self, data: str, task: str, mechanism: str) -> dict[str, Any]:
         """Hops along links make linked users alike whatever they report, so that attributes are scored after one."""
@@ -140,7 +134,7 @@ class Togl(Method):
             reports.append(job.users.report(Plan(**asked)))
         with watch.stage("denoise"):
             used = reports if settings.learn_from == "both" else reports[1:]
-            inputs = learn.rounds_input(used, settings.input_share, settings.columns, job.device)
+            inputs = learn.rounds_input(used, settings.share, settings.columns, job.device)
             hops = denoise.KProp(settings.hops).operator(topology.unlooped)
         return train_backbone(
             job, linear.Composition(hops, inputs) if settings.hops else inputs, watch, topology

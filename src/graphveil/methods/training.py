@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from graphveil import learn, linear
 from graphveil.methods.job import Job
-from graphveil.methods.method_settings import Settings
+from graphveil.methods.method_settings import AUTO, ScaledSettings, Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
 
 
@@ -19,11 +22,40 @@ def train_backbone(
 ) -> Outcome:
     """Train the job's backbone on these inputs; the seed decides its first weights and its dropout.
 
-    Messages pass along the graph's edges, or along another topology where one is given.
+    Where the settings leave the scale of the input open, the inputs are tried in several sizes. Messages pass along the graph's
+    edges, or along another topology where one is given.
     """
     settings: Settings = job.settings
     topology = learn.Topology(job.graph, job.device) if topology is None else topology
-    with watch.stage("train"), learn.seeded(job.seed):
+    schedule = learn.Schedule(
+        settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
+    )
+    with watch.stage("train"):
+        fitted, also = at_best_scale(
+            settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
+        )
+    outcome = job.task.outcome(job, fitted, watch)
+    return replace(outcome, also=outcome.also | also)
+
+
+def at_best_scale(
+    settings: Settings,
+    train: Callable[[float, learn.Schedule], learn.Fitted],
+    schedule: learn.Schedule,
+) -> tuple[learn.Fitted, dict[str, float]]:
+    """A training on inputs times a factor: 1 where the settings name the scale, else the best; and the share that was chosen."""
+    if not isinstance(settings, ScaledSettings) or settings.input_share != AUTO:
+        return train(1.0, schedule), {}
+    fitted, factor = learn.best_scale(train, schedule)
+    return fitted, {"input_share": factor * settings.share}
+
+
+def _trained(
+    job: Job, inputs: linear.Input, topology: learn.Topology, schedule: learn.Schedule, factor: float
+) -> learn.Fitted:
+    """A training of the backbone on inputs times a factor, from the same first weights for each."""
+    settings: Settings = job.settings
+    with learn.seeded(job.seed):
         model = learn.build_backbone(
             job.backbone,
             inputs.shape[1],
@@ -34,19 +66,11 @@ def train_backbone(
         ).to(job.device)
         if isinstance(model, learn.OutsideBackbone):
             model.max_memory = job.max_memory
-        fitted = learn.fit(
+        return learn.fit(
             model,
-            inputs,
+            linear.scaled(inputs, factor),
             topology,
             job.task.goal(job, topology),
-            learn.Schedule(
-                settings.epochs,
-                settings.lr,
-                settings.weight_decay,
-                settings.patience,
-                input_dropout,
-                group_lasso,
-            ),
+            schedule,
             lambda done, most, _: job.say("training", done / most),
         )
-    return job.task.outcome(job, fitted, watch)

@@ -12,7 +12,7 @@ from graphveil.mechanisms import Estimate, Mechanism, Reports
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import HOPS_GRID, SCALE_GRID, TRAINING_GRID
+from graphveil.methods.method_settings import HOPS_GRID, TRAINING_GRID
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
@@ -81,9 +81,7 @@ class Upgnet(Method):
     summary = "HOA and NFR around a GNN, in either order"
     settings = UpgnetSettings
     several_tasks = True
-    grid = (
-        TRAINING_GRID | SCALE_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
-    )
+    grid = TRAINING_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}
 
     def holds_dense(self, settings: Any, task: str) -> bool:
         """Order H-N may need the whole matrix, adaptive residuals do."""
@@ -127,7 +125,7 @@ class Upgnet(Method):
 def _nfr_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
     """N-H: shrink the reports, which stay sparse, and let the hops follow the first weights."""
     settings, mechanism = job.settings, reports.mechanism
-    scale = learn.report_scale(mechanism, settings.input_share)
+    scale = learn.report_scale(mechanism, settings.share)
     shrunk = _shrunk(job, reports)
     if settings.aggregator == "adaptive":
         return _adaptive(job, mechanism).on_reports(shrunk, topology.gcn).mul_(scale)
@@ -155,7 +153,7 @@ def _hoa_first(job: Job, reports: Reports, topology: learn.Topology) -> linear.I
     settings, mechanism, estimate = job.settings, reports.mechanism, reports.estimate()
     mean_degree = max(float(job.graph.degrees.mean()), 1.0)
     shrink = denoise.NFR(settings.tau * mechanism.largest * mean_degree**-settings.hops)
-    scale = learn.report_scale(mechanism, settings.input_share)
+    scale = learn.report_scale(mechanism, settings.share)
     if settings.aggregator == "adaptive":
         whole = _adaptive(job, mechanism).on_reports(estimate, topology.gcn)
         for rows in whole.split(denoise.ROWS_AT_ONCE):
@@ -179,7 +177,7 @@ def _code(job: Job, reports: Reports, topology: learn.Topology) -> linear.Input:
             job.max_memory, estimate.shape, f"{mechanism.name} reports every value, so its mean"
         )
     mean = denoise.forgetful_mean(estimate, graph)
-    mean.data *= learn.report_scale(mechanism, settings.input_share)
+    mean.data *= learn.report_scale(mechanism, settings.share)
     matrix = linear.scaled_matrix(graph, 1.5, 0.5, device=job.device)
     hops = denoise.AGGREGATORS[settings.aggregator](settings.hops).operator(matrix)
     return linear.Composition(hops, learn.raw_input(mean, job.device))
