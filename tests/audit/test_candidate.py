@@ -111,3 +111,32 @@ def test_a_plan_is_built_as_it_says_and_smaller_with_its_options():
 def test_other_sizes_and_options_are_tried():
     titles = [title for title, _ in Candidate.of("multibit", 1.0).variants()]
     assert {"3 of 17 values", "binary values", "a pool of values", "40 values"} <= set(titles)
+
+
+def class_plan():
+    return Plan(
+        mechanism="krr",
+        epsilon=1.0,
+        of="class",
+        classes=3,
+        dims=6,
+        range=(0, 2),
+        users=(3, 1),
+        model={"kind": "linear", "weights": [[1] * 6] * 5, "bias": [0, 1, 2, 3, 4]},
+        lists=[[4, 2, 0], [1, 2, 3]],
+        offsets=[[1, 2, 3], [0, 0, 0]],
+    )
+
+
+@pytest.mark.parametrize("of", [lambda plan: plan, lambda plan: plan.build()], ids=["plan", "built"])
+def test_a_class_is_asked_as_of_the_first_user_and_of_everybody(of):
+    candidate = Candidate.of(of(class_plan()))
+    assert candidate.build().fingerprint == class_plan().part([3]).build().fingerprint
+    assert candidate.asked.fingerprint == class_plan().build().fingerprint
+    assert (candidate.name, candidate.epsilon, list(candidate.variants())) == ("krr", 1.0, [])
+
+
+def test_a_smaller_question_for_a_class_reaches_every_place_by_the_same_channel():
+    small = next(Candidate.of(class_plan()).smaller())
+    assert small.row_length == 3 and small.answers == class_plan().build().answers
+    assert small.places_of([[2, 0, 0], [0, 2, 0], [0, 0, 2]]).tolist() == [0, 1, 2]

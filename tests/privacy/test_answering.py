@@ -202,3 +202,108 @@ def test_a_curator_asks_everybody():
         InputError, match="lapgraph is a curator's mechanism, which takes what everybody holds"
     ):
         Plan(mechanism="lapgraph", epsilon=1.0, dims=4, users=(0, 1, 2, 3))
+
+
+# The class that a public model gives
+
+CLASS = Plan(
+    mechanism="krr",
+    of="class",
+    epsilon=1.0,
+    classes=2,
+    dims=3,
+    range=(0, 1),
+    users=(2, 0, 3),
+    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+    lists=[[2, 0], [1, 2], [0, 1]],
+    offsets=[[0, 1], [0, -4], [9, 0]],
+)
+HELD = np.random.default_rng(0).random((3, 3))
+HOSTILE = {
+    "zeros": np.zeros((3, 3)),
+    "NaN": np.full((3, 3), np.nan),
+    "out of range": np.full((3, 3), -1e300),
+    "infinite": np.full((3, 3), np.inf),
+    "words": np.array([["a", "b", None]] * 3, dtype=object),
+    "bools": np.eye(3, dtype=bool),
+    "single precision": HELD.astype(np.float32),
+}
+
+
+def test_a_class_is_computed_from_the_rows_and_answered_by_the_channel():
+    ledger = Ledger(4, 1.0)
+    reports = answer(CLASS, HELD, ledger, SeededWords(1))
+    # By hand: scores of (2, 0), (1, 2) and (0, 1), in the users' own order.
+    grid = np.floor(HELD * 255 + 0.5).astype(int)
+    scores = grid @ np.array([[3, -1, 0], [0, 2, 1], [-2, 0, 4]]).T + [1, 0, -1]
+    own = np.take_along_axis(scores, np.array([[2, 0], [1, 2], [0, 1]]), axis=1) + [[0, 1], [0, -4], [9, 0]]
+    krr = Plan(mechanism="krr", epsilon=1.0, classes=2).build()
+    assert reports.codes.tolist() == krr.randomize(own.argmax(axis=1), SeededWords(1)).codes.tolist()
+    assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert [(charge.of, charge.subject) for charge in ledger.charges] == [("class", "features")]
+
+
+@pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
+def test_any_row_answers_like_any_other_with_as_many_words(rows):
+    class Counted(SeededWords):
+        taken = 0
+
+        def take(self, count):
+            self.taken += count
+            return super().take(count)
+
+    words, ledger = Counted(0), Ledger(4, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reports = answer(CLASS, rows, ledger, words)
+    assert (words.taken, reports.users, reports.codes.dtype) == (3, 3, np.dtype(np.uint8))
+    assert len(reports.to_bytes()) == len(answer(CLASS, HELD, Ledger(4, 1.0), SeededWords(0)).to_bytes())
+    assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
+
+
+def test_the_control_of_a_class_is_charged_alike_and_knows_no_feature():
+    ledgers = Ledger(4, 1.0), Ledger(4, 1.0)
+    one, other = (
+        answer(CLASS, rows, ledger, SeededWords(0), blind=True)
+        for rows, ledger in zip((HELD, 1 - HELD), ledgers, strict=True)
+    )
+    assert one == other and ledgers[0].charges == ledgers[1].charges
+    assert ledgers[0].total("features").epsilon == 1.0
+
+
+@pytest.mark.parametrize("rows", [np.zeros((2, 3)), np.zeros((4, 3)), np.zeros((3, 2)), np.zeros(3)])
+def test_rows_that_do_not_fit_a_class_cost_nobody_anything(rows):
+    ledger = Ledger(4, 1.0)
+    with pytest.raises(InputError):
+        answer(CLASS, rows, ledger, SeededWords(0))
+    assert ledger.charges == ()
+
+
+def test_a_second_class_is_an_overdraft():
+    ledger = Ledger(4, 1.0)
+    answer(CLASS, HELD, ledger)
+    with pytest.raises(BudgetError):
+        answer(CLASS.part([3]), HELD[:1], ledger)
+
+
+def test_the_owner_of_a_class_is_told_what_does_not_fit():
+    rows = HELD.copy()
+    rows[1, 1] = 4.0
+    with pytest.warns(ClippedWarning, match="^1 rows do not fit.*tell nobody"):
+        assert look_over(CLASS, rows) == 1
+
+
+def test_forty_thousand_users_answer_in_seconds():
+    users, chance = 40_000, np.random.default_rng(0)
+    lists = np.argsort(chance.random((users, 9)), axis=1)[:, :5]
+    model = {"kind": "linear", "weights": chance.integers(-99, 99, (9, 200)), "bias": [0] * 9}
+    more = {
+        "users": tuple(range(users)),
+        "classes": 5,
+        "lists": lists,
+        "offsets": None,
+        "model": model,
+        "dims": 200,
+    }
+    plan, rows = CLASS.model_copy(update=more), chance.random((users, 200), dtype=np.float32)
+    assert answer(plan, rows, Ledger(users, 1.0), SeededWords(0)).users == users

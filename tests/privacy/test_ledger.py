@@ -267,3 +267,83 @@ def test_eight_threads_cannot_overdraw():
 def test_a_ledger_cannot_be_copied(duplicate):
     with pytest.raises(PrivacyError, match="there is one ledger"):
         duplicate(Ledger(2, 1.0))
+
+
+# Plans for different users are alternatives
+
+
+def class_plan(users, epsilon=1.0, classes=2):
+    return Plan(
+        mechanism="krr",
+        of="class",
+        epsilon=epsilon,
+        classes=classes,
+        dims=2,
+        range=(0, 1),
+        users=users,
+        model={"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0]},
+        lists=[list(range(classes))] * len(users),
+    )
+
+
+def test_groups_of_different_users_cost_the_most_that_one_of_them_spends():
+    ledger = Ledger(6, 1.0)
+    ledger.charge(class_plan((0, 3)))
+    ledger.charge(class_plan((1, 5), classes=3))
+    ledger.charge(Plan(mechanism="onebit", epsilon=0.5, dims=2, range=(0, 1), users=(2,)))
+    assert ledger.spent.tolist() == [1.0, 1.0, 0.5, 1.0, 0.0, 1.0]
+    assert ledger.total() == ledger.total("features") == Claim(1.0)
+    assert [(charge.of, charge.subject, charge.users) for charge in ledger.charges] == [
+        ("class", "features", 2),
+        ("class", "features", 2),
+        ("values", "features", 1),
+    ]
+
+
+def test_groups_that_overlap_are_refused_and_nobody_is_charged():
+    ledger = Ledger(6, 1.0)
+    ledger.charge(class_plan((0, 3)))
+    with pytest.raises(BudgetError):
+        ledger.charge(class_plan((1, 3), classes=3))
+    assert ledger.spent.tolist() == [1.0, 0.0, 0.0, 1.0, 0.0, 0.0] and len(ledger.charges) == 1
+
+
+def test_groups_that_overlap_cost_both_where_the_budget_allows_it():
+    ledger = Ledger(6, 2.0)
+    ledger.charge(class_plan((0, 3)))
+    ledger.charge(class_plan((1, 3), classes=3))
+    assert ledger.total() == Claim(2.0) == ledger.total("features")
+    assert ledger.total("label") == Claim(0.0)
+
+
+def test_a_user_s_subjects_add_up_and_the_most_counts_of_each():
+    ledger = Ledger(4, 9.0, delta=0.1)
+    gaussian = Plan(mechanism="analytic-gaussian", epsilon=0.5, delta=1e-4, dims=1, range=(0, 1), users=(3,))
+    for plan in (class_plan((0, 1)), label_plan(2.0, users=(1, 2)), gaussian):
+        ledger.charge(plan)
+    assert ledger.total() == Claim(3.0, 1e-4)
+    assert (ledger.total("features"), ledger.total("label")) == (Claim(1.0, 1e-4), Claim(2.0))
+
+
+def test_links_of_different_users_add_up_because_both_ends_may_tell_of_one():
+    ledger = Ledger(4, 9.0)
+    for users in ((0, 1), (2, 3)):
+        ledger.charge(Plan(mechanism="link-rr", epsilon=1.5, dims=4, users=users))
+    assert ledger.total("links") == Claim(3.0)
+    ledger.charge(class_plan((0,)))
+    assert ledger.total() == Claim(4.0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 3), st.lists(st.integers(0, 5), unique=True, min_size=1)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_the_total_is_the_largest_sum_that_one_user_has(asked):
+    ledger = Ledger(6, 99.0)
+    for epsilon, users in asked:
+        ledger.charge(label_plan(epsilon, users=tuple(users)))
+    sums = [sum(epsilon for epsilon, users in asked if user in users) for user in range(6)]
+    assert ledger.total().epsilon == pytest.approx(max(sums), rel=1e-12)

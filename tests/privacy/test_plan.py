@@ -223,3 +223,123 @@ def test_a_plan_that_is_too_long_is_not_read(monkeypatch, kind):
     assert Plan.from_json(kind(text)) == Plan(**FEATURES)
     with pytest.raises(InputError, match=f"it has {len(text) + 1} bytes, at most {len(text)} are read"):
         Plan.from_json(kind(text + " "))
+
+
+# Plans that ask for a class
+
+CLASS = {
+    "mechanism": "krr",
+    "epsilon": 2.0,
+    "of": "class",
+    "classes": 2,
+    "dims": 3,
+    "range": (0, 1),
+    "users": (7, 3, 5),
+    "model": {"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+    "lists": [[2, 0], [1, 2], [0, 1]],
+    "offsets": [[0, 1], [0, -4], [9, 0]],
+}
+
+
+def test_a_plan_for_a_class_is_one_about_features_whatever_answers_it():
+    plan = Plan(**CLASS)
+    assert (plan.subject, plan.claim) == ("features", Claim(2.0))
+    assert plan.build().epsilon == Plan(mechanism="krr", epsilon=2.0, classes=2).build().epsilon
+    assert Plan(mechanism="krr", epsilon=2.0, classes=2).subject == "label"
+
+
+def test_a_plan_for_a_class_survives_json():
+    for plan in (Plan(**CLASS), Plan(**{**CLASS, "offsets": None})):
+        assert Plan.from_json(plan.to_json()) == plan
+        assert Plan.from_json(plan.to_json()).build() is plan.build()
+    assert not {"model", "lists", "offsets"} & set(json.loads(Plan(**FEATURES).to_json()))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": None}, "needs a model, lists, classes, dims and a range: model is missing"),
+        ({"lists": None}, "needs a model, lists, classes, dims and a range: lists is missing"),
+        ({"range": None}, "needs a model, lists, classes, dims and a range: range is missing"),
+        ({"dims": None}, "needs a model, lists, classes, dims and a range: dims is missing"),
+        ({"classes": None}, "needs a model, lists, classes, dims and a range: classes is missing"),
+        ({"dims": 4}, "the model takes rows of 3 values, the plan says dims = 4"),
+        ({"classes": 3}, "lists must have 3 classes for each user"),
+        ({"classes": 1, "lists": [[0], [1], [2]], "offsets": None}, "symbols must be an integer from 2"),
+        ({"users": "all"}, "must name its users, and have a list for each: it asks all users with 3 lists"),
+        ({"users": (7, 3)}, "must name its users, and have a list for each: it asks 2 users with 3 lists"),
+        ({"lists": [[2, 0], [1, 3], [0, 1]]}, "lists must hold classes of the model"),
+        ({"lists": [[2, 0], [1, 1], [0, 1]]}, "must not name a class twice"),
+        ({"lists": [[2, 0], [1, True], [0, 1]]}, "lists: lists must be lists"),
+        ({"offsets": [[0, 1]]}, "offsets must be 3 x 2 integers"),
+        ({"offsets": [[0, 1 << 52], [0, 0], [0, 0]]}, "offsets must lie within"),
+        ({"mechanism": "multibit"}, "a class is answered like a label, by krr: multibit cannot"),
+        ({"sampled": 1}, "takes no sampled"),
+        ({"levels": 2}, "takes no levels"),
+        ({"delta": 1e-5}, "takes no delta"),
+        ({"range": (1, 0)}, "range must be two finite numbers LOW < HIGH"),
+        ({"of": "values"}, "model and lists and offsets belong to a question for a class"),
+        ({"options": {"model": 1}}, "krr has no setting 'model'"),
+        ({"model": {"kind": "linear"}}, "model: a linear model needs"),
+    ],
+)
+def test_a_class_is_asked_with_all_that_it_needs_and_nothing_else(change, words):
+    with pytest.raises(InputError) as error:
+        Plan(**{**CLASS, **change})
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_label_is_asked_without_a_model():
+    for name in ("model", "lists", "offsets"):
+        with pytest.raises(InputError, match=f"{name} belong to a question for a class"):
+            Plan(mechanism="krr", epsilon=1.0, classes=2, **{name: CLASS[name]})
+
+
+def test_a_part_goes_to_its_user_alone():
+    part = Plan(**CLASS).part([3])
+    told = json.loads(part.to_json())
+    assert (told["users"], told["lists"], told["offsets"]) == ([3], [[1, 2]], [[0, -4]])
+    assert part.model == Plan(**CLASS).model
+    assert [each.users for each in Plan(**CLASS).parts()] == [(7,), (3,), (5,)]
+    assert list(Plan(**CLASS).parts())[1] == part
+    assert part.build().fingerprint != Plan(**CLASS).build().fingerprint
+
+
+def test_a_part_has_users_of_the_whole_in_its_own_order():
+    part = Plan(**CLASS).part([5, 7])
+    assert (part.users, part.lists.tolist()) == ((5, 7), [[0, 1], [2, 0]])
+    with pytest.raises(InputError, match="the plan does not ask user 4"):
+        Plan(**CLASS).part([4])
+
+
+def test_other_plans_have_parts_too():
+    assert Plan(**FEATURES).part([2, 1]).users == (2, 1)
+    assert Plan(**FEATURES, users=(4, 2)).part([2]).users == (2,)
+    with pytest.raises(InputError, match="asks 'all' users and does not say how many"):
+        next(Plan(**FEATURES).parts())
+
+
+def test_a_plan_for_a_class_that_was_tampered_with_is_seen_when_it_is_checked_anew():
+    plan, other = Plan(**CLASS), Plan(**{**CLASS, "lists": [[2, 0], [1, 2], [2, 1]]})
+    vars(plan)["lists"] = [[2, 0], [1, 9], [0, 1]]
+    with pytest.raises(InputError, match="lists must hold classes of the model"):
+        Plan.checked(plan)
+    vars(plan)["lists"] = other.lists
+    assert Plan.checked(plan).build() is other.build()
+
+
+def test_a_plan_for_very_many_users_is_made_checked_and_read_in_seconds():
+    users, few = 40_000, np.random.default_rng(0)
+    lists = np.argsort(few.random((users, 9)), axis=1)[:, :5]
+    whole = {
+        "users": tuple(range(users)),
+        "classes": 5,
+        "lists": lists,
+        "offsets": few.integers(-99, 99, lists.shape),
+    }
+    whole["model"] = {"kind": "linear", "weights": few.integers(-99, 99, (9, 1000)), "bias": [0] * 9}
+    plan = Plan(**{**CLASS, **whole, "dims": 1000})
+    for _ in range(5):
+        plan = Plan.checked(plan)
+    assert Plan.from_json(plan.to_json()).build() is plan.build()

@@ -97,7 +97,7 @@ def _looks(
     hull: Hull, inputs: dict[str, Any], values: int, words: Words, alone: bool
 ) -> Iterator[tuple[str, Counts]]:
     mechanism = hull.mechanism
-    users = max(MIN_USERS, values // (4 * max(mechanism.dimensions, 8)))
+    users = max(MIN_USERS, values // (4 * max(mechanism.row_length, 8)))
     for title, private in inputs.items():
         yield title, hull.count(checked_reports(mechanism, batch(private, users), words))
     for title, private in list(inputs.items())[:ALONE] if alone else ():

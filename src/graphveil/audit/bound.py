@@ -91,7 +91,7 @@ def bound_step(
     mechanism = build()
     claimed = mechanism.claim.epsilon
     known = max(claimed, Stated.of(mechanism).loss.epsilon)
-    draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.dimensions))
+    draws = max(MIN_DRAWS, min(draws, MAX_VALUES // mechanism.row_length))
     try:
         best = lower_bound(mechanism, draws, words, public)
         if best.epsilon > known:
@@ -174,7 +174,7 @@ class Tally:
     def draw(self, private: Any, draws: int, words: Words) -> None:
         """Draw reports, in blocks so that memory is bounded."""
         mechanism = self.mechanism
-        block = max(1, BLOCK_VALUES // max(mechanism.dimensions, mechanism.report_length))
+        block = max(1, BLOCK_VALUES // max(mechanism.row_length, mechanism.report_length))
         for start in range(0, draws, block):
             users = min(block, draws - start)
             reports = checked_reports(mechanism, batch(private, users), words)

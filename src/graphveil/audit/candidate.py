@@ -9,11 +9,16 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from graphveil.errors import GraphveilError, InputError
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.registry import check_budget, check_dims, entry
 from graphveil.privacy.plan import Plan
 
@@ -54,6 +59,8 @@ class Candidate:
     ready: bool = False
     # What a plan says besides: it is built with this and nothing else.
     planned: dict[str, Any] | None = None
+    # What a plan asks of all its users where it asks each for something else; what is built asks everybody like the first.
+    asked: ClassMechanism | None = None
 
     @classmethod
     def of(
@@ -70,10 +77,15 @@ class Candidate:
                     "epsilon, dims and sampled are part of a mechanism that is built: leave them out, "
                     "or give the function that builds it"
                 )
+            if isinstance(what, ClassMechanism):
+                return cls._of_class(what)
             return cls(what.name, lambda: what, what.claim.epsilon, ready=True)
         if isinstance(what, Plan):
             if (epsilon, dims, sampled) != (None, None, None):
                 raise InputError("epsilon, dims and sampled are part of a plan: leave them out")
+            asked = what.build()
+            if isinstance(asked, ClassMechanism):
+                return cls._of_class(asked)
             return cls(what.mechanism, entry(what.mechanism).build, what.epsilon, planned=plan_settings(what))
         epsilon = 1.0 if epsilon is None else epsilon
         check_budget(epsilon)
@@ -86,6 +98,12 @@ class Candidate:
                 f"a mechanism, its registered name or a function that builds it is audited, got {type(what).__name__}"
             )
         return cls(None, what, float(epsilon), dims, sampled)
+
+    @classmethod
+    def _of_class(cls, asked: ClassMechanism) -> Candidate:
+        """A question for a class, which each of its users is asked in another way."""
+        planned = {"dims": asked.model.dims}
+        return cls(asked.name, _one_of(asked), asked.claim.epsilon, planned=planned, asked=asked)
 
     @property
     def title(self) -> str:
@@ -183,6 +201,24 @@ class Candidate:
             for key, value in offered.items()
             if value is not None and (key in accepted or key in other)
         }
+
+
+def _one_of(asked: ClassMechanism) -> Callable[..., Mechanism]:
+    """What builds a question for a class as its first user is asked it; with fewer values, by a model that is as small."""
+
+    def build(dims: int) -> ClassMechanism:
+        one = asked.of_users([0])
+        if dims == asked.model.dims:
+            return one
+        # Each of the first places has a value of its own, so that every one of them is reached.
+        weights = np.zeros((asked.model.classes, dims), dtype=np.int64)
+        first = one.lists.array[0, :dims]
+        weights[first, np.arange(len(first))] = 1
+        bias = np.zeros(asked.model.classes, dtype=np.int64)
+        small = ClassModel(Integers.of(weights, "weights", 2), Integers.of(bias, "bias", 1))
+        return replace(one, model=small, offsets=None)
+
+    return build
 
 
 def plan_settings(plan: Plan) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def in_the_clear(probe: Probe) -> list[str]:
     mechanism = probe.build()
     if mechanism.uneven:
         return []
-    users = max(64, min(USERS, MAX_VALUES // max(mechanism.dimensions, mechanism.report_length)))
+    users = max(64, min(USERS, MAX_VALUES // max(mechanism.row_length, mechanism.report_length)))
     never: dict[int, tuple[str, int]] = {}
     for title, private in valid_inputs(mechanism, probe.public).items():
         drawn = [

@@ -25,10 +25,13 @@ from graphveil.audit.probe import SEED, CountedWords
 from graphveil.audit.repeats import never_again
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.rows import PublicRange
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
 CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
+# Values that are read at most, where a report is about a whole row.
+MAX_READ = 1 << 26
 # Users of a call whose words are counted, and how many fewer words a user may take among many.
 FEW, FEWER_WORDS = 1000, 0.9
 # Standard deviations of a random number of words that are allowed besides.
@@ -41,6 +44,9 @@ def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, wo
     """One call for very many users with the same row."""
     values = QUICK_VALUES if quick else VALUES
     users = max(MIN_CROWD, min(CROWD, values // max(mechanism.report_length, 1)))
+    if isinstance(mechanism, ClassMechanism):
+        # Every value of a row is read for its one code.
+        users = max(MIN_CROWD, min(users, MAX_READ // mechanism.row_length))
     inputs = valid_inputs(mechanism, public)
     private = next(iter(inputs.values()))
     hull = Hull.of(mechanism)

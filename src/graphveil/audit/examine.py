@@ -1,10 +1,12 @@
-"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own, and a ninth for links.
+"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own, and one more for links
+and for classes.
 
 1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
 2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included. `graphs`: of links also
    what all users of whole graphs send together.
 3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`), and what
    users are charged (`charging`).
+   `classes`: that the class which a public model gives is the one that the plan says, of every user's own row and list.
 4. `sampler`: draws through the client's own path against the enumerated probabilities.
 5. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
    answers (`dependence`).
@@ -29,12 +31,14 @@ from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step
 from graphveil.audit.bound import FEWER, bound_step
 from graphveil.audit.candidate import Candidate
+from graphveil.audit.classes import classes_step
 from graphveil.audit.coverage import not_covered
 from graphveil.audit.crowd import crowd_step
 from graphveil.audit.findings import (
     ANSWERS,
     BEHAVIOUR,
     BOUND,
+    CLASSES,
     CLOSED_FORM,
     GRAPHS,
     JOINT,
@@ -60,6 +64,7 @@ from graphveil.audit.versions import versions_step
 from graphveil.audit.whole import describe_size, joint_step
 from graphveil.channels.words import SeededWords, SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
@@ -170,6 +175,9 @@ def examine(
     if isinstance(whole, LinkMechanism):
         steps.append(run(GRAPHS, lambda: graphs_step(candidate)))
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
+    if isinstance(whole, ClassMechanism):
+        asked = candidate.asked or whole
+        steps.append(run(CLASSES, lambda: classes_step(asked)))
     draws = draws_of(small, quick)
     if small is not None:
         steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
@@ -236,6 +244,10 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
         if mechanism.names_dimensions:
             sentences.append(
                 f"Which values: {mechanism.report_length - mechanism.personal} of {mechanism.dimensions} are chosen without looking at them."
+            )
+        if sound.get(CLASSES, False):
+            sentences.append(
+                "What the model makes of a row: whatever it is, and whatever it leaves open, the answer's epsilon is the channel's."
             )
         if mechanism.subject == "features":
             sentences.append(

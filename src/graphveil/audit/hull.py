@@ -21,6 +21,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
@@ -146,6 +147,8 @@ class Hull:
             channels, places = mechanism.channels, mechanism.size
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
+        elif isinstance(mechanism, ClassMechanism):
+            channels, places = (mechanism.label.channel,), 1
         elif isinstance(mechanism, LinkMechanism) and mechanism.trust == "local":
             if not claims_independence(mechanism):
                 return None

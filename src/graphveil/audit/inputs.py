@@ -27,7 +27,7 @@ ROWS, MAX_SYMBOLS = 3, 32
 def valid_inputs(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
     """Inputs that everybody may hold, by what they are called in a sentence."""
     if mechanism.subject == "features":
-        rows = _feature_rows(mechanism.dimensions, public or PublicRange(0.0, 1.0))
+        rows = _feature_rows(mechanism.row_length, public or PublicRange(0.0, 1.0))
         return rows if not mechanism.personal else _with_levels(mechanism, rows)
     if mechanism.subject == "links":
         return _lists(mechanism.dimensions)
@@ -42,7 +42,7 @@ def misfits(mechanism: Mechanism, public: PublicRange | None) -> dict[str, Any]:
             f"the {mechanism.subject} {value:g}": value
             for value in (-1, last + 1, 10**6, 0.5, math.nan, math.inf)
         }
-    size, middle = mechanism.dimensions, 0.0 if public is None else public.centre
+    size, middle = mechanism.row_length, 0.0 if public is None else public.centre
     rows = {f"rows of {value:g}": np.full(size, value) for value in (math.nan, math.inf, -math.inf, 1e300)}
     mixed = np.full(size, middle)
     mixed[::2] = math.nan

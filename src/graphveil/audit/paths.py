@@ -72,13 +72,13 @@ def _paths(
         }
         yield symbols, {**kinds, f"{mechanism.subject}s in a list": lambda held: held.tolist()}
         return
-    shape = (USERS, mechanism.dimensions)
+    shape = (USERS, mechanism.row_length)
     if mechanism.subject == "links":
         links = (chance.random(shape) < 0.3).astype(np.float64)
         # To a curator lists of neighbours are one graph, and rows as many graphs.
         listed = isinstance(mechanism, LinkMechanism) and mechanism.trust == "local"
         lists: dict[str, Path] = {"neighbour lists": _lists} if listed else {}
-        yield links, {**_sparse(), **_integers(), **lists}
+        yield links, {**sparse_paths(), **_integers(), **lists}
         return
     span = public or PublicRange(0.0, 1.0)
     # A third of the values is 0, as in sparse rows, where the range has it.
@@ -99,9 +99,9 @@ def _paths(
         "every second row of an array": lambda rows: np.repeat(rows, 2, axis=0)[::2],
         "rows in lists": lambda rows: rows.tolist(),
     }
-    some = [(single.astype(np.float64), {**memory, **_sparse()})]
+    some = [(single.astype(np.float64), {**memory, **sparse_paths()})]
     if whole is not None:
-        some.append((whole, {**_integers(), **_sparse()}))
+        some.append((whole, {**_integers(), **sparse_paths()}))
     for rows, paths in some:
         if not mechanism.personal:
             yield rows, paths
@@ -131,7 +131,7 @@ def _integers() -> dict[str, Path]:
     return {**kinds, "rows of bools": booleans}
 
 
-def _sparse() -> dict[str, Path]:
+def sparse_paths() -> dict[str, Path]:
     """Sparse rows, where scipy is there."""
     try:
         from scipy import sparse

@@ -56,7 +56,7 @@ class Probe:
 
 def users_of(mechanism: Mechanism) -> int:
     """How many users a batch has."""
-    longest = max(mechanism.dimensions, mechanism.report_length)
+    longest = max(mechanism.row_length, mechanism.report_length)
     return max(MIN_USERS, min(USERS, MAX_VALUES // longest))
 
 

@@ -8,6 +8,7 @@ from graphveil.audit.findings import JOINT, Step, power, rounded_up, show
 from graphveil.audit.joint import Joint
 from graphveil.audit.pairs import pairs_step
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.classes import ClassMechanism
 
 
 def joint_step(joint: Joint | None, finite: bool) -> Step:
@@ -84,6 +85,8 @@ def describe_size(mechanism: Mechanism) -> str:
         return f"lists of {mechanism.dimensions} users"
     if mechanism.subject != "features":
         return f"one {mechanism.subject}"
+    if isinstance(mechanism, ClassMechanism):
+        return f"one of {mechanism.places_open} classes by a public model of {mechanism.row_length} values"
     if mechanism.personal:
         return f"a level and up to {mechanism.report_length - 1} of {mechanism.dimensions} values"
     if mechanism.names_dimensions:

@@ -2,6 +2,8 @@
 
 from graphveil.mechanisms import catalogue
 from graphveil.mechanisms.base import Answer, Mechanism
+from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
@@ -19,6 +21,8 @@ from graphveil.mechanisms.sampled_links import SampledLinkMechanism
 
 __all__ = [
     "Answer",
+    "ClassMechanism",
+    "ClassModel",
     "DegreeLinkMechanism",
     "Entry",
     "Estimate",

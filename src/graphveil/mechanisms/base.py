@@ -82,6 +82,11 @@ class Mechanism(ABC):
         return self.dimensions
 
     @property
+    def row_length(self) -> int:
+        """How many values of a user it reads: the dimensions, unless it reports something else of a row."""
+        return self.dimensions
+
+    @property
     @abstractmethod
     def alphabet(self) -> int:
         """How many different codes a report may hold."""

@@ -166,6 +166,17 @@ class EdgeRR(PublishedGraph):
         dendrogram = compiled()
         if self.size < 2:
             return np.empty((0, 2), dtype=np.int32)
+        regions, noisy = self._sketched(links, words)
+        shares, known = _shares(noisy, regions.pairs), self._known(dendrogram)
+        pairs: NDArray[np.int32] = dendrogram.draw_pairs(regions, shares, known, _chance(words))
+        return pairs
+
+    def sketch(self, private: NeighbourLists, words: Words) -> tuple[Regions, Numbers]:
+        """All that the published graph is drawn from: regions of pairs, and the noisy number of links in each. It is what ε is about."""
+        return self._sketched(self._private_links(self._everybody(private)), words)
+
+    def _sketched(self, links: Numbers, words: Words) -> tuple[Regions, Numbers]:
+        dendrogram = compiled()
         known = self._known(dendrogram)
         tree = dendrogram.random_tree(self.size, self.private, words.take(self.size))
         self._walk_public(dendrogram, tree, known, words)
@@ -173,10 +184,7 @@ class EdgeRR(PublishedGraph):
         dendrogram.count_links(tree, together)
         self._walk_private(dendrogram, tree, together, words)
         regions = dendrogram.regions_of(tree, self.private, *self.least_pairs)
-        pairs: NDArray[np.int32] = dendrogram.draw_pairs(
-            regions, self._shares(regions, words), known, _chance(words)
-        )
-        return pairs
+        return regions, self._noisy_counts(regions.counts, regions.pairs, words)
 
     def _walk_public(self, dendrogram: Any, tree: Tree, known: Links, words: Words) -> None:
         """Let a dendrogram come to fit the public links, until it all but ceases to fit better: no private link is seen."""
@@ -221,15 +229,10 @@ class EdgeRR(PublishedGraph):
         together: Links = dendrogram.links_of(self.size, np.concatenate([self.public, links]), kinds)
         return together
 
-    def _shares(self, regions: Regions, words: Words) -> NDArray[np.float64]:
-        """Which share of its private pairs every region links."""
-        return self._noisy_shares(regions.counts, regions.pairs, words)
-
-    def _noisy_shares(self, counts: Numbers, pairs: Numbers, words: Words) -> NDArray[np.float64]:
-        """Counts with two-sided geometric noise, the difference of two geometric numbers, cut to what is possible, by pairs."""
+    def _noisy_counts(self, counts: Numbers, pairs: Numbers, words: Words) -> Numbers:
+        """Counts with two-sided geometric noise, the difference of two geometric numbers, cut to what is possible."""
         more, less = (geometric(1 - self.ratio, counts.size, words).reshape(counts.shape) for _ in range(2))
-        noisy = np.clip(counts + more - less, 0, pairs)
-        return np.asarray(noisy / np.maximum(pairs, 1), dtype=np.float64)
+        return np.asarray(np.clip(counts + more - less, 0, pairs), dtype=np.int64)
 
     @cached_property
     def _pairs_of_cells(self) -> Numbers:
@@ -287,7 +290,8 @@ class EdgeRR(PublishedGraph):
         lines, found = dendrogram.regions_of_many(
             self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
         )
-        shares = self._noisy_shares(found[:, :, 4], found[:, :, 3], words)
+        pairs_of = found[:, :, 3]
+        shares = _shares(self._noisy_counts(found[:, :, 4], pairs_of, words), pairs_of)
         counts, new = dendrogram.draw_pairs_of_many(
             lines, found, shares, self._known(dendrogram), _chance(words)
         )
@@ -335,6 +339,11 @@ class EdgeRR(PublishedGraph):
     def blind(self) -> EdgeRR:
         """The control: a curator who publishes the graph without private links in the same way."""
         return replace(self, name=f"blind {self.name}", claim=Claim(0.0), sighted=False)
+
+
+def _shares(noisy: Numbers, pairs: Numbers) -> NDArray[np.float64]:
+    """Which share of its private pairs every region links."""
+    return np.asarray(noisy / np.maximum(pairs, 1), dtype=np.float64)
 
 
 def compiled() -> Any:

@@ -32,6 +32,8 @@ MAX_TABLES = 4096
 MAX_ENTRIES = 1 << 22
 # Numbers in all lists of a mechanism's settings together: a share or a place in the pool for each of MAX_DIMS values.
 MAX_LISTED = 2 * MAX_DIMS
+# Integers in a model that a plan sends to every client.
+MAX_MODEL = MAX_LISTED
 # Lists within lists in a setting, and characters of a word.
 MAX_DEPTH, MAX_WORD = 4, 256
 # Settings that say yes or no.

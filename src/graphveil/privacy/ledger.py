@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal, NoReturn
@@ -32,7 +32,7 @@ class Charge:
     mechanism: str
     claim: Claim
     users: int
-    of: Literal["values", "norm"] = "values"
+    of: Literal["values", "norm", "class"] = "values"
     # What the mechanism's tables say of its ε, rounded up.
     exact: float = math.nan
     # What was asked through.
@@ -80,6 +80,8 @@ class Ledger:
         self._booked_delta = np.zeros(self.users)
         self._asked = np.zeros(self.users, dtype=bool)
         self._charges: list[Charge] = []
+        # Whom each of them asked.
+        self._charged: list[NDArray[np.int64]] = []
         self._lock = Lock()
 
     @property
@@ -148,6 +150,7 @@ class Ledger:
             self._booked_delta[who] = spent_delta
             if not who.size:
                 return
+            self._charged.append(who)
             self._charges.append(
                 Charge(
                     plan.subject, plan.round, plan.mechanism, claim, who.size, plan.of, exact, plan.build()
@@ -155,8 +158,18 @@ class Ledger:
             )
 
     def total(self, subject: Subject | None = None) -> Claim:
-        """The most that anybody can have spent on a subject (or in all): claims of all rounds added up."""
-        return add_up(charge.claim for charge in self._charges if subject in (None, charge.subject))
+        """The most that anybody can have spent on a subject (or in all): each user's claims added up, and of users the most."""
+        return self.total_of(lambda charge: subject in (None, charge.subject))
+
+    def total_of(self, counts: Callable[[Charge], bool]) -> Claim:
+        """The most that anybody can have spent on some of the charges.
+
+        Links are different: a budget for them is one link's, and both its ends may have been asked, each by another plan.
+        """
+        charged = [pair for pair in zip(self._charges, self._charged, strict=True) if counts(pair[0])]
+        links = [charge.claim for charge, _ in charged if charge.subject == "links"]
+        others = [(charge.claim, who) for charge, who in charged if charge.subject != "links"]
+        return add_up([*links, most_spent(others)]) if links else most_spent(others)
 
     def _costs_by_level(self, plan: Plan) -> Floats:
         """What a plan costs a user of each level that was declared."""
@@ -181,6 +194,30 @@ def add_up(claims: Iterable[Claim]) -> Claim:
     """Budgets add up over all that a user sends (basic composition)."""
     summands = list(claims)
     return Claim(math.fsum(claim.epsilon for claim in summands), math.fsum(claim.delta for claim in summands))
+
+
+def most_spent(spendings: Iterable[tuple[Claim, NDArray[np.int64] | None]]) -> Claim:
+    """The most that one user spends, where each claim is spent by these users (None: by all): the largest ε and the largest δ.
+
+    >>> one, other = (Claim(1.0), np.array([0, 1])), (Claim(2.0), np.array([2]))
+    >>> most_spent([one, other]), most_spent([one, one, (Claim(0.5), None)])
+    (Claim(epsilon=2.0, delta=0.0), Claim(epsilon=2.5, delta=0.0))
+    """
+    listed = list(spendings)
+    everybody = [claim for claim, who in listed if who is None]
+    named = [(claim, who) for claim, who in listed if who is not None and who.size]
+    if not named:
+        return add_up(everybody)
+    users, places = np.unique(np.concatenate([who for _, who in named]), return_inverse=True)
+    owners = np.repeat(np.arange(len(named)), [who.size for _, who in named])
+
+    def most(cost: Callable[[Claim], float]) -> float:
+        spent = np.bincount(places, np.array([cost(claim) for claim, _ in named])[owners], len(users))
+        asked = set(owners[places == int(spent.argmax())].tolist())
+        own = [claim for number, (claim, _) in enumerate(named) if number in asked]
+        return math.fsum(cost(claim) for claim in [*everybody, *own])
+
+    return Claim(most(lambda claim: claim.epsilon), most(lambda claim: claim.delta))
 
 
 def _added(booked: Floats, cost: Any) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     model_validator,
 )
@@ -22,11 +24,18 @@ from graphveil.checks import short
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
+from graphveil.mechanisms.integers import Integers
+from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
 from graphveil.mechanisms.registry import Entry
+from graphveil.mechanisms.rows import PublicRange
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
 FIELDS = ("name", "epsilon", "delta", "dims", "range", "sampled", "binary", "classes", "levels", "of")
+# What a plan says where it asks for a class, and must not say elsewhere; and what it cannot say there.
+OF_CLASS, NOT_OF_CLASS = ("model", "lists", "offsets"), ("delta", "sampled", "binary", "levels")
 # A plan that names a million users is still below this; more is not read.
 MAX_BYTES = 1 << 24
 # Fields and options of a plan, and how many wrong ones an error names.
@@ -86,9 +95,18 @@ def _users(users: Any) -> Any:
     return tuple(users)
 
 
+def _model(told: Any) -> Any:
+    return None if told is None else ClassModel.of(told)
+
+
+def _table(name: str) -> BeforeValidator:
+    return BeforeValidator(lambda told: None if told is None else Integers.of(told, name, 2, MAX_OPEN))
+
+
 # Numbers are numbers: neither words nor true and false.
 Number = Annotated[StrictFloat, BeforeValidator(_plain)]
 Count = Annotated[StrictInt, BeforeValidator(_plain)]
+_listed = PlainSerializer(lambda table: None if table is None else table.tolist())
 
 
 class Plan(BaseModel):
@@ -97,27 +115,36 @@ class Plan(BaseModel):
     A plan that no mechanism can serve (a budget that is not positive and finite, m outside 1..d, a range that is none)
     cannot be made: the mechanism is built, and its claim verified, when the plan is.
 
-    ``of`` says what of a row of features is asked: its values, or one value, its Euclidean norm.
+    ``of`` says what of a row of features is asked: its values, one value, its Euclidean norm, or the class that a public
+    ``model`` gives to it. Then ``lists`` are the ``classes`` that are left open for each user, in the order of ``users``,
+    ``offsets`` what is added to their scores, and an answer is a place in the own list (`ClassMechanism`).
 
     >>> plan = Plan(mechanism="multibit", epsilon=1.0, dims=1433, range=(0, 1))
     >>> plan.claim
     Claim(epsilon=1.0, delta=0.0)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     mechanism: str = Field(max_length=MAX_WORD)
     epsilon: Number
     delta: Number | None = None
     users: Annotated[Literal["all"] | tuple[int, ...], BeforeValidator(_users)] = "all"
     round: Count = Field(default=1, ge=1, le=MAX_ROUND)
-    of: Literal["values", "norm"] = "values"
+    of: Literal["values", "norm", "class"] = "values"
     dims: Count | None = None
     range: tuple[Number, Number] | None = None
     sampled: Count | None = None
     binary: StrictBool | None = None
     classes: Count | None = None
     levels: Count | None = None
+    model: Annotated[
+        ClassModel | None,
+        BeforeValidator(_model),
+        PlainSerializer(lambda model: None if model is None else model.as_dict()),
+    ] = None
+    lists: Annotated[Integers | None, _table("lists"), _listed] = None
+    offsets: Annotated[Integers | None, _table("offsets"), _listed] = None
     options: Annotated[dict[str, Any], BeforeValidator(_plain_options)] = Field(default_factory=dict)
 
     def __init__(self, **fields: Any) -> None:
@@ -135,6 +162,7 @@ class Plan(BaseModel):
         for key in self.options:
             if key in FIELDS:
                 raise ValueError(f"options must not hold {key!r}, which the plan says itself")
+        self._check_class()
         mechanism = self.build()
         if self.of == "norm" and (self.subject != "features" or self.dims != 1 or mechanism.personal):
             raise ValueError(
@@ -145,6 +173,37 @@ class Plan(BaseModel):
                 f"{self.mechanism} is a curator's mechanism, which takes what everybody holds: ask 'all' users"
             )
         return self
+
+    def _check_class(self) -> None:
+        """A class is asked with all that its answer needs, and nothing else is asked with any of it."""
+        if self.of != "class":
+            given = [name for name in OF_CLASS if getattr(self, name) is not None]
+            if given:
+                raise ValueError(
+                    f"{' and '.join(given)} belong to a question for a class: say of = 'class', or leave out"
+                )
+            return
+        if entry(self.mechanism).subject != "label":
+            raise ValueError(f"a class is answered like a label, by krr: {self.mechanism} cannot")
+        for name in ("model", "lists", "classes", "dims", "range"):
+            if getattr(self, name) is None:
+                raise ValueError(
+                    f"a question for a class needs a model, lists, classes, dims and a range: {name} is missing"
+                )
+        for name in NOT_OF_CLASS:
+            if getattr(self, name) is not None:
+                raise ValueError(f"a question for a class takes no {name}: leave it out")
+        assert self.model is not None and self.lists is not None
+        if self.users == "all" or len(self.users) != self.lists.shape[0]:
+            asked = "all users" if self.users == "all" else f"{len(self.users)} users"
+            raise ValueError(
+                f"a question for a class must name its users, and have a list for each: it asks {asked} with "
+                f"{self.lists.shape[0]} lists"
+            )
+        if self.dims != self.model.dims:
+            raise ValueError(
+                f"the model takes rows of {self.model.dims} values, the plan says dims = {self.dims}"
+            )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
@@ -182,10 +241,43 @@ class Plan(BaseModel):
         """A plan is never made without being checked."""
         return cls(**values)
 
+    def part(self, users: Sequence[int]) -> Plan:
+        """The same question to some of its users: what they are sent, where others need not know whom else it asks.
+
+        A class is asked with the lists and offsets of these users alone.
+        """
+        if self.users == "all":
+            return self.model_copy(update={"users": tuple(users)})
+        places = {user: place for place, user in enumerate(self.users)}
+        strangers = [user for user in users if user not in places]
+        if strangers:
+            raise InputError(
+                f"the plan does not ask user {short(strangers[0])}: a part has users of the whole"
+            )
+        return self._at([places[user] for user in users])
+
+    def parts(self) -> Iterator[Plan]:
+        """The plan of each user, one after the other, in its order."""
+        if self.users == "all":
+            raise InputError(
+                "the plan asks 'all' users and does not say how many: name them, or ask for a part"
+            )
+        for place in range(len(self.users)):
+            yield self._at([place])
+
+    def _at(self, places: list[int]) -> Plan:
+        assert self.users != "all"
+        own = {
+            name: table.rows(places)
+            for name in ("lists", "offsets")
+            if (table := getattr(self, name)) is not None
+        }
+        return self.model_copy(update={"users": tuple(self.users[place] for place in places), **own})
+
     @property
     def subject(self) -> Subject:
-        """What is asked for: features, label, level or links."""
-        return entry(self.mechanism).subject
+        """What is asked for: features, label, level or links. A class is one of features, whatever answers it."""
+        return "features" if self.of == "class" else entry(self.mechanism).subject
 
     @property
     def claim(self) -> Claim:
@@ -194,17 +286,22 @@ class Plan(BaseModel):
 
     def build(self) -> Mechanism:
         """The mechanism that answers this plan."""
+        of_class = self.of == "class"
         settings = {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "dims": self.dims,
-            "range": self.range,
+            "dims": None if of_class else self.dims,
+            "range": None if of_class else self.range,
             "sampled": self.sampled,
             "binary": self.binary,
             "classes": self.classes,
             "levels": self.levels,
         }
-        return _built(entry(self.mechanism), json.dumps([settings, self.options], sort_keys=True))
+        told = json.dumps([settings, self.options], sort_keys=True)
+        if not of_class:
+            return _built(entry(self.mechanism), told)
+        assert self.range is not None and self.model is not None and self.lists is not None
+        return _built_class(entry(self.mechanism), told, self.range, self.model, self.lists, self.offsets)
 
 
 @lru_cache(maxsize=KEPT)
@@ -212,6 +309,31 @@ def _built(registered: Entry, told: str) -> Mechanism:
     """The mechanism of a registered name with these settings, built once."""
     fields, options = json.loads(told)
     return mechanism(registered.name, **fields, **options)
+
+
+@lru_cache(maxsize=KEPT)
+def _built_class(
+    registered: Entry,
+    told: str,
+    public: tuple[float, float],
+    model: ClassModel,
+    lists: Integers,
+    offsets: Integers | None,
+) -> Mechanism:
+    """The mechanism of a question for a class, built once."""
+    label = _built(registered, told)
+    if not isinstance(label, LabelMechanism):
+        raise InputError(
+            f"a class is answered by k-ary response: {registered.name} answers in another way, take krr"
+        )
+    # What sees private rows is made of nothing that whoever asks holds in hand.
+    own = None if offsets is None else Integers.anew(offsets)
+    return ClassMechanism(label, PublicRange.of(public), _own_model(model), Integers.anew(lists), own)
+
+
+@lru_cache(maxsize=KEPT)
+def _own_model(model: ClassModel) -> ClassModel:
+    return ClassModel.anew(model)
 
 
 def _sentence(error: ValidationError) -> str:

@@ -1,0 +1,188 @@
+"""Where a plan asks for a class: is it the one that the plan's model gives to the user's own row, in the user's own list?
+
+The class is computed a second time here, in whole numbers of Python and straight from the page on the wire format, and
+compared with what clients report from words that let every symbol through as it is. Rows are hostile ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.findings import CLASSES, Leak, Rank, Step, checked_reports
+from graphveil.audit.inputs import misfits, off_grid, valid_inputs
+from graphveil.audit.paths import sparse_paths
+from graphveil.audit.probe import CountedWords
+from graphveil.channels.words import SeededWords, WordArray, Words
+from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.integers import Integers
+
+# Users whose class is computed again, fewer where models are large, and how many products that may take.
+USERS, MIN_USERS, MAX_PRODUCTS = 96, 24, 1 << 22
+# How far from half-way between two points a value is tried, in steps; half-way itself is tried too.
+NEAR = 1e-9
+# Words that are tried to find one that lets every symbol through.
+TRIED, SEED = 4096, 70
+
+
+def classes_step(mechanism: ClassMechanism) -> Step:
+    """Compare the places of some users of a plan with those that follow from its model and their lists."""
+    some = _some(mechanism)
+    rows = hostile_rows(some)
+    leaks = _as_many_words(some, rows)
+    word = _truthful_word(some)
+    if word is not None and not leaks:
+        leaks = _as_the_plan_says(some, rows, word) or _as_the_plan_says(*graded(some), word)
+    seen = (
+        f"{len(rows)} rows, hostile ones among them, dense, sparse and of single precision: the same class as in whole numbers of "
+        "Python, from as many words; so next to where a value reaches a point of the grid"
+    )
+    if word is None:
+        seen = f"{len(rows)} rows take as many words; no word lets every symbol through, so classes were not compared"
+    return Step(CLASSES, seen, tuple(leaks))
+
+
+def _some(mechanism: ClassMechanism) -> ClassMechanism:
+    """Some of the users, from all over the plan."""
+    most = max(MIN_USERS, min(USERS, MAX_PRODUCTS // mechanism.model.weights.array.size))
+    if mechanism.model.first is not None:
+        most = max(MIN_USERS, min(most, MAX_PRODUCTS // mechanism.model.first.array.size))
+    users = mechanism.lists.shape[0]
+    return mechanism.of_users(np.linspace(0, users - 1, most).astype(np.int64))
+
+
+def hostile_rows(mechanism: ClassMechanism) -> NDArray[np.float64]:
+    """A row for each user of a mechanism: zeros, ends, NaN and infinity, between the points of the grid and half-way."""
+    public, size, users = mechanism.public, mechanism.row_length, mechanism.lists.shape[0]
+    kinds = [*valid_inputs(mechanism, public).values(), *misfits(mechanism, public).values(), np.zeros(size)]
+    halves = (np.arange(size) % mechanism.model.levels + 0.5) / (mechanism.model.levels - 1)
+    kinds.append(public.low + (public.high - public.low) * np.minimum(halves, 1.0))
+    kinds += mechanism.extremes()
+    while len(kinds) < users:
+        kinds.append(public.low + (public.high - public.low) * off_grid(size, len(kinds)))
+    return np.array(kinds[:users])
+
+
+def graded(mechanism: ClassMechanism) -> tuple[ClassMechanism, NDArray[np.float64]]:
+    """The same client with a model that tells whether a value reaches a point of the grid, and values next to where it does."""
+    public, model, places = mechanism.public, mechanism.model, mechanism.places_open
+    points = np.repeat(np.linspace(1, model.levels - 1, USERS // 3).astype(np.int64), 3)
+    beside = NEAR * (np.arange(len(points)) % 3 - 1)
+    rows = np.full((len(points), mechanism.row_length), public.centre)
+    rows[:, 0] = public.low + (points - 0.5 + beside) / (model.levels - 1) * (public.high - public.low)
+    weights = np.zeros((places, mechanism.row_length), dtype=np.int64)
+    weights[0, 0] = 2
+    bias = np.full(places, -4 * model.levels)
+    bias[:2] = 0
+    offsets = np.zeros((len(points), places), dtype=np.int64)
+    offsets[:, 1] = 2 * (points - model.zero) - 1
+    told = {"kind": "linear", "weights": weights, "bias": bias, "levels": model.levels, "zero": model.zero}
+    lists = np.tile(np.arange(places), (len(points), 1))
+    asked = replace(
+        mechanism,
+        model=ClassModel.of(told),
+        lists=Integers.of(lists, "lists", 2),
+        offsets=Integers.of(offsets, "offsets", 2),
+    )
+    return asked, rows
+
+
+def _as_many_words(mechanism: ClassMechanism, rows: NDArray[np.float64]) -> list[str]:
+    """Whether every row takes the same number of random words and gives a report of the same form."""
+    forms = {}
+    for user, row in enumerate(rows):
+        words = CountedWords(SEED)
+        reports = checked_reports(mechanism.of_users([user]), row[None], words)
+        forms[words.taken, len(reports.to_bytes()), reports.codes.dtype] = user
+    if len(forms) == 1:
+        return []
+    listed = ", ".join(f"{taken} words and {size} bytes" for taken, size, _ in forms)
+    return [Leak(f"random words or the size of a report depend on the row ({listed})", Rank.CHOICE)]
+
+
+def _truthful_word(mechanism: ClassMechanism) -> int | None:
+    """A word with which the channel answers every symbol by itself."""
+    channel = mechanism.label.channel
+    symbols = np.arange(channel.input_count)
+    for word in (0, *SeededWords(SEED).take(TRIED).tolist()):
+        if np.array_equal(channel.respond(symbols, _Same(word)), symbols):
+            return int(word)
+    return None
+
+
+class _Same(Words):
+    """One word, again and again."""
+
+    def __init__(self, word: int) -> None:
+        self.word = word
+
+    def take(self, count: int) -> WordArray:
+        return np.full(count, self.word, dtype=np.uint64)
+
+
+def _as_the_plan_says(mechanism: ClassMechanism, rows: NDArray[np.float64], word: int) -> list[str]:
+    expected = [place_of(mechanism, row.tolist(), user) for user, row in enumerate(rows)]
+    ways: dict[str, Any] = {"rows": rows, "users one by one": None}
+    # Only what single precision holds is the same row there.
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    ways["rows of single precision"] = single
+    ways |= {title: make(rows) for title, make in sparse_paths().items() if "single" not in title}
+    for title, held in ways.items():
+        if held is None:
+            codes = [
+                int(checked_reports(mechanism.of_users([user]), row[None], _Same(word)).codes[0])
+                for user, row in enumerate(rows)
+            ]
+        else:
+            codes = checked_reports(mechanism, held, _Same(word), len(rows)).codes.tolist()
+        said = expected
+        if held is single:
+            said = [
+                place_of(mechanism, row.tolist(), user) for user, row in enumerate(single.astype(np.float64))
+            ]
+        wrong = [user for user, (one, other) in enumerate(zip(codes, said, strict=True)) if one != other]
+        if wrong:
+            user = wrong[0]
+            told = (
+                f"what is answered is not the class that the plan's model gives to the own row: with {title}, user {user} answers "
+                f"by place {codes[user]} of the list, and the model gives place {said[user]} ({len(wrong)} of {len(rows)} users)"
+            )
+            return [Leak(told, Rank.CHOICE)]
+    return []
+
+
+def place_of(mechanism: ClassMechanism, row: list[float], user: int) -> int:
+    """The place that a user answers by, in whole numbers and one step after the other, as docs/wire-format.md says it."""
+    model, low, high = mechanism.model, mechanism.public.low, mechanism.public.high
+    values = []
+    for value in row:
+        if math.isnan(value):
+            point = model.levels // 2
+        else:
+            clipped = min(max(value, low), high)
+            point = math.floor((clipped - low) / (high - low) * (model.levels - 1) + 0.5)
+        values.append(point - model.zero)
+    length = max(1, math.isqrt(sum(value * value for value in values))) if model.unit else 1
+    if model.first is not None and model.first_bias is not None:
+        values = [
+            max(0, _dot(weights, values) + bias * length) >> model.shift
+            for weights, bias in zip(model.first.tolist(), model.first_bias.tolist(), strict=True)
+        ]
+    weights, biases = model.weights.tolist(), model.bias.tolist()
+    listed = mechanism.lists.array[user].tolist()
+    offsets = [0] * len(listed) if mechanism.offsets is None else mechanism.offsets.array[user].tolist()
+    scores = [
+        _dot(weights[each], values) + (biases[each] + offset) * length
+        for each, offset in zip(listed, offsets, strict=True)
+    ]
+    return scores.index(max(scores))
+
+
+def _dot(one: list[int], other: list[int]) -> int:
+    return sum(first * second for first, second in zip(one, other, strict=True))
