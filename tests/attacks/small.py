@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 import graphveil as gv
-from graphveil.attacks import ATTACKS
+from graphveil.attacks import ATTACKS, Reporting
 
 # A test of a true bound fails by chance at most so often.
 FALSE_ALARM = 1e-6
@@ -25,12 +25,14 @@ def people(users=400, features=6):
 
 
 def played(attack, mechanism, epsilon, *, runs=3, data=None, claim=None, **options):
-    """Stakes and plays of some runs; ``claim`` changes what the mechanism says of itself."""
-    found, (graph, users) = ATTACKS.find(attack), data or people()
+    """Stakes and plays of some runs; ``attack`` may be a name, and ``claim`` changes what the mechanism says of itself."""
+    found = ATTACKS.find(attack) if isinstance(attack, str) else attack
+    graph, users = data or people()
     built = found.build(mechanism, epsilon, graph, 0, options)
     if claim is not None:
         object.__setattr__(built, "claim", gv.Claim(claim))
-    return found.stakes(built), [found.play(built, graph, users, seed) for seed in range(runs)]
+    plays = [found.play(Reporting(built, graph, users), seed) for seed in range(runs)]
+    return plays[0].stakes, plays
 
 
 def how_likely(stakes, plays):

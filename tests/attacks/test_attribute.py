@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
+from graphveil.attacks import AttributeAttack
 from graphveil.attacks.attribute import fitted_shares, report_ratios
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry, names
@@ -119,3 +120,37 @@ def test_sparse_rows_are_attacked_as_dense_ones_are(name):
         for each in (users, sparse)
     ]
     assert found[0] == found[1]
+
+
+FITTED = AttributeAttack("fitted")
+
+
+@pytest.mark.statistical  # 400 reports of one of six values each, 40% above: 6 standard deviations, false alarm 2e-9
+@pytest.mark.parametrize("name", ["multibit", "piecewise", "featurerr", "item", "privunit", "ppm"])
+def test_a_prior_is_fitted_to_reports(name):
+    stakes, _ = played(FITTED, name, 8.0, runs=1, **options(name))
+    assert sum(stakes.prior) == pytest.approx(1)
+    # An estimated share is off by no more than those of answers at ε = 8 / 6 a value, with a standard deviation of .025 / .58.
+    assert stakes.prior[1] == pytest.approx(0.4, abs=6 * 0.025 / 0.58)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("name", ["multibit", "piecewise", "analytic-gaussian", "item", "privunit", "ppm"])
+def test_no_sound_mechanism_is_above_the_bound_of_a_fitted_prior(name, epsilon):
+    for play in played(FITTED, name, epsilon, **options(name))[1]:
+        assert how_likely(play.stakes, [play]) > FALSE_ALARM
+
+
+@pytest.mark.statistical  # 1,200 guesses: 6 standard deviations, false alarm 2e-9
+def test_a_prior_is_weighed_against_the_report():
+    """Values of which 3% are above: Bayes never guesses them at ε = 0.5, and is right where nothing is above."""
+    graph, users = people()
+    rare = (np.random.default_rng(5).random((400, 6)) < 0.03).astype(float)
+    data = (graph, gv.Users(rare, users.raw.labels, neighbours=users.raw.neighbours))
+    _, plays = played(FITTED, "multibit", 0.5, data=data)
+    chances = [max(play.stakes.prior) for play in plays]
+    assert min(chances) > 1 / (1 + math.exp(-0.5))
+    assert [play.stakes.bound for play in plays] == pytest.approx(chances)
+    for play, chance in zip(plays, chances, strict=True):
+        assert abs(play.planted.accuracy - chance) < 6 * math.sqrt(chance * (1 - chance) / 400) + 1e-9

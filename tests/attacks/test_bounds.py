@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from graphveil.attacks import guess_bound
 from graphveil.channels import kary
@@ -42,3 +43,45 @@ def test_a_huge_budget_bounds_nothing_and_does_not_overflow():
 def test_what_is_no_budget_has_no_bound(wrong, words):
     with pytest.raises(InputError, match=f"{words} must be"):
         guess_bound(*wrong)
+
+
+def best_guess(epsilon, delta, prior):
+    """The largest accuracy over all (ε, δ)-private tables of guesses, as a linear program."""
+    count = len(prior)
+    cells = {(i, j): i * count + j for i in range(count) for j in range(count)}
+    gain = np.zeros(count * count)
+    for value in range(count):
+        gain[cells[value, value]] = prior[value]
+    private, sums = [], np.zeros((count, count * count))
+    for (i, j), place in cells.items():
+        sums[i, place] = 1
+        for other in range(count):
+            if other != i:
+                line = np.zeros(count * count)
+                line[place], line[cells[other, j]] = 1, -math.exp(epsilon)
+                private.append(line)
+    found = linprog(
+        -gain, A_ub=np.array(private), b_ub=np.full(len(private), delta), A_eq=sums, b_eq=np.ones(count)
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.7, 0.1), (0.4, 0.35, 0.15, 0.1)])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_a_prior_has_the_bound_of_a_linear_program(epsilon, delta, prior):
+    """Single guesses at δ > 0 are all that is compared: an event of several guesses only adds constraints."""
+    expected = best_guess(epsilon, delta, prior)
+    assert guess_bound(epsilon, len(prior), delta, prior) == pytest.approx(expected, abs=1e-7)
+
+
+def test_equal_shares_are_the_bound_without_a_prior():
+    assert guess_bound(1.5, 5, 0.01, [0.2] * 5) == pytest.approx(guess_bound(1.5, 5, 0.01))
+    closed = (math.exp(1.5) + 4 * 0.01) / (math.exp(1.5) + 4)
+    assert guess_bound(1.5, 5, 0.01) == pytest.approx(closed)
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [1.0], [1.2, -0.2]])
+def test_what_is_no_prior_has_no_bound(prior):
+    with pytest.raises(InputError, match="prior must be 2 shares of at least 0 that add up to 1"):
+        guess_bound(1.0, 2, prior=prior)

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 import graphveil as gv
-from graphveil.attacks import MembershipAttack, guess_bound
-from graphveil.attacks.membership import best_threshold, own_label_scores
+from graphveil.attacks import Learned, MembershipAttack, guess_bound
+from graphveil.attacks.membership import best_threshold
+from graphveil.attacks.model import class_scores
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
 from graphveil.methods.outcome import Outcome
@@ -26,25 +27,26 @@ class Rememberer:
     def split(self, seed):
         return gv.graphs.resplit(*people(2000), seed)
 
-    def learn(self, graph, users, seed, *, blind):
+    def learn(self, graph, users, seed, *, label_seed, blind):
         labels = users.raw.labels
         if self.heard_at is not None:
             mechanism = gv.mechanism("krr", epsilon=self.heard_at, classes=graph.class_count)
-            labels = mechanism.randomize(labels, SeededWords(seed, 7)).codes
+            labels = mechanism.randomize(labels, SeededWords(label_seed, 7)).codes
         rows = 5.0 * np.eye(graph.class_count)[labels] * graph.train[:, None]
+        assert (graph.labels[~(graph.train | graph.validation)] == -1).all()
         return Outcome(rows, 0.0, 0.0, {}, embedding=rows)
 
 
 class Forgetter(Rememberer):
     """Scores say nothing of labels."""
 
-    def learn(self, graph, users, seed, *, blind):
+    def learn(self, graph, users, seed, *, label_seed, blind):
         rows = np.random.default_rng(seed).random((len(users), graph.class_count))
         return Outcome(rows, 0.0, 0.0, {}, embedding=rows)
 
 
 def right(learner, seen="scores", runs=3):
-    tallies = [MembershipAttack().play(learner, seed, seen).planted for seed in range(runs)]
+    tallies = [MembershipAttack().play(Learned(learner, seen), seed).planted for seed in range(runs)]
     return sum(each.right for each in tallies), sum(each.guesses for each in tallies)
 
 
@@ -71,20 +73,20 @@ def test_labels_that_cost_more_than_they_say_are_caught():
 @pytest.mark.statistical  # 6 standard deviations, false alarm 2e-9
 @pytest.mark.parametrize("learner", [Rememberer(), Forgetter()])
 def test_a_model_of_other_coins_is_at_chance(learner):
-    tallies = [MembershipAttack().play(learner, seed).control for seed in range(3)]
+    tallies = [MembershipAttack().play(Learned(learner), seed).control for seed in range(3)]
     hits, guesses = sum(each.right for each in tallies), sum(each.guesses for each in tallies)
     assert abs(hits / guesses - 0.5) < 6 * np.sqrt(0.25 / guesses)
 
 
 def test_training_users_are_told_from_test_users_by_what_is_remembered():
-    played = MembershipAttack().play(Rememberer(), 0)
+    played = MembershipAttack().play(Learned(Rememberer()), 0)
     assert played.natural["training or test user"].accuracy == 1.0
     assert played.natural["training or test user"].control is None
 
 
 def test_without_private_labels_nothing_is_promised():
-    assert MembershipAttack().stakes(Rememberer()).bound == 1.0
-    assert MembershipAttack().stakes(Rememberer(1.0)).bound == guess_bound(1.0)
+    found = [MembershipAttack().play(Learned(Rememberer(each)), 0).stakes for each in (None, 1.0)]
+    assert [each.bound for each in found] == [1.0, guess_bound(1.0)]
 
 
 def test_the_threshold_is_the_best_one():
@@ -101,7 +103,7 @@ def test_no_threshold_lies_between_equal_scores():
 
 def test_what_a_method_does_not_have_is_refused():
     with pytest.raises(InputError, match="has no embedding of users to attack"):
-        own_label_scores(Outcome(np.eye(2), 0.0, 0.0, {}), "embedding", np.array([0, 1]), np.array([0]))
+        class_scores(Outcome(np.eye(2), 0.0, 0.0, {}), "embedding", np.array([0, 1]), np.array([0]))
 
 
 def test_a_handful_of_training_users_is_refused():
@@ -110,4 +112,19 @@ def test_a_handful_of_training_users_is_refused():
             return people(40, 6)
 
     with pytest.raises(InputError, match="needs at least 32 training users"):
-        MembershipAttack().play(Small(), 0)
+        MembershipAttack().play(Learned(Small()), 0)
+
+
+def test_the_attacker_s_own_model_has_neither_the_attacked_users_nor_their_noise():
+    taught = []
+
+    class Noting(Rememberer):
+        def learn(self, graph, users, seed, *, label_seed, blind):
+            taught.append((seed, label_seed, int(graph.train.sum())))
+            return super().learn(graph, users, seed, label_seed=label_seed, blind=blind)
+
+    MembershipAttack().play(Learned(Noting(1.0, heard_at=1.0)), 5)
+    (model, reference), control = sorted(set(taught), key=lambda each: -each[2]), taught[-1]
+    assert model == control
+    assert model[2] == 2 * reference[2] == 1000
+    assert len({5, model[1], reference[1]}) == 3

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    FITTING,
+    REPORTS,
+    Deal,
     MechanismAttack,
     Natural,
     Numbers,
-    Played,
+    Reporting,
     Stakes,
-    Tally,
     balanced,
-    dice_of,
     features_mechanism,
     likelier,
     naturals,
@@ -42,9 +43,16 @@ from graphveil.mechanisms.rows import Rows
 # Steps of expectation and maximization that fit how common values are.
 FITTING_STEPS = 50
 
+# How likely planted bits are: a fair coin, or as common as values are by the reports.
+Prior = Literal["fair", "fitted"]
+PRIORS: tuple[Prior, ...] = ("fair", "fitted")
+# No value counts as rarer than this.
+RAREST = 1e-12
+
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class AttributeAttack(MechanismAttack):
     """A bit is planted in one attribute of every user, and guessed from that user's report by Bayes.
 
@@ -52,6 +60,8 @@ class AttributeAttack(MechanismAttack):
     that is no more than leaving out users whose report is silent about the attribute, of which there would be nearly all where
     one of a thousand values is asked. The bit is the lower or the upper end of the public range. The attacker knows the
     attribute, everything else in the row, and how reports are made. Where users choose a privacy level, everybody has the strictest.
+    The coin is fair, or as likely to show the upper end as values of all attributes are to be in the upper half of the range, which is fitted to
+    other reports of the same users: then Bayes weighs what the channel says against that prior, and the bound is that of the prior.
 
     Bayes is exact for mechanisms that answer values one by one and for `item`. Of any other the attacker takes what the report decodes
     to, and guesses the nearer end.
@@ -63,56 +73,70 @@ class AttributeAttack(MechanismAttack):
     mechanism: ClassVar[str] = "multibit"
     unit: ClassVar[str] = "one attribute of one user, at the budget of the whole report"
     game: ClassVar[str] = (
-        "in every row one attribute that its report answers is set to the lower or the upper end of the range by a fair coin; the "
+        "in every row one attribute that its report answers is set to the lower or the upper end of the range by a coin; the "
         "attacker sees the report and knows the rest of the row; in the control reports are blind"
     )
+    prior: Prior = "fair"
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
         return features_mechanism(self, name, epsilon, graph, options)
 
-    def stakes(self, mechanism: Mechanism) -> Stakes:
-        return Stakes(2, mechanism.strictest, mechanism.claim.delta)
-
-    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
+    def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        mechanism, graph, pair = target.mechanism, target.graph, target.pair
         assert graph.public_range is not None
-        dice, rows = dice_of(seed), users.raw.rows()
-        strictest = np.ones(len(users), dtype=np.int64) if mechanism.personal else None
-        pair = (mechanism, mechanism.blind())
+        rows, users = target.users.raw.rows(), len(target.users)
+        strictest = np.ones(users, dtype=np.int64) if mechanism.personal else None
+        # The same words again below: the same attributes are answered, and all else is drawn for the planted rows.
         targets = _answered_places(mechanism, _report(mechanism, rows, strictest, seed), dice)
-        bits = dice.random(len(targets)) < 0.5
+        upper = 0.5 if self.prior == "fair" else _fitted_upper(target, strictest, seed)
+        bits = dice.random(users) < upper
         ends = np.where(bits, graph.public_range.high, graph.public_range.low)
         planted = _with_values(rows, targets, ends, mechanism.dimensions)
-        tallies = []
-        for each in pair:
-            # The same words again: the same attributes are answered, and all else is drawn for the planted rows.
-            reports = _report(each, planted, strictest, seed)
-            ratios = report_ratios(mechanism, reports, targets, planted, strictest, graph)
-            tallies.append(Tally.of(likelier(ratios, dice), bits))
-        return Played(tallies[0], tallies[1], self._natural(pair, graph, users, seed, dice))
 
-    def _natural(
-        self,
-        pair: tuple[Mechanism, Mechanism],
-        graph: Graph,
-        users: Users,
-        seed: int,
-        dice: np.random.Generator,
-    ) -> dict[str, Natural]:
-        """Real values: what neighbours' reports tell, and what one's own does."""
-        rows, levels = users.raw.rows(), _levels(pair[0], users, seed)
-        real, control = (_report(each, rows, levels, seed) for each in pair)
-        votes, first = (
-            [attribute_inference(graph, users, each, own=own).balanced for each in (real, control)]
-            for own in (False, True)
-        )
-        found = {
-            "vote of neighbours, as printed": (votes[0], votes[1]),
-            "own report, where it says nothing neighbours": (first[0], first[1]),
-        }
-        if _answers(pair[0], real, levels) is not None:
-            own = [_own_guesses(pair[0], each, graph, users, levels, dice) for each in (real, control)]
-            found["own report, Bayes"] = (own[0], own[1])
-        return naturals(found)
+        def guess(control: bool) -> NDArray[np.bool_]:
+            reports = _report(pair[control], planted, strictest, seed)
+            ratios = report_ratios(mechanism, reports, targets, planted, strictest, graph)
+            return likelier(ratios + np.log(upper / (1 - upper)), dice)
+
+        prior = None if self.prior == "fair" else (1 - upper, upper)
+        stakes = Stakes(2, mechanism.strictest, mechanism.claim.delta, prior)
+        return Deal(stakes, bits, guess, lambda: _natural(target, seed, dice))
+
+
+def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[str, Natural]:
+    """Real values: what neighbours' reports tell, and what one's own does."""
+    mechanism, graph, users = target.mechanism, target.graph, target.users
+    rows, levels = users.raw.rows(), _levels(mechanism, users, seed)
+    real, control = (_report(each, rows, levels, seed) for each in target.pair)
+    votes, first = (
+        [attribute_inference(graph, users, each, own=own).balanced for each in (real, control)]
+        for own in (False, True)
+    )
+    found = {
+        "vote of neighbours, as printed": (votes[0], votes[1]),
+        "own report, where it says nothing neighbours": (first[0], first[1]),
+    }
+    if _answers(mechanism, real, levels) is not None:
+        own = [_own_guesses(mechanism, each, graph, users, levels, dice) for each in (real, control)]
+        found["own report, Bayes"] = (own[0], own[1])
+    return naturals(found)
+
+
+def _fitted_upper(target: Reporting, levels: Numbers | None, seed: int) -> float:
+    """Which share of all values is in the upper half of the range, by reports that are seen for this alone."""
+    reports = _report(target.mechanism, target.users.raw.rows(), levels, seed, FITTING)
+    answers = _answers(target.mechanism, reports, levels)
+    if answers is None:
+        assert target.graph.public_range is not None
+        low, high = target.graph.public_range.low, target.graph.public_range.high
+        share = (float(reports.estimate().dense().mean()) - low) / (high - low)
+    else:
+        share = 0.0
+        for number, channel in enumerate(answers.channels):
+            codes = answers.codes[answers.numbers == number]
+            shares = _input_shares(channel, codes)
+            share += float(shares[channel.inputs > 0].sum()) * len(codes) / len(answers.codes)
+    return float(np.clip(share, RAREST, 1 - RAREST))
 
 
 def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
@@ -123,8 +147,10 @@ def _levels(mechanism: Mechanism, users: Users, seed: int) -> Numbers | None:
     return draw_levels(len(users), len(mechanism.budgets), seed=seed) if own is None else own
 
 
-def _report(mechanism: Mechanism, rows: Any, levels: Numbers | None, seed: int) -> Reports:
-    return mechanism.randomize(rows if levels is None else PersonalRows(levels, rows), words_of(seed))
+def _report(
+    mechanism: Mechanism, rows: Any, levels: Numbers | None, seed: int, stream: int = REPORTS
+) -> Reports:
+    return mechanism.randomize(rows if levels is None else PersonalRows(levels, rows), words_of(seed, stream))
 
 
 def _with_values(rows: Any, places: Numbers, values: Floats, dimensions: int) -> Any:
@@ -209,7 +235,9 @@ def report_ratios(
     if answers is None:
         assert graph.public_range is not None
         decoded = reports.estimate().dense()[np.arange(len(targets)), targets]
-        return np.asarray(decoded - graph.public_range.centre)
+        # As if noise were normal: which end is nearer is decided by the sign, and a prior is weighed against the size.
+        width = graph.public_range.high - graph.public_range.low
+        return np.asarray((decoded - graph.public_range.centre) * width / max(float(decoded.var()), RAREST))
     about = answers.dims == targets[answers.users]
     ratios = np.zeros(len(targets))
     for number, channel in enumerate(answers.channels):
@@ -276,21 +304,26 @@ def _own_guesses(
 
 def _side_ratios(channel: FiniteChannel, codes: Numbers) -> Floats:
     """For each code log P[code | above the middle]/P[code | below], where values are as common as the codes tell."""
-    table = np.exp(_logs(channel))
-    shares = fitted_shares(table, np.bincount(codes, minlength=channel.output_count))
+    table, shares = np.exp(_logs(channel)), _input_shares(channel, codes)
     above = channel.inputs > 0
     sides = [(shares[side] + 1e-12) @ table[side] / (shares[side] + 1e-12).sum() for side in (above, ~above)]
     return np.asarray(np.log(sides[0]) - np.log(sides[1]))
 
 
+def _input_shares(channel: FiniteChannel, codes: Numbers) -> Floats:
+    return fitted_shares(np.exp(_logs(channel)), np.bincount(codes, minlength=channel.output_count))
+
+
 def fitted_shares(table: Floats, counts: NDArray[Any]) -> Floats:
-    """How common each input of a table is, from how often each output was seen: by expectation and maximization.
+    """How common each input of a table is, from how often each output was seen: by expectation and maximization. All alike where none was.
 
     >>> fitted_shares(np.eye(2), np.array([3, 1])).tolist()
     [0.75, 0.25]
     """
     shares = np.full(len(table), 1 / len(table))
-    seen = counts / max(counts.sum(), 1)
+    if not counts.any():
+        return shares
+    seen = counts / counts.sum()
     for _ in range(FITTING_STEPS):
         expected = np.maximum(shares @ table, 1e-300)
         shares = shares * (table @ (seen / expected))

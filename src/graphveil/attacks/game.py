@@ -1,18 +1,18 @@
 """A game: users get secrets by a throw of dice, send what they send, and somebody who sees it guesses.
 
 Real data know more than a report tells: a graph, neighbours and common values make guesses right that no report was needed for, and
-no ε bounds that. So what a budget bounds is measured on planted secrets. Each is drawn uniformly, independently of all else, and put in
-the place of what the user holds there. All that an attacker could know beforehand says nothing about it: chance is exactly 1/k, and
-`guess_bound` is a theorem. The natural game, real secrets and no bound, stands beside it.
+no ε bounds that. So what a budget bounds is measured on planted secrets. Each is drawn from a stated prior (all values equally likely, unless an attack says otherwise), independently of all else, and
+put in the place of what the user holds there. All that an attacker could know beforehand says nothing more about it: chance is the share of
+the likeliest value, and `guess_bound` is a theorem. The natural game, real secrets and no bound, stands beside it.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,29 +25,38 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Mechanism, entry, mechanism
 from graphveil.mechanisms.base import Subject
 
-# Streams of a run's seed: what users draw reports from, and what secrets and ties are drawn from.
-REPORTS, SECRETS = 20, 21
+# Streams of a run's seed: what users draw reports from, what secrets and ties are drawn from, and what reports come from that a prior is
+# fitted to: whoever has seen the words of a report knows more than its table says.
+REPORTS, SECRETS, FITTING = 20, 21, 22
 
 Numbers = NDArray[np.int64]
+# What an attack is played on.
+Target = TypeVar("Target")
 
 
 @dataclass(frozen=True)
 class Stakes:
-    """One of ``values`` equally likely secrets, about which what is seen promises (ε, δ)."""
+    """One of ``values`` secrets, about which what is seen promises (ε, δ); all equally likely, or as the ``prior`` says."""
 
     values: int
     epsilon: float
     delta: float = 0.0
+    prior: tuple[float, ...] | None = None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """How likely each value is."""
+        return (1 / self.values,) * self.values if self.prior is None else self.prior
 
     @property
     def chance(self) -> float:
         """How often whoever sees nothing is right."""
-        return 1 / self.values
+        return max(self.shares)
 
     @property
     def bound(self) -> float:
         """How often anybody can be right."""
-        return guess_bound(self.epsilon, self.values, self.delta)
+        return guess_bound(self.epsilon, self.values, self.delta, self.prior)
 
 
 @dataclass(frozen=True)
@@ -78,15 +87,26 @@ class Natural:
 
 @dataclass(frozen=True)
 class Played:
-    """One run: planted secrets, the same on the control, and real ones by the name of the attack."""
+    """One run: what was at stake, planted secrets, the same on the control, and real ones by the name of the attack."""
 
+    stakes: Stakes
     planted: Tally
     control: Tally
     natural: Mapping[str, Natural] = field(default_factory=dict)
 
 
-class Attack(ABC):
-    """What is common to all attacks: their names, and sentences about the game that they play."""
+@dataclass(frozen=True)
+class Deal:
+    """A game whose secrets are planted: ``guess`` guesses all of them, from what is seen (False) or from the control (True)."""
+
+    stakes: Stakes
+    secrets: NDArray[Any]
+    guess: Callable[[bool], NDArray[Any]]
+    natural: Callable[[], Mapping[str, Natural]] = dict
+
+
+class Attack(ABC, Generic[Target]):
+    """An attack: its name, sentences about the game that it plays, and how the game is dealt. All games are counted alike."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -95,8 +115,32 @@ class Attack(ABC):
     # What the ε of the bound protects.
     unit: ClassVar[str]
 
+    @abstractmethod
+    def deal(self, target: Target, seed: int, dice: np.random.Generator) -> Deal:
+        """Plant secrets, and say how they are guessed."""
 
-class MechanismAttack(Attack):
+    def play(self, target: Target, seed: int) -> Played:
+        """One run."""
+        deal = self.deal(target, seed, dice_of(seed))
+        planted, control = (Tally.of(deal.guess(blind), deal.secrets) for blind in (False, True))
+        return Played(deal.stakes, planted, control, deal.natural())
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """Users of a graph who report by a mechanism, or whose curator publishes by one."""
+
+    mechanism: Mechanism
+    graph: Graph
+    users: Users
+
+    @property
+    def pair(self) -> tuple[Mechanism, Mechanism]:
+        """The mechanism and its control."""
+        return self.mechanism, self.mechanism.blind()
+
+
+class MechanismAttack(Attack[Reporting]):
     """An attack on what users report by a mechanism, or on what a curator publishes by one."""
 
     subjects: ClassVar[tuple[Subject, ...]]
@@ -111,18 +155,10 @@ class MechanismAttack(Attack):
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
         """The mechanism, as it would ask the users of a graph."""
 
-    @abstractmethod
-    def stakes(self, mechanism: Mechanism) -> Stakes:
-        """What a guess about planted secrets can win."""
 
-    @abstractmethod
-    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
-        """One run."""
-
-
-def words_of(seed: int) -> SeededWords:
+def words_of(seed: int, stream: int = REPORTS) -> SeededWords:
     """What reports of a run are drawn from; the same words each time, so that a control differs in nothing else."""
-    return SeededWords(seed, REPORTS)
+    return SeededWords(seed, stream)
 
 
 def dice_of(seed: int) -> np.random.Generator:

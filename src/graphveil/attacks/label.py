@@ -8,20 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    Deal,
     MechanismAttack,
+    Natural,
     Numbers,
-    Played,
+    Reporting,
     Stakes,
-    Tally,
     balanced,
-    dice_of,
     likeliest,
     naturals,
     words_of,
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.users import Users
 from graphveil.mechanisms import LabelMechanism, Mechanism, mechanism
 from graphveil.mechanisms.base import Subject
 
@@ -51,40 +50,32 @@ class LabelAttack(MechanismAttack):
             )
         return mechanism(name, epsilon=epsilon, classes=graph.class_count, **options)
 
-    def stakes(self, mechanism: Mechanism) -> Stakes:
-        assert isinstance(mechanism, LabelMechanism)
-        return Stakes(mechanism.channel.input_count, mechanism.claim.epsilon)
+    def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        assert isinstance(target.mechanism, LabelMechanism)
+        logs, pair = np.log(target.mechanism.transition), target.pair
+        classes = dice.integers(0, len(logs), len(target.users))
 
-    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
-        assert isinstance(mechanism, LabelMechanism)
-        dice, blind = dice_of(seed), mechanism.blind()
-        logs = np.log(mechanism.transition)
-        classes = dice.integers(0, len(logs), len(users))
-        tallies = [
-            Tally.of(likeliest(logs[:, each.randomize(classes, words_of(seed)).codes].T, dice), classes)
-            for each in (mechanism, blind)
+        def guess(control: bool) -> Numbers:
+            return likeliest(logs[:, pair[control].randomize(classes, words_of(seed)).codes].T, dice)
+
+        stakes = Stakes(len(logs), target.mechanism.claim.epsilon)
+        return Deal(stakes, classes, guess, lambda: _natural(target, seed, dice))
+
+
+def _natural(target: Reporting, seed: int, dice: np.random.Generator) -> dict[str, Natural]:
+    """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
+    assert isinstance(target.mechanism, LabelMechanism)
+    labels, transition = target.users.raw.labels, target.mechanism.transition
+    real, blind = (each.randomize(labels, words_of(seed)).codes.astype(np.int64) for each in target.pair)
+    known = labels >= 0
+    logs, around = np.log(transition), neighbour_scores(transition, target.graph, real)
+    found = {}
+    for name, more in (("own report", 0.0), ("own report and neighbours, Bayes", around)):
+        pair = [
+            balanced(likeliest(logs[:, own].T + more, dice)[known], labels[known]) for own in (real, blind)
         ]
-        return Played(tallies[0], tallies[1], self._natural(mechanism, graph, users, seed, dice))
-
-    def _natural(
-        self, mechanism: LabelMechanism, graph: Graph, users: Users, seed: int, dice: np.random.Generator
-    ) -> dict[str, Any]:
-        """Real classes; in the control one's own report is blind, and neighbours' are what they are."""
-        labels = users.raw.labels
-        real, blind = (
-            each.randomize(labels, words_of(seed)).codes.astype(np.int64)
-            for each in (mechanism, mechanism.blind())
-        )
-        known = labels >= 0
-        logs, around = np.log(mechanism.transition), neighbour_scores(mechanism.transition, graph, real)
-        found = {}
-        for name, more in (("own report", 0.0), ("own report and neighbours, Bayes", around)):
-            pair = [
-                balanced(likeliest(logs[:, own].T + more, dice)[known], labels[known])
-                for own in (real, blind)
-            ]
-            found[name] = (pair[0], pair[1])
-        return naturals(found)
+        found[name] = (pair[0], pair[1])
+    return naturals(found)
 
 
 def neighbour_scores(transition: Floats, graph: Graph, codes: Numbers) -> Floats:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.game import (
+    Deal,
     MechanismAttack,
     Numbers,
-    Played,
+    Reporting,
     Stakes,
-    Tally,
-    dice_of,
     features_mechanism,
     likeliest,
     words_of,
@@ -22,7 +21,6 @@ from graphveil.attacks.game import (
 from graphveil.channels.channel import FiniteChannel
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.users import Users
 from graphveil.mechanisms import (
     LevelMechanism,
     Mechanism,
@@ -74,23 +72,27 @@ class LevelAttack(MechanismAttack):
         self.check(name)
         return features_mechanism(self, name, epsilon, graph, options)
 
-    def stakes(self, mechanism: Mechanism) -> Stakes:
-        if not isinstance(mechanism, PersonalMechanism):
-            return Stakes(_level_channel(mechanism).input_count, mechanism.claim.epsilon)
-        exact = mechanism.level_loss.epsilon
-        claimed = mechanism.level_channel.claim.epsilon
-        return Stakes(len(mechanism.budgets), exact if math.isfinite(exact) else claimed)
+    def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        mechanism, stakes = target.mechanism, level_stakes(target.mechanism)
+        rows = target.users.raw.rows() if isinstance(mechanism, PersonalMechanism) else None
+        levels, others = (dice.integers(1, stakes.values + 1, len(target.users)) for _ in range(2))
 
-    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
-        dice, count = dice_of(seed), self.stakes(mechanism).values
-        rows = users.raw.rows() if isinstance(mechanism, PersonalMechanism) else None
-        levels, others = (dice.integers(1, count + 1, len(users)) for _ in range(2))
-        tallies = []
-        for reported in (levels, others):
+        def guess(control: bool) -> Numbers:
+            reported = others if control else levels
             private = reported if rows is None else PersonalRows(reported, rows)
             likely = report_likelihoods(mechanism, mechanism.randomize(private, words_of(seed)), rows)
-            tallies.append(Tally.of(likeliest(likely, dice) + 1, levels))
-        return Played(tallies[0], tallies[1])
+            return likeliest(likely, dice) + 1
+
+        return Deal(stakes, levels, guess)
+
+
+def level_stakes(mechanism: Mechanism) -> Stakes:
+    """One of all levels, at what a report tells of them: exactly, or as claimed where there is no end to what it tells."""
+    if not isinstance(mechanism, PersonalMechanism):
+        return Stakes(_level_channel(mechanism).input_count, mechanism.claim.epsilon)
+    exact = mechanism.level_loss.epsilon
+    claimed = mechanism.level_channel.claim.epsilon
+    return Stakes(len(mechanism.budgets), exact if math.isfinite(exact) else claimed)
 
 
 def _level_channel(mechanism: Mechanism) -> FiniteChannel:

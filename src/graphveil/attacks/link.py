@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import denoise
+from graphveil.attacks.curator import curator_ratios, publications
 from graphveil.attacks.game import (
+    Deal,
     MechanismAttack,
+    Natural,
     Numbers,
-    Played,
+    Reporting,
     Stakes,
-    Tally,
     accepted_by,
     balanced,
-    dice_of,
     likelier,
     naturals,
     words_of,
 )
+from graphveil.attacks.planted_links import Planted, PublishedLinks, paired_off, private_pairs, without
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.errors import InputError
-from graphveil.graphs.graph import Graph, pair_codes, symmetric_csr
+from graphveil.graphs.graph import Graph
 from graphveil.graphs.private_edges import divide_edges
-from graphveil.graphs.users import Users
 from graphveil.mechanisms import (
     DegreeLinkMechanism,
     LinkMechanism,
     Mechanism,
-    NeighbourLists,
-    Reports,
     SampledLinkMechanism,
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.edgerr import EdgeRR
 from graphveil.mechanisms.published import PublishedGraph
 
 # The option that says which links are private, where the others are public.
 PRIVATE_EDGES = "private_edges"
+# Pairs of one graph of a curator.
+TOGETHER = 8
+# The stream from which a curator's graph with real links is drawn.
+NATURAL = 23
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +54,8 @@ class LinkAttack(MechanismAttack):
     """Users are paired off at random, each pair is linked or not by a fair coin, and that is guessed from all that is published.
 
     Everybody is in one such pair at most. All other links stay as they are, and the attacker knows them. Of `link-rr`, `blink` and `dprr`
-    Bayes is exact: the answers about the pair, and the noisy degrees of both its ends. Of a graph that a curator publishes the attacker
-    guesses what it says of the pair itself, which is the likelier case; somebody who made more of the rest of it might do better.
+    Bayes is exact: the answers about the pair, and the noisy degrees of both its ends. A curator publishes several graphs, each with
+    a few such pairs (`curator_ratios`): one noisy number there is about all links of the graph or of a part of it.
     """
 
     name: ClassVar[str] = "link"
@@ -60,8 +64,8 @@ class LinkAttack(MechanismAttack):
     mechanism: ClassVar[str] = "link-rr"
     unit: ClassVar[str] = "one link, at its budget over everything that both its ends send"
     game: ClassVar[str] = (
-        "users are paired off at random, and each pair is linked or not by a fair coin; the attacker sees everything that is published and "
-        "knows all other links; in the control reports are blind"
+        "users are paired off at random, and each pair (of a curator's graph: each of a few) is linked or not by a fair coin; the attacker sees "
+        "everything that is published and knows all links that are not planted; in the control reports are blind"
     )
 
     def build(self, name: str, epsilon: float, graph: Graph, seed: int, options: dict[str, Any]) -> Mechanism:
@@ -80,95 +84,88 @@ class LinkAttack(MechanismAttack):
         denoise.refuse_too_many(built, None, dense=True)
         return built
 
-    def stakes(self, mechanism: Mechanism) -> Stakes:
-        return Stakes(2, mechanism.claim.epsilon)
-
-    def play(self, mechanism: Mechanism, graph: Graph, users: Users, seed: int) -> Played:
-        assert isinstance(mechanism, LinkMechanism)
-        dice = dice_of(seed)
-        targets = paired_off(mechanism, dice)
-        bits = dice.random(len(targets)) < 0.5
-        around = _without(graph.pairs(), targets, graph.node_count)
-        indptr, neighbours = symmetric_csr(np.concatenate([around, targets[bits]]), graph.node_count)
-        lists = NeighbourLists(np.arange(graph.node_count), indptr, neighbours)
-        linked, unlinked = _real_pairs(mechanism, around, targets, dice)
-        real, truth = (
-            np.concatenate([linked, unlinked]),
-            np.repeat([True, False], [len(linked), len(unlinked)]),
-        )
-        tallies, natural = [], []
-        for each in (mechanism, mechanism.blind()):
-            published = PublishedLinks(mechanism, each.randomize(lists, words_of(seed)))
-            tallies.append(Tally.of(likelier(pair_ratios(mechanism, published, targets, around), dice), bits))
-            natural.append(balanced(published.names(real), truth))
-        return Played(
-            tallies[0], tallies[1], naturals({"what is said of the pair": (natural[0], natural[1])})
-        )
+    def deal(self, target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+        assert isinstance(target.mechanism, LinkMechanism)
+        curated = isinstance(target.mechanism, PublishedGraph)
+        return _deal_curated(target, seed, dice) if curated else _deal_local(target, seed, dice)
 
 
-class PublishedLinks:
-    """What everybody named, read as the mechanism that is attacked sends it."""
+def _deal_local(target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+    """Everybody reports once, and is in one pair."""
+    mechanism, pair = target.mechanism, target.pair
+    assert isinstance(mechanism, LinkMechanism)
+    planted = Planted.of(target, paired_off(mechanism, dice), dice)
 
-    def __init__(self, mechanism: LinkMechanism, reports: Reports) -> None:
-        self.size = mechanism.size
-        pointers, named = mechanism.neighbours(reports)
-        owners = np.repeat(np.arange(self.size), np.diff(pointers))
-        self._codes = owners * self.size + named.astype(np.int64)
-        self.degrees = mechanism.degrees(reports)
+    @cache
+    def published(control: bool) -> PublishedLinks:
+        return PublishedLinks(mechanism, pair[control].randomize(planted.lists, words_of(seed)))
 
-    def says(self, owners: Numbers, others: Numbers) -> NDArray[np.bool_]:
-        """Whether each of some users named another."""
-        return np.isin(owners * self.size + others, self._codes)
+    def guess(control: bool) -> NDArray[np.bool_]:
+        ratios = pair_ratios(mechanism, published(control), planted.pairs, planted.around)
+        return likelier(ratios, dice)
 
-    def names(self, pairs: Numbers) -> NDArray[np.bool_]:
-        """Whether either end of each pair (smaller number first) named the other."""
-        return self.says(pairs[:, 1], pairs[:, 0]) | self.says(pairs[:, 0], pairs[:, 1])
+    def natural() -> dict[str, Natural]:
+        return _natural(mechanism, planted, published, dice)
 
-
-def paired_off(mechanism: LinkMechanism, dice: np.random.Generator) -> Numbers:
-    """Users in pairs at random, smaller number first, each in one at most; pairs whose links are public are left out."""
-    users = np.arange(mechanism.size)
-    if isinstance(mechanism, EdgeRR):
-        users = np.flatnonzero(mechanism.private)
-    shuffled = dice.permutation(users)
-    pairs = np.sort(shuffled[: len(shuffled) // 2 * 2].reshape(-1, 2), axis=1)
-    return _private(mechanism, pairs)
+    return Deal(Stakes(2, mechanism.claim.epsilon), planted.bits, guess, natural)
 
 
-def _private(mechanism: LinkMechanism, pairs: Numbers) -> Numbers:
-    """Those of some pairs whose links are private."""
-    if not isinstance(mechanism, EdgeRR):
-        return pairs
-    both = mechanism.private[pairs].all(axis=1)
-    return _without(pairs[both], np.sort(mechanism.public, axis=1), mechanism.size)
+def _deal_curated(target: Reporting, seed: int, dice: np.random.Generator) -> Deal:
+    """Several graphs are published, each with a few pairs: one number is about all of a graph's links, and many coins would drown in it."""
+    mechanism, pair = target.mechanism, target.pair
+    assert isinstance(mechanism, PublishedGraph)
+    dealt = []
+    for _ in range(publications(mechanism)):
+        dealt.append(Planted.of(target, paired_off(mechanism, dice)[:TOGETHER], dice))
+
+    def guess(control: bool) -> NDArray[np.bool_]:
+        words = words_of(seed)
+        ratios = [curator_ratios(mechanism, pair[control], each, words) for each in dealt]
+        return likelier(np.concatenate(ratios), dice)
+
+    def natural() -> dict[str, Natural]:
+        real = Planted.of(target, paired_off(mechanism, dice), dice)
+
+        def published(control: bool) -> PublishedLinks:
+            return PublishedLinks(mechanism, pair[control].randomize(real.lists, words_of(seed, NATURAL)))
+
+        return _natural(mechanism, real, published, dice)
+
+    bits = np.concatenate([each.bits for each in dealt])
+    return Deal(Stakes(2, mechanism.claim.epsilon), bits, guess, natural)
 
 
-def _without(pairs: Numbers, others: Numbers, size: int) -> Numbers:
-    return pairs[~np.isin(pair_codes(pairs, size), pair_codes(others, size))]
+def _natural(
+    mechanism: LinkMechanism,
+    planted: Planted,
+    published: Callable[[bool], PublishedLinks],
+    dice: np.random.Generator,
+) -> dict[str, Natural]:
+    """Real links, and as many pairs without one."""
+    linked, unlinked = _real_pairs(mechanism, planted, dice)
+    truth = np.repeat([True, False], [len(linked), len(unlinked)])
+    real = np.concatenate([linked, unlinked])
+    found, control = (balanced(published(blind).names(real), truth) for blind in (False, True))
+    return naturals({"what is said of the pair": (found, control)})
 
 
 def _real_pairs(
-    mechanism: LinkMechanism, around: Numbers, targets: Numbers, dice: np.random.Generator
+    mechanism: LinkMechanism, planted: Planted, dice: np.random.Generator
 ) -> tuple[Numbers, Numbers]:
     """As many links that are really there as were planted, and as many pairs that are not linked."""
-    size, wanted = mechanism.size, len(targets)
-    linked = dice.permutation(_private(mechanism, around))[:wanted]
+    size, wanted = mechanism.size, len(planted.pairs)
+    linked = dice.permutation(private_pairs(mechanism, planted.around))[:wanted]
     drawn = np.sort(dice.integers(0, size, (8 * wanted, 2)), axis=1)
-    apart = _private(mechanism, np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0))
-    free = _without(_without(apart, around, size), targets, size)
+    apart = private_pairs(mechanism, np.unique(drawn[drawn[:, 0] < drawn[:, 1]], axis=0))
+    free = without(without(apart, planted.around, size), planted.pairs, size)
     return linked, dice.permutation(free)[:wanted]
 
 
 def pair_ratios(
     mechanism: LinkMechanism, published: PublishedLinks, pairs: Numbers, around: Numbers
 ) -> Floats:
-    """log P[published | linked]/P[published | not linked] of each pair, where all other links are known.
-
-    Of a curator's graph only which is likelier: 1 where the pair is in it, else -1.
-    """
+    """log P[reports | linked]/P[reports | not linked] of each pair, where all other links are known."""
     smaller, larger = pairs.T
-    if isinstance(mechanism, PublishedGraph):
-        return np.where(published.says(larger, smaller), 1.0, -1.0)
     if isinstance(mechanism, SampledLinkMechanism):
         return _sampled_ratios(mechanism, published, pairs, around)
     each = np.log((TOTAL - mechanism.channel.other) / mechanism.channel.other)

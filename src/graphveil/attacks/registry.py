@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from graphveil.attacks.attribute import AttributeAttack
-from graphveil.attacks.game import Attack
+from graphveil.attacks.game import MechanismAttack
 from graphveil.attacks.label import LabelAttack
+from graphveil.attacks.learned_label import LearnedLabelAttack
 from graphveil.attacks.level import LevelAttack
 from graphveil.attacks.link import LinkAttack
 from graphveil.attacks.membership import MembershipAttack
+from graphveil.attacks.model import ModelAttack
 from graphveil.registry import Registry
 
-ATTACKS = Registry[Attack](
-    "attack",
-    {
-        each.name: each
-        for each in (AttributeAttack(), LevelAttack(), LinkAttack(), LabelAttack(), MembershipAttack())
-    },
+# On what users report by a mechanism ...
+ATTACKS = Registry[MechanismAttack](
+    "attack on reports",
+    {each.name: each for each in (AttributeAttack(), LevelAttack(), LinkAttack(), LabelAttack())},
+)
+# ... and on what a method learns.
+MODEL_ATTACKS = Registry[ModelAttack](
+    "attack on models", {each.name: each for each in (LearnedLabelAttack(), MembershipAttack())}
 )

@@ -25,11 +25,11 @@ class Fixed:
 
     def play(self, epsilon, seed):
         natural = {"own report": Natural(0.6 + seed / 10, 0.5)}
-        return Stakes(2, 1.0), Played(Tally(self.right, 100), Tally(50, 100), natural)
+        return Played(Stakes(2, 1.0), Tally(self.right, 100), Tally(50, 100), natural)
 
 
 def point(right, guesses=100, epsilon=1.0):
-    return Point(epsilon, Stakes(2, epsilon), (Played(Tally(right, guesses), Tally(50, 100)),))
+    return Point(epsilon, (Played(Stakes(2, epsilon), Tally(right, guesses), Tally(50, 100)),))
 
 
 def test_guesses_of_all_runs_count_together():
@@ -54,7 +54,7 @@ def test_verdicts_say_by_how_much():
 
 
 def test_where_nothing_is_promised_nothing_is_broken():
-    free = Point(None, Stakes(2, math.inf), (Played(Tally(100, 100), Tally(50, 100)),))
+    free = Point(None, (Played(Stakes(2, math.inf), Tally(100, 100), Tally(50, 100)),))
     assert free.holds
     assert free.verdict == "100.0% of guesses are right; no ε promises anything about it"
     assert free.to_dict()["bound_epsilon"] is None

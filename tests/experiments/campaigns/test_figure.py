@@ -5,7 +5,7 @@ from graphveil.experiments.campaigns.campaign import Campaign, Point
 from graphveil.experiments.campaigns.figure import write_campaign_figure
 
 POINTS = tuple(
-    Point(epsilon, Stakes(2, epsilon), (Played(Tally(60, 100), Tally(50, 100)),))
+    Point(epsilon, (Played(Stakes(2, epsilon), Tally(60, 100), Tally(50, 100)),))
     for epsilon in (0.5, 2.0, 8.0)
 )
 CAMPAIGN = Campaign(ATTACKS.find("link"), "link-rr", "town", 0, POINTS)

@@ -19,8 +19,8 @@ def test_an_attack_has_a_mechanism_of_its_own():
         ("level", "multibit", "multibit asks nobody for a privacy level"),
         ("label", "multibit", "multibit reports features, and the attack label is about labels"),
         ("link", "krr", "krr reports labels, and the attack link is about links"),
-        ("membership", "krr", "membership attacks methods and not mechanisms"),
-        ("labels", "krr", "no attack is named 'labels'"),
+        ("membership", "krr", "no attack on reports is named 'membership'"),
+        ("labels", "krr", "no attack on reports is named 'labels'"),
     ],
 )
 def test_what_does_not_fit_is_refused(attack, mechanism, words):
@@ -46,16 +46,15 @@ def test_a_run_is_repeated_by_its_seed():
 
 def test_a_method_is_attacked_by_what_it_learned_from_planted_labels():
     settings = {"epochs": 5, **{f"data.{key}": value for key, value in TOWN.items()}}
-    ground = MethodGround(Spec.of("base", "town", epsilon=4.0, settings=settings))
-    stakes, played = ground.play(2.0, 1)
-    assert stakes.epsilon == 2.0
+    ground = MethodGround.of("membership", Spec.of("base", "town", epsilon=4.0, settings=settings))
+    played = ground.play(2.0, 1)
+    assert played.stakes.epsilon == 2.0
     # A quarter of the 160 training users: half of those who threw a coin.
     assert played.planted.guesses == played.control.guesses == 40
     assert played.natural["training or test user"].control is not None
-    assert ground.play(2.0, 1)[1] == played
+    assert ground.play(2.0, 1) == played
 
 
 def test_what_is_seen_must_be_there():
-    ground = MethodGround(Spec.of("base", "town", epsilon=4.0), "thoughts")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="part of a model to be seen"):
-        ground.check(None)
+    with pytest.raises(InputError, match="--seen takes scores or embedding, got 'thoughts'"):
+        MethodGround.of("membership", Spec.of("base", "town", epsilon=4.0), "thoughts")

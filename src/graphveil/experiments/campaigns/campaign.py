@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from graphveil.attacks.game import Attack, Played, Stakes, Tally
 from graphveil.errors import InputError
@@ -16,6 +19,8 @@ from graphveil.version import __version__
 
 # What is rarer than this is called less than one in a million.
 RARE = 1e-6
+# From here on a share is 100.0% with one digit.
+ALL_BUT = 0.9995
 
 Watch = Callable[[str, float], None]
 
@@ -34,8 +39,44 @@ class Point:
     """What the runs at one budget come to."""
 
     epsilon: float | None
-    stakes: Stakes
     plays: tuple[Played, ...]
+
+    @property
+    def stakes(self) -> Stakes:
+        """What was at stake: the same in all runs but for a fitted prior, whose mean it has."""
+        first = self.plays[0].stakes
+        if first.prior is None:
+            return first
+        shares = np.mean([each.stakes.shares for each in self.plays], axis=0)
+        return replace(first, prior=tuple(shares.tolist()))
+
+    @property
+    def chance(self) -> float:
+        """How often whoever sees nothing is right."""
+        return self._mean([each.stakes.chance for each in self.plays])
+
+    @property
+    def bound(self) -> float:
+        """How often anybody can be right: with a prior of its own in each run, the mean over all guesses."""
+        return self._mean([each.stakes.bound for each in self.plays])
+
+    @property
+    def balanced_chance(self) -> float:
+        """How often whoever sees nothing is right about real secrets, each value counting as much as the others."""
+        return 1 / self.stakes.values
+
+    @property
+    def prior_told(self) -> str:
+        """How likely planted secrets are, in words."""
+        if self.stakes.prior is None:
+            return (
+                f"{'both' if self.stakes.values == 2 else f'all {self.stakes.values}'} values equally likely"
+            )
+        return f"{', '.join(percent(share, '.3g') for share in self.stakes.shares)}, fitted to reports"
+
+    def _mean(self, numbers: Sequence[float]) -> float:
+        guesses = [each.planted.guesses for each in self.plays]
+        return numbers[0] if len(set(numbers)) == 1 else float(np.average(numbers, weights=guesses))
 
     @property
     def tally(self) -> Tally:
@@ -62,28 +103,28 @@ class Point:
         each = [play.natural[name] for play in self.plays if name in play.natural]
         control = [one.control for one in each if one.control is not None]
         return NaturalPoint(
-            name, t_interval([one.accuracy for one in each]), t_interval(control) if control else None
+            name, _share([one.accuracy for one in each]), _share(control) if control else None
         )
 
     @property
     def holds(self) -> bool:
         """Whether the bound may be true: it is not below the whole interval."""
         assert self.found.low is not None
-        return self.found.low <= self.stakes.bound
+        return self.found.low <= self.bound
 
     @property
     def how_likely(self) -> float:
         """How often so many guesses or more are right at most, where the bound is true."""
-        return at_least(self.tally.right, self.tally.guesses, self.stakes.bound)
+        return at_least(self.tally.right, self.tally.guesses, self.bound)
 
     @property
     def verdict(self) -> str:
         """Bound and attack in a sentence."""
-        found = f"{percent(self.found.mean)} of guesses are right"
-        if self.stakes.bound == 1:
+        found = f"{shown(self.found.mean)} of guesses are right"
+        if math.isinf(self.stakes.epsilon):
             return f"{found}; no ε promises anything about it"
-        bound = f"{percent(self.stakes.bound)} that {budget(round(self.stakes.epsilon, 4))} allows"
-        if self.found.mean <= self.stakes.bound:
+        bound = f"{shown(self.bound)} that {budget(round(self.stakes.epsilon, 4))} allows"
+        if self.found.mean <= self.bound:
             return f"{found}, not above the {bound}"
         if self.holds:
             return f"{found}, above the {bound} by no more than so few guesses are off by"
@@ -104,8 +145,9 @@ class Point:
             "runs": [each.planted.accuracy for each in self.plays],
             **_fields(self.found),
             "control": _fields(self.control),
-            "chance": self.stakes.chance,
-            "bound": self.stakes.bound,
+            "prior": list(self.stakes.shares),
+            "chance": self.chance,
+            "bound": self.bound,
             "bound_epsilon": finite(self.stakes.epsilon),
             "bound_delta": self.stakes.delta,
             "holds": self.holds,
@@ -115,7 +157,7 @@ class Point:
                 {
                     "name": each.name,
                     "metric": "balanced accuracy",
-                    "chance": self.stakes.chance,
+                    "chance": self.balanced_chance,
                     **_fields(each.found),
                     "control": None if each.control is None else _fields(each.control),
                 }
@@ -128,7 +170,7 @@ class Point:
 class Campaign:
     """An attack on one thing at some budgets."""
 
-    attack: Attack
+    attack: Attack[Any]
     against: str
     data: str
     seed: int
@@ -171,9 +213,8 @@ def run_campaign(
         for run in range(runs):
             if watch is not None:
                 watch(f"{ground.attack.name} at {budget(epsilon)}", (place + run / runs) / len(epsilons))
-            stakes, played = ground.play(epsilon, seed + run)
-            plays.append(played)
-        points.append(Point(epsilon, stakes, tuple(plays)))
+            plays.append(ground.play(epsilon, seed + run))
+        points.append(Point(epsilon, tuple(plays)))
     return Campaign(ground.attack, ground.against, ground.data, seed, tuple(points))
 
 
@@ -184,6 +225,23 @@ def check_campaign(ground: Ground, epsilons: Sequence[float | None], *, runs: in
     check_seed(seed, runs)
     for epsilon in epsilons:
         ground.check(epsilon)
+
+
+def shown(share: float) -> str:
+    """A share in percent; with more digits where it would round to all of it.
+
+    >>> shown(0.8808), shown(0.99966), shown(1.0)
+    ('88.1%', '99.966%', '100.0%')
+    """
+    return percent(share, ".1f" if share == 1 or share < ALL_BUT else ".3f")
+
+
+def _share(values: Sequence[float]) -> Summary:
+    """The t-interval of a share, which ends at 0 and 1."""
+    found = t_interval(values)
+    if found.low is None or found.high is None:
+        return found
+    return Summary(found.mean, max(0.0, found.low), min(1.0, found.high))
 
 
 def _together(tallies: Sequence[Tally]) -> Tally:

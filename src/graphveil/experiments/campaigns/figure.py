@@ -6,7 +6,7 @@ from pathlib import Path
 
 from graphveil.experiments.campaigns.campaign import Campaign, Point
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
+from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band
 
 BLUE, GREY, RED = COLOURS[0], COLOURS[1], COLOURS[3]
 DARK = "#444444"
@@ -22,13 +22,11 @@ def write_campaign_figure(campaign: Campaign, file: Path) -> None:
         ("the control", [point.control for point in points], "--", GREY),
     ]
     for label, curve, style, colour in lines:
-        lows, means, highs = percent_band(curve)
+        lows, means, highs = band(curve)
         axes.plot(places, means, style, marker="o", color=colour, label=label)
         axes.fill_between(places, lows, highs, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(
-        places, [100 * point.stakes.bound for point in points], "-", color=RED, marker="_", label="the bound"
-    )
-    axes.plot(places, [100 * point.stakes.chance for point in points], ":", color=DARK, label="chance")
+    axes.plot(places, [100 * point.bound for point in points], "-", color=RED, marker="_", label="the bound")
+    axes.plot(places, [100 * point.chance for point in points], ":", color=DARK, label="chance")
     axes.set_xticks(places, [_tick(point) for point in points])
     axes.set_xlabel("privacy budget ε")
     axes.set_ylabel("planted secrets guessed right (%)")

@@ -7,24 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from graphveil import learn
-from graphveil.attacks.game import Attack, MechanismAttack, Played, Stakes
-from graphveil.attacks.membership import SEEN, MembershipAttack, Seen
-from graphveil.attacks.registry import ATTACKS
+from graphveil.attacks.game import Attack, MechanismAttack, Played, Reporting
+from graphveil.attacks.model import SEEN, Learned, ModelAttack, Seen
+from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.errors import InputError
 from graphveil.experiments.runs.unit import load_data, make_ready
 from graphveil.experiments.specs.outside_names import check_data
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users, load
+from graphveil.mechanisms import Reports
 from graphveil.mechanisms.registry import check_budget, load_entry
 from graphveil.methods.outcome import Outcome
-from graphveil.registry import unknown_name
+from graphveil.privacy import Plan, Respondents
 
 
 class Ground(Protocol):
     """Whoever can play an attack at a budget."""
 
     @property
-    def attack(self) -> Attack:
+    def attack(self) -> Attack[Any]:
         """The attack."""
 
     @property
@@ -38,7 +39,7 @@ class Ground(Protocol):
     def check(self, epsilon: float | None) -> None:
         """Refuse what cannot be played, before anything heavy is done."""
 
-    def play(self, epsilon: float | None, seed: int) -> tuple[Stakes, Played]:
+    def play(self, epsilon: float | None, seed: int) -> Played:
         """One run."""
 
 
@@ -53,16 +54,16 @@ class MechanismGround:
     data_options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, attack: str, data: str, mechanism: str = "", **more: Any) -> MechanismGround:
-        """By the name of the attack; its own mechanism unless one is named."""
-        found = ATTACKS.find(attack)
-        if not isinstance(found, MechanismAttack):
-            raise InputError(f"{attack} attacks methods and not mechanisms: name a method")
+    def of(
+        cls, attack: str | MechanismAttack, data: str, mechanism: str = "", **more: Any
+    ) -> MechanismGround:
+        """By the name of the attack, or itself; its own mechanism unless one is named."""
+        found = ATTACKS.find(attack) if isinstance(attack, str) else attack
         name = mechanism or found.mechanism
         subject = load_entry(name).subject
         if subject not in found.subjects:
             raise InputError(
-                f"{name} reports {_told(subject)}, and the attack {attack} is about {_told(found.subjects[0])}: choose another mechanism"
+                f"{name} reports {_told(subject)}, and the attack {found.name} is about {_told(found.subjects[0])}: choose another mechanism"
             )
         found.check(name)
         return cls(found, data, name, **more)
@@ -73,14 +74,14 @@ class MechanismGround:
         check_budget(epsilon)
         check_data(self.data)
 
-    def play(self, epsilon: float | None, seed: int) -> tuple[Stakes, Played]:
+    def play(self, epsilon: float | None, seed: int) -> Played:
         assert epsilon is not None
         try:
             graph, users = load(self.data, seed=seed, **self.data_options)
         except TypeError as error:
             raise InputError(f"{self.data} cannot be loaded with {self.data_options}: {error}") from None
         built = self.attack.build(self.against, epsilon, graph, seed, self.options)
-        return self.attack.stakes(built), self.attack.play(built, graph, users, seed)
+        return self.attack.play(Reporting(built, graph, users), seed)
 
 
 def _told(subject: str) -> str:
@@ -90,17 +91,19 @@ def _told(subject: str) -> str:
 
 @dataclass(frozen=True)
 class MethodGround:
-    """Membership inference against what a method learns; the budget is that of a label, where labels are private."""
+    """An attack on what a method learns; the budget is that of a label, where labels are private."""
 
+    attack: ModelAttack
     spec: Spec
     seen: Seen = "scores"
 
-    @property
-    def attack(self) -> MembershipAttack:
-        """The attack."""
-        found = ATTACKS.find("membership")
-        assert isinstance(found, MembershipAttack)
-        return found
+    @classmethod
+    def of(cls, attack: str, spec: Spec, seen: str = "scores") -> MethodGround:
+        """By the name of the attack."""
+        found = [each for each in SEEN if each == seen]
+        if not found:
+            raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")
+        return cls(MODEL_ATTACKS.find(attack), spec, found[0])
 
     @property
     def against(self) -> str:
@@ -113,13 +116,11 @@ class MethodGround:
         return self.spec.data
 
     def check(self, epsilon: float | None) -> None:
-        if self.seen not in SEEN:
-            raise unknown_name("part of a model to be seen", self.seen, SEEN)
         self._at(epsilon).check()
 
-    def play(self, epsilon: float | None, seed: int) -> tuple[Stakes, Played]:
+    def play(self, epsilon: float | None, seed: int) -> Played:
         learner = SpecLearner(self._at(epsilon).having(runs=1, seed=seed))
-        return self.attack.stakes(learner), self.attack.play(learner, seed, self.seen)
+        return self.attack.play(Learned(learner, self.seen), seed)
 
     def _at(self, epsilon: float | None) -> Spec:
         return self.spec.having(label_epsilon=epsilon)
@@ -145,12 +146,27 @@ class SpecLearner:
         """The data with the split of a run."""
         return self.spec.found_task.divide(*load_data(self.spec), seed)
 
-    def learn(self, graph: Graph, users: Users, seed: int, *, blind: bool) -> Outcome:
+    def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
         """What the method learns."""
-        spec = replace(self.spec, seed=seed)
+        part: Part = "control" if blind else "method"
         with learn.one_thread():
-            ready = make_ready(spec, "control" if blind else "method", 0, None, (graph, users))
-            return ready.method.run(ready.job)
+            ready, other = (
+                make_ready(replace(self.spec, seed=each), part, 0, None, (graph, users))
+                for each in (seed, label_seed)
+            )
+            answering = LabelsApart(ready.job.users, other.job.users)
+            return ready.method.run(replace(ready.job, users=answering))
+
+
+class LabelsApart:
+    """Respondents of whom others answer for labels: no word that is drawn for a label is ever drawn for something else."""
+
+    def __init__(self, users: Respondents, labels: Respondents) -> None:
+        self._users, self._labels = users, labels
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer, each what they are there for."""
+        return (self._labels if plan.subject == "label" else self._users).report(plan)
 
 
 def finite(epsilon: float) -> float | None:
