@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphveil.cli import status
+from graphveil.experiments.measures.measure import MEASURES
 from graphveil.experiments.sweeps.sweep import read_sweep
 from graphveil.mechanisms.registry import _entries
 from graphveil.methods import check_method
@@ -41,10 +42,12 @@ def test_the_sweep_in_the_readme_can_be_run(tmp_path):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch, forget_outside):
-    """A folder with the two files that docs/methods.md shows."""
+    """A folder with the files that docs/methods.md shows."""
     text = (ROOT / "docs/methods.md").read_text()
     for name, code in zip(
-        ("mine.py", "layers.py"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True
+        ("mine.py", "layers.py", "measures.py"),
+        re.findall(r"```python\n(.*?)```", text, re.DOTALL),
+        strict=True,
     ):
         (tmp_path / name).write_text(code)
     monkeypatch.chdir(tmp_path)
@@ -55,6 +58,19 @@ def test_the_method_and_the_backbone_of_one_s_own_run_as_written(own, capsys):
     words = "run mine.py:Mine --backbone layers.py:Sums --data town --epsilon 2 --runs 1 --set epochs=2 --set data.users=400"
     assert status(words.split()) == 0
     assert "mine.py:Mine, multibit, ε = 2" in capsys.readouterr().out
+
+
+def test_the_measure_of_one_s_own_is_the_value_of_a_sweep(own, capsys, tmp_path):
+    axis = '[[axes]]\nfield = "epsilon"\nvalues = [1, 2]\n'
+    base = '[base]\nmethod = "base"\ndata = "town"\n[base.settings]\nepochs = 2\ndata.users = 400\n'
+    (tmp_path / "own.toml").write_text(f'measure = "measures.py:WORST"\n{base}{axis}')
+    try:
+        assert status(["sweep", "own.toml"]) == 0
+    finally:
+        MEASURES.forget("measures.py:WORST")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "own: accuracy of the worst run"
+    assert lines[1].split() == ["ε", "base", "control"]
 
 
 def test_the_method_of_one_s_own_passes_the_suite(own):

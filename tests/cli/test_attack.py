@@ -25,6 +25,7 @@ def test_without_a_name_the_attacks_are_listed(capsys):
         "level",
         "link",
         "label",
+        "label",
         "membership",
     ]
 
@@ -32,7 +33,14 @@ def test_without_a_name_the_attacks_are_listed(capsys):
 def test_the_list_as_json_says_what_is_played(capsys):
     assert status(["attack", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["attacks"]
-    assert [each["name"] for each in listed] == ["attribute", "level", "link", "label", "membership"]
+    assert [(each["name"], each["on"]) for each in listed] == [
+        ("attribute", "features"),
+        ("level", "features/level"),
+        ("link", "links"),
+        ("label", "label"),
+        ("label", "a method"),
+        ("membership", "a method"),
+    ]
     assert all(each["game"] and each["unit"] for each in listed)
 
 
@@ -105,6 +113,10 @@ def test_several_budgets_are_drawn(capsys, tmp_path):
         (["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"], "no figure"),
         (["label", "--data", "town", "--epsilon", "1", "--runs", "0"], "runs must be"),
         (["label", "--data", "town", "--epsilon", "1", "--set", "epochs=3"], "data.KEY"),
+        (["label", "--data", "town", "--epsilon", "1", "--seen", "embedding"], "--seen is about a model"),
+        (["label", "--data", "town", "--feature-epsilon", "1"], "--feature-epsilon is about a model"),
+        (["label", "--data", "town", "--method", "base", "--epsilon", "1"], "give --feature-epsilon"),
+        (["attribute", "--data", "town", "--prior", "mine"], "--prior takes fair or fitted"),
         (["membership", "--data", "town", "--epsilon", "1"], "give --feature-epsilon"),
         (
             ["membership", "--data", "town", "--seen", "dreams", "--feature-epsilon", "1"],
@@ -138,3 +150,23 @@ def test_membership_tells_what_a_model_of_public_labels_gives_away(capsys):
     assert lines[1].split()[:2] == ["planted", "secrets"]
     assert lines[1].split()[-1] == "100.0"
     assert lines[3].endswith("no ε promises anything about it")
+
+
+def test_a_model_s_labels_are_guessed_beside_their_bound(capsys):
+    small = [*("--data", "town", "--set", "data.users=300", "--set", "data.labelled=0.4"), "--runs", "1"]
+    method = [
+        *("--method", "base", "--feature-epsilon", "4", "--set", "epochs=5", "--epsilon", "1", "--json")
+    ]
+    assert status(["attack", "label", *small, *method]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["attack"], found["against"], found["values"], found["guesses"]) == ("label", "base", 4, 60)
+    assert found["chance"] == 0.25
+    assert found["bound"] == pytest.approx(2.71828 / (2.71828 + 3), abs=1e-4)
+    assert [each["name"] for each in found["natural"]] == ["test user"]
+
+
+def test_a_fitted_prior_is_stated_with_its_bound(capsys):
+    assert status(["attack", "attribute", *TOWN, "--epsilon", "0.5", "--prior", "fitted"]) == 0
+    assert "%, fitted to reports." in capsys.readouterr().out
+    assert status(["attack", "attribute", *TOWN, "--epsilon", "0.5"]) == 0
+    assert "prior: both values equally likely." in capsys.readouterr().out

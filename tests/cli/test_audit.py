@@ -150,6 +150,26 @@ def test_a_plan_is_audited(tmp_path, capsys):
     assert found["not_covered"]
 
 
+def test_a_plan_that_asks_for_a_class_is_audited(tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    plan = Plan(
+        mechanism="krr",
+        of="class",
+        epsilon=2.0,
+        classes=2,
+        dims=3,
+        range=(0, 1),
+        users=(3, 0),
+        model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+        lists=[[2, 0], [1, 2]],
+    )
+    path.write_text(plan.to_json())
+    assert status(["audit", "--plan", str(path), "--quick", "--seed", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "✓ the class that a public model gives" in printed
+    assert "The claim of krr holds." in printed
+
+
 def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
     path = tmp_path / "plan.json"
     path.write_text('{"mechanism": "krr", "epsilon": -1, "classes": 3}')

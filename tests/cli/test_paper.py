@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,7 +64,7 @@ def test_without_a_name_papers_and_tables_are_listed(capsys):
     assert "small: A paper (Somebody)" in out
     assert "small/one" in out
     assert status(["paper", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"papers": {"small": {"one": "Table I"}}}
+    assert json.loads(capsys.readouterr().out)["papers"] == {"small": {"one": "Table I"}}
 
 
 def test_theirs_ours_and_control_stand_side_by_side(capsys, tmp_path):
@@ -181,6 +182,138 @@ def test_an_attack_stands_among_scores(capsys, tmp_path):
     assert "multibit has no setting 'speed'" in lost["note"]
 
 
+SWEPT = """
+title = "A paper"
+source = "Somebody"
+[others]
+"Fig. 2" = "a scheme"
+[figures.budgets]
+title = "Fig. 1"
+note = "about budgets"
+sweep = "budgets.toml"
+[[figures.budgets.points]]
+at = [4, "MB"]
+theirs = "about 50"
+[figures.far]
+title = "Fig. 3"
+sweep = "far.toml"
+"""
+BUDGETS = """
+title = "over budgets"
+spread = "sd"
+[base]
+method = "base"
+data = "town"
+runs = 2
+[base.settings]
+epochs = 2
+data = { users = 200, features = 16, telling = 4, labelled = 0.2, validated = 0.2 }
+[[axes]]
+field = "epsilon"
+values = [1, 2, 4]
+[[axes]]
+label = "mechanism"
+[[axes.choices]]
+label = "MB"
+set = { mechanism = "multibit" }
+[[axes.choices]]
+label = "odd"
+set = { settings."mechanism.speed" = 3 }
+"""
+
+
+@pytest.fixture
+def swept(tmp_path):
+    """A paper with a sweep, one line of which cannot be run, and with one on a graph that is not here."""
+    (tmp_path / "small.toml").write_text(SWEPT)
+    (tmp_path / "budgets.toml").write_text(BUDGETS)
+    far = BUDGETS.replace('"town"', '"lastfm"').replace("data = { users", "# data = { users")
+    (tmp_path / "far.toml").write_text(far.partition("[[axes]]\nlabel")[0])
+
+
+@pytest.mark.usefixtures("swept")
+def test_a_figure_that_is_a_sweep_is_run_printed_and_drawn(capsys, tmp_path):
+    assert status(["paper", "small/budgets", "--runs", "1"]) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert "Not run: ε = 1, odd: " in out and "multibit has no setting 'speed'" in out
+    table = lines.index("over budgets: accuracy")
+    assert lines[table + 1].split()[:3] == ["ε", "MB", "control"]
+    assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["1", "2", "4"]
+    assert "±: a standard deviation over runs, as the document draws it" in lines
+    head = next(place for place, line in enumerate(lines) if line.split()[:3] == ["in", "the", "text"])
+    # Its control stands beside it, and structure.
+    words = lines[head + 1].split()
+    assert words[:6] == ["ε", "=", "4,", "MB", "about", "50"] and len(words) == 9
+    assert "about budgets" in lines
+    assert lines[-1] == "The figure is in small-budgets.svg."
+    assert (tmp_path / "small-budgets.svg").read_text().startswith("<svg")
+    # It is what `graphveil sweep` would keep.
+    assert [record.epsilon for record in ResultStore(tmp_path / "cache" / RESULTS).records()] == [
+        1.0,
+        2.0,
+        4.0,
+    ]
+
+
+@pytest.mark.usefixtures("swept")
+def test_a_page_has_quick_sweeps_and_says_what_is_not_there(capsys, tmp_path):
+    assert status(["paper", "--every", "--quick", "--page", "all.html"]) == 0
+    out = capsys.readouterr().out
+    assert "Not run: Fig. 2: a scheme." in out
+    page = (tmp_path / "all.html").read_text()
+    assert "0 tables and 1 figure of 1 paper." in page
+    assert "Not run: Fig. 2: a scheme." in page
+    assert "small/budgets: Fig. 1" in page and page.count("<svg") == 1
+    assert "Quick: one run of at most 5 epochs" in page
+    assert "about 50" in page
+    # A row for each line, a column for each x; the line that could not be run is left out, and said above.
+    table = page.partition("over budgets: accuracy")[2].partition("</table>")[0]
+    assert [re.sub("<[^>]*>", "", cell) for cell in re.findall("<th.*?</th>", table)] == ["ε", "1", "4"]
+    assert [re.search("<td>(.*?)</td>", row)[1] for row in table.split("<tr>")[2:]] == ["MB", "control"]
+    assert "Not run: ε = 1, odd: " in page
+    assert "small/far: lastfm is not here" in page.rpartition("Not run")[2]
+    # Nothing is drawn beside the page, and nothing is kept.
+    assert list(tmp_path.glob("*.svg")) == []
+    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
+
+
+@pytest.mark.usefixtures("swept")
+def test_a_sweep_is_listed_and_is_json(capsys):
+    assert status(["paper"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1][:4] == ["small/budgets", "Fig.", "1;", "sweep"]
+    assert lines[3] == ["Fig.", "2", "not", "run:", "a", "scheme"]
+    assert status(["paper", "small", "--quick", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    budgets, far = told["figures"]
+    assert told["others"] == {"Fig. 2": "a scheme"}
+    assert (budgets["swept"]["quick"], len(budgets["swept"]["cells"])) == (True, 2)
+    assert budgets["points"][0][:2] == ["ε = 4, MB", "about 50"]
+    assert budgets["left_out"] is None
+    assert far["left_out"].startswith("lastfm is not here")
+
+
+@pytest.mark.usefixtures("swept")
+def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path):
+    compute, seen = runner_module.run_unit, []
+
+    def run_unit(*arguments):
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        seen.append(arguments[1])
+        return compute(*arguments)
+
+    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    assert status(["paper", "small", "--quick", "--page", "x.html"]) == 130
+    told = capsys.readouterr()
+    assert "Interrupted: 1 of 4 cells are here." in told.out
+    assert "Interrupted: 0 of 2 figures are finished; every finished run is kept" in told.err
+    page = (tmp_path / "x.html").read_text()
+    assert "Interrupted: 1 of 4 cells are here." in page
+    assert "small/far: not finished" in page
+
+
 def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     compute, seen = runner_module.run_unit, []
 
@@ -270,7 +403,7 @@ def test_quick_papers_leave_slow_cells_out(capsys):
     assert cells[1]["note"] == "slow: left out of --quick, run with --all"
 
 
-def test_after_an_interrupt_no_other_paper_runs(capsys, own_file, tmp_path, monkeypatch):
+def test_after_an_interrupt_no_other_paper_runs_and_that_is_said(capsys, own_file, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -279,10 +412,18 @@ def test_after_an_interrupt_no_other_paper_runs(capsys, own_file, tmp_path, monk
     monkeypatch.setattr(runner_module, "run_unit", interrupt)
     assert status(["paper", "--every", "--page", "x.html", "--json"]) == 130
     printed = capsys.readouterr()
-    (told,) = json.loads(printed.out)["papers"]
-    assert told["interrupted"] is True
-    assert "the same command goes on from there" in printed.err
-    assert "Interrupted: what is missing was not finished." in (tmp_path / "x.html").read_text()
+    told = json.loads(printed.out)["papers"]
+    assert [(paper["paper"], paper["interrupted"]) for paper in told] == [("small", True), ("paper", True)]
+    assert {cell["note"] for cell in told[1]["tables"][0]["cells"] if cell["data"] == "town"} == {
+        "not finished"
+    }
+    assert (
+        "Interrupted: 0 of 6 cells of tables are finished; every finished run is kept, and the same command goes on"
+        in printed.err
+    )
+    page = (tmp_path / "x.html").read_text()
+    assert "Interrupted: what is missing was not finished." in page
+    assert "paper/one: not finished" in page.partition("Not run")[2]
 
 
 def test_nothing_quick_is_kept_for_reports(tmp_path, own_file, capsys):
@@ -363,7 +504,8 @@ def test_figures_are_listed_beside_tables(capsys, figures, tmp_path):
     ]
     assert status(["paper", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
-        "papers": {"small": {"one": "Table I", "errors": "Fig. 1", "walks": "Fig. 2"}}
+        "papers": {"small": {"one": "Table I", "errors": "Fig. 1", "walks": "Fig. 2"}},
+        "others": {"small": {}},
     }
 
 
@@ -440,7 +582,7 @@ def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figur
     assert status(["paper", "small"]) == 130
     told = capsys.readouterr()
     assert told.out.count("not finished") == 2
-    assert "Interrupted: figures are computed anew." in told.err
+    assert "Interrupted: 0 of 2 figures are finished; figures are computed anew." in told.err
     assert list(tmp_path.glob("*.svg")) == []
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
+from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS
 from tests.experiments.runs.test_records import damage, result
 
@@ -50,6 +51,7 @@ def test_the_last_result_of_each_experiment_is_listed_with_its_numbers(capsys):
         (["2", "4"], [2, 4]),
         (["--epsilon", "2", "--epsilon", "4"], [3, 4]),
         (["--method", "base", "--data", "town", "--task", "node", "--mechanism", "multibit"], [1, 3, 4]),
+        (["--seed", "0", "--epsilon", "4"], [4]),
         (["--sort", "mean"], [3, 1, 4]),
         (["--sort", "mean", "--reverse"], [4, 1, 3]),
         (["--sort", "epsilon", "--reverse"], [4, 3, 1]),
@@ -106,6 +108,36 @@ def test_deleting_needs_no_answer_where_yes_is_given(capsys, store):
     assert status(["results", "1", "2", "--delete", "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"deleted": [1, 2]}
     assert kept_numbers(store) == [3, 4]
+
+
+def test_deleting_the_last_result_says_that_earlier_ones_stay(capsys, store):
+    assert status(["results", "--epsilon", "2", "--delete", "--yes"]) == 0
+    assert capsys.readouterr().err == "Not deleted: 1 earlier result of the same experiments (--earlier).\n"
+    assert kept_numbers(store) == [1, 2, 4]
+
+
+def test_results_of_the_same_experiment_are_told_apart_by_what_computed_them(capsys, store, monkeypatch):
+    monkeypatch.setattr(reuse, "source_digest", lambda: "feedbeef" * 8)
+    store.add(result(4.0, score=0.4))
+    assert status(["results", "--epsilon", "4", "--earlier"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert "source" in head and "feedbeeffeed" in second and "feedbeef" not in first
+    assert status(["results", "4"]) == 0
+    assert "source" not in capsys.readouterr().out.splitlines()[0]
+
+
+def test_a_disk_without_room_for_what_is_printed_is_told_in_one_line(store):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "graphveil", "results", "--json"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: there is no room for what was to be written")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_where_nobody_can_answer_nothing_is_deleted(capsys, monkeypatch, store):

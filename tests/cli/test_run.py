@@ -46,7 +46,7 @@ def test_a_run_that_learns_norms_too_says_how_well_and_what_that_cost(capsys):
     assert status([*RUN, "--norm-epsilon", "1.5", "--norm-bound", "4"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert re.search(
-        r"norm: mean absolute error [\d.]+ \([\d.]+ to [\d.]+\), control [\d.]+, constant guess [\d.]+",
+        r"norm: mean absolute error [\d.]+ \(-?[\d.]+ to [\d.]+\), control [\d.]+, constant guess [\d.]+",
         printed,
     )
     assert "features at ε = 3.5, 1.5 of it for norms (norms of training and validation users)" in printed

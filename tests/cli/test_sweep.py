@@ -9,9 +9,12 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
+from graphveil.experiments.measures import measure as measure_module
+from graphveil.experiments.measures.measure import MEASURES
 from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
+from graphveil.outside import is_reference
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
 BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'
@@ -52,6 +55,74 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
     assert status(["sweep", "small.toml", "--out", "other.png"]) == 0
     assert capsys.readouterr().out == printed.replace("small.svg", "other.png")
     assert (tmp_path / "other.png").is_file()
+
+
+OWN = """
+from graphveil.experiments.measures.measure import Measure, Reading
+from graphveil.experiments.runs.format import NUMBER
+from graphveil.experiments.runs.statistics import Summary
+
+def runs(result):
+    return Reading({"method": Summary(len(result.of("method")), None, None)})
+
+RUNS = Measure("runs", NUMBER, read=runs, parts=("method",))
+HALF = Measure("half", NUMBER, apart=lambda spec: Reading({"method": Summary(spec.budgets.epsilon / 2, None, None)}))
+NOTHING = Measure("nothing", NUMBER, apart=lambda spec: Reading())
+"""
+
+
+@pytest.fixture
+def own_measures(tmp_path):
+    """A file with measures; what it brought is forgotten afterwards."""
+    (tmp_path / "own.py").write_text(OWN)
+    yield
+    for name in [name for name in MEASURES if is_reference(name)]:
+        MEASURES.forget(name)
+
+
+def test_a_measure_takes_the_place_of_the_score_and_runs_what_it_needs(capsys, tmp_path, own_measures):
+    assert status(["sweep", "small.toml", "--measure", "own.py:RUNS"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "small [one]: own.py:RUNS"
+    assert [line.split() for line in lines[1:4]] == [["ε", "base"], ["1", "2"], ["4", "2"]]
+    assert lines[-1] == "The figure is in small-RUNS.svg."
+    store = tmp_path / "cache" / RESULTS
+    (parts,) = select(store, "SELECT part, count(*) FROM units GROUP BY part", ())
+    assert parts == [("method", 4)]
+    # Without control and structure it would stand in the place of a whole result.
+    assert ResultStore(store).records() == []
+
+
+def test_a_measure_that_learns_nothing_keeps_nothing(capsys, tmp_path, own_measures):
+    (tmp_path / "small.toml").write_text('measure = "own.py:HALF"\n' + BASE + AXIS)
+    assert status(["sweep", "small.toml", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["measure"], told["unit"], told["figure"]) == ("own.py:HALF", "number", "small.svg")
+    assert [cell["measured"]["method"]["mean"] for cell in told["cells"]] == [0.5, 2.0]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_measure_that_no_experiment_has_is_told(capsys, own_measures):
+    assert status(["sweep", "small.toml", "--measure", "own.py:NOTHING"]) == 2
+    assert (
+        "no experiment of small has the measure own.py:NOTHING: choose another one" in capsys.readouterr().err
+    )
+
+
+def test_an_interrupted_measure_says_that_it_is_computed_anew(capsys, monkeypatch, own_measures):
+    compute, done = measure_module.measured_apart, []
+
+    def stop(*given):
+        if done:
+            raise KeyboardInterrupt
+        done.append(given)
+        return compute(*given)
+
+    monkeypatch.setattr(measure_module, "measured_apart", stop)
+    assert status(["sweep", "small.toml", "--measure", "own.py:HALF"]) == 130
+    told = capsys.readouterr()
+    assert "Interrupted: 1 of 2 cells are finished and computed anew by the same command." in told.err
+    assert told.out.splitlines()[2].split() == ["1", "0.5"] and "figure" not in told.out
 
 
 def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypatch):
@@ -152,6 +223,20 @@ def test_means_are_printed_with_the_document_s_spread_too(capsys, tmp_path):
     assert [line.split()[0::2] for line in lines[6:8]] == [["1", "±"], ["4", "±"]]
 
 
+def test_a_quick_sweep_says_so_and_is_not_kept(capsys, tmp_path):
+    (tmp_path / "long.toml").write_text(BASE + AXIS.replace("[1, 4]", "[1, 2, 4]"))
+    assert status(["sweep", "long.toml", "--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["1", "4"]
+    assert "structure" not in lines[1]
+    assert lines[-1].startswith("Quick: one run of at most 5 epochs")
+    assert status(["sweep", "long.toml", "--quick", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["quick"] is True
+    assert all(len(cell["runs"]) == 1 and cell["control"] for cell in told["cells"])
+    assert ResultStore(tmp_path / "cache" / RESULTS).records() == []
+
+
 def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, monkeypatch, tmp_path):
     compute, seen = runner_module.run_unit, []
 
@@ -193,6 +278,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
         (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),
         (["sweep", "small.toml", "--set", "speed=1"], "there is no setting 'speed' here"),
         (["sweep", "ppgnn-hops", "--set", "hops=1"], "ppgnn-hops sweeps settings.hops"),
+        (["sweep", "small.toml", "--quick", "--runs", "2"], "leave out one of --quick and --runs"),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):

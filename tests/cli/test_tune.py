@@ -45,7 +45,7 @@ def test_a_search_prints_a_table_and_writes_a_file_that_its_command_uses(capsys,
         "base on town default best",
         "lr 0.01",
         "validation accuracy",
-        "3 of 3 trials (of 768 in the grid)",
+        "3 of 3 trials (of 192 in the grid)",
     ):
         assert words in printed
     header = tomllib.loads((tmp_path / "base-town-eps2.toml").read_text())["tuned"]
@@ -119,7 +119,7 @@ def test_a_fixed_setting_is_not_searched(capsys, tmp_path):
     (tmp_path / "fixed.toml").write_text("weight_decay = 0.5\n")
     assert status([*QUICK, "--set", "lr=0.1", "--settings", "fixed.toml", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)
-    assert fields["defaults"]["settings"] == {"dropout": 0.5, "input_share": 0.125}
+    assert fields["defaults"]["settings"] == {"dropout": 0.5}
     assert (fields["settings"]["lr"], fields["settings"]["weight_decay"]) == (0.1, 0.5)
 
 

@@ -9,6 +9,7 @@ import pytest
 from docs import layouts, rerun, results_file
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
 from docs.links_figure import links_figure
+from docs.printed import PRINTED
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
 from graphveil.experiments.specs.spec import Spec
@@ -38,7 +39,7 @@ def test_every_table_is_on_one_page():
 
 
 def test_every_file_of_results_is_a_table():
-    assert names() == sorted(LAYOUTS)
+    assert set(names()) == {*LAYOUTS, *PRINTED}
 
 
 @pytest.mark.parametrize(("name", "place"), EVERY)
@@ -83,23 +84,20 @@ def test_new_results_have_no_note(folder):
     assert Listed("a", (("", text("line")),), left=1).table().splitlines()[2:] == ["| x |"]
 
 
-def test_crossed_results_have_printed_numbers_structure_and_gaps(folder):
+def test_crossed_results_have_structure_and_gaps(folder):
     shared = {"version": "1", "source": "d"}
     write(
         "a",
         [
-            line(line="x, as printed", column="cora", mean="1", printed="5", structure="9", **shared),
+            line(line="x", column="cora", mean="1", structure="9", **shared),
             line(line="y", column="pubmed", mean="2", structure="8", **shared),
         ],
     )
-    crossed = Crossed("a", "", number("mean"), printed=True, structure="line")
-    assert crossed.table().splitlines()[2:] == [
-        "| x, printed | 5.0 |  |",
-        "| x, as printed | 1.0 |  |",
-        "| y |  | 2.0 |",
-        "| structure | 9.0 | 8.0 |",
+    assert Crossed("a", "", number("mean")).table().splitlines()[2:] == ["| x | 1.0 |  |", "| y |  | 2.0 |"]
+    assert Crossed("a", "", number("mean"), structure=True).table().splitlines()[2:] == [
+        "| x | 1.0 |  | 9.0 |",
+        "| y |  | 2.0 | 8.0 |",
     ]
-    assert Crossed("a", "", number("mean"), structure="column").table().splitlines()[2].endswith("| 9.0 |")
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0.04, "0.0"), (-0.04, "0.0"), (0.06, "+0.1"), (-1.0, "-1.0")])

@@ -400,3 +400,64 @@ def test_several_labels_a_user_are_not_reported_as_one_class():
         InputError, match="have several labels each, and a plan for labels asks for one class"
     ):
         users.declare(1.0).report(ASK_LABELS)
+
+
+# The class that a public model gives
+
+ASK_CLASS = Plan(
+    mechanism="krr",
+    of="class",
+    epsilon=1.0,
+    classes=2,
+    dims=3,
+    range=(0, 1),
+    users=(3, 0, 2),
+    model={"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]},
+    lists=[[2, 0], [1, 2], [0, 1]],
+)
+
+
+def test_users_answer_for_a_class_of_their_own_rows_in_the_plan_s_order():
+    users, ledger = booked(people(), 1.0, seed=3)
+    reports = users.report(ASK_CLASS)
+    assert reports == ASK_CLASS.build().randomize(np.asarray(FEATURES)[[3, 0, 2]], SeededWords(3))
+    assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert ledger.total("features").epsilon == 1.0 and ledger.total("label").epsilon == 0.0
+
+
+def test_a_class_needs_features_and_no_labels():
+    with pytest.raises(InputError, match="these users hold no features"):
+        people(features=None).declare(1.0).report(ASK_CLASS)
+    several = np.zeros((4, 2), dtype=np.int64)
+    assert people(labels=several).declare(1.0).report(ASK_CLASS).users == 3
+
+
+def test_blind_users_answer_for_a_class_as_if_they_held_nothing():
+    one, other = (
+        people(features=rows).declare(1.0, seed=0, blind=True).report(ASK_CLASS)
+        for rows in (np.asarray(FEATURES), 1 - np.asarray(FEATURES))
+    )
+    assert one == other
+
+
+def test_sparse_rows_give_the_same_class():
+    dense, thin = (people(features=kind(FEATURES)).declare(1.0, seed=0) for kind in (np.array, csr_array))
+    assert dense.report(ASK_CLASS) == thin.report(ASK_CLASS)
+
+
+def test_groups_of_different_users_are_all_answered_on_one_budget_and_others_are_not():
+    users, ledger = booked(people(), 1.0)
+    users.report(ASK_CLASS.part([3, 2]))
+    with pytest.raises(BudgetError):
+        users.report(ASK_CLASS)
+    users.report(ASK_CLASS.part([0]))
+    assert ledger.total().epsilon == 1.0 and [charge.users for charge in ledger.charges] == [2, 1]
+
+
+def test_some_who_are_asked_for_a_class_are_silent_and_charged():
+    users = people()
+    ledger = users.open_ledger(1.0)
+    answering = users.answering(ledger, seed=0, who=np.array([True, True, False, True]))
+    reports = answering.report(ASK_CLASS)
+    assert (reports.users, reports.answered.tolist()) == (2, [True, True, False])
+    assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]

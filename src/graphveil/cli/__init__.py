@@ -5,6 +5,7 @@ Exit status: 0 all is well, 1 a claim does not hold, 2 a mistake in what was ask
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -90,6 +91,11 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _complain(f"there is no room for what was to be written ({error.strerror}): make room and try again")
+        return MISTAKEN
     except Exception as error:
         # What the parser has to say about arguments; anything else is a fault of ours.
         describe = getattr(error, "format_message", None)

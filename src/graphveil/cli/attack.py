@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from graphveil.attacks.game import MechanismAttack
-from graphveil.attacks.membership import SEEN, Seen
-from graphveil.attacks.registry import ATTACKS
+from graphveil.attacks.attribute import PRIORS, AttributeAttack
+from graphveil.attacks.game import Attack, MechanismAttack
+from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson, DataName, RangePair, SettingPairs
+from graphveil.cli.options import AsJson, DataName, RangePair
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
-from graphveil.experiments.campaigns.campaign import Campaign, Point, check_campaign, run_campaign
+from graphveil.experiments.campaigns.campaign import Campaign, Point, check_campaign, run_campaign, shown
 from graphveil.experiments.campaigns.figure import write_campaign_figure
 from graphveil.experiments.campaigns.grounds import Ground, MechanismGround, MethodGround
 from graphveil.experiments.runs.format import NONE, low_to_high, points, rounded
@@ -32,7 +32,79 @@ from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
-MECHANISM_HELP = "A mechanism from `graphveil mechanisms`, or FILE.py:NAME."
+# What is attacked where a method is needed and none is named.
+METHOD = "base"
+
+
+@dataclass(frozen=True)
+class Reporters:
+    """Who reports what by which mechanism."""
+
+    data: DataName
+    mechanism: str = option(
+        "", "A mechanism from `graphveil mechanisms`, or FILE.py:NAME; the attack's own by default."
+    )
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism; with --method also its settings.",
+        ),
+    ] = None
+    public_range: RangePair = None
+
+    def ground(self, attack: str | MechanismAttack) -> MechanismGround:
+        """Where their reports are attacked."""
+        settings = outer_settings(self.setting or [])
+
+        def below(prefix: str) -> dict[str, Any]:
+            return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
+
+        loader = {**range_option(self.public_range), **below(DATA_PREFIX)}
+        return MechanismGround.of(
+            attack, self.data, self.mechanism, options=below(MECHANISM_PREFIX), data_options=loader
+        )
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a method learns of reports, as far as it is seen."""
+
+    method: str = option(
+        "", "Attack what this method learns: a name from `graphveil methods`, or FILE.py:NAME."
+    )
+    feature_epsilon: float | None = option(None, "The budget for features, where the method reports them.")
+    backbone: str = option("", "The network inside; the method's own by default.")
+    seen: str = option("scores", "What is seen of the model: scores or embedding.")
+
+    def ground(self, attack: str, reporters: Reporters) -> MethodGround:
+        """Where the model is attacked."""
+        spec = Spec.of(
+            self.method or METHOD,
+            reporters.data,
+            epsilon=self.feature_epsilon,
+            mechanism=reporters.mechanism,
+            backbone=self.backbone,
+            settings=parse_settings(reporters.setting or []),
+            data_options=range_option(reporters.public_range),
+        )
+        if spec.found_method.reports_features and self.feature_epsilon is None:
+            raise InputError(
+                f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
+            )
+        return MethodGround.of(attack, spec, self.seen)
+
+    def refuse_without_method(self) -> None:
+        """Refuse what is about a model where none is attacked."""
+        given = [
+            name
+            for name, value in (("--feature-epsilon", self.feature_epsilon), ("--backbone", self.backbone))
+            if value
+        ]
+        if given or self.seen != "scores":
+            raise InputError(
+                f"{(given or ['--seen'])[0]} is about a model, and reports are attacked: give --method too, for example --method base"
+            )
 
 
 @dataclass(frozen=True)
@@ -49,6 +121,7 @@ class Terms:
         Path | None,
         typer.Option(help="Draw attack, control, chance and bound into this file, .png or .svg."),
     ] = None
+    as_json: AsJson = False
 
     @property
     def budgets(self) -> list[float | None]:
@@ -58,12 +131,6 @@ class Terms:
         if self.epsilon is not None:
             raise InputError("--epsilon and --epsilons both name budgets: give one of them")
         return list(self.epsilons)
-
-
-OuterSettings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="data.KEY=VALUE or mechanism.KEY=VALUE, for the loader or the mechanism."),
-]
 
 
 @attack_app.callback(invoke_without_command=True)
@@ -77,18 +144,21 @@ def _attacks(
     """
     if context.invoked_subcommand is not None:
         return
+    listed: list[tuple[str, Attack[Any]]] = [
+        *(("/".join(each.subjects), each) for each in ATTACKS.values()),
+        *(("a method", each) for each in MODEL_ATTACKS.values()),
+    ]
     if as_json:
-        listed = [
-            {"name": each.name, "summary": each.summary, "game": each.game, "unit": each.unit}
-            for each in ATTACKS.values()
+        told = [
+            {"name": each.name, "on": on, "summary": each.summary, "game": each.game, "unit": each.unit}
+            for on, each in listed
         ]
-        typer.echo(json.dumps({"attacks": listed}, ensure_ascii=False))
+        typer.echo(json.dumps({"attacks": told}, ensure_ascii=False))
         return
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for heading in ("attack", "on", "what is guessed"):
         table.add_column(heading)
-    for each in ATTACKS.values():
-        on = "/".join(each.subjects) if isinstance(each, MechanismAttack) else "a method"
+    for on, each in listed:
         table.add_row(each.name, on, each.summary)
     print_table(table)
 
@@ -97,131 +167,68 @@ def _attacks(
 @grouped
 def attribute_command(
     *,
-    data: DataName,
-    mechanism: Annotated[str, typer.Option(help=MECHANISM_HELP)] = "multibit",
+    reporters: Reporters,
+    prior: Annotated[
+        str,
+        typer.Option(help="How likely the planted values are: fair, or fitted to reports of real ones."),
+    ] = "fair",
     terms: Terms,
-    setting: OuterSettings = None,
-    public_range: RangePair = None,
-    as_json: AsJson = False,
 ) -> None:
     """Guess one value of a user from the own report, and from those of neighbours.
 
     Example: graphveil attack attribute --data town --mechanism piecewise --epsilon 2
     """
-    play(_mechanism_ground("attribute", data, mechanism, setting, public_range), terms, as_json)
+    known = [each for each in PRIORS if each == prior]
+    if not known:
+        raise InputError(f"--prior takes {' or '.join(PRIORS)}, got {prior!r}")
+    play(reporters.ground(AttributeAttack(known[0])), terms)
 
 
 @attack_app.command("level")
 @grouped
-def level_command(
-    *,
-    data: DataName,
-    mechanism: Annotated[str, typer.Option(help="ppm, ppm-printed, esw, or FILE.py:NAME.")] = "ppm",
-    terms: Terms,
-    setting: OuterSettings = None,
-    public_range: RangePair = None,
-    as_json: AsJson = False,
-) -> None:
-    """Guess which privacy level a user chose; --epsilon is the strictest level's budget.
+def level_command(*, reporters: Reporters, terms: Terms) -> None:
+    """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
     Example: graphveil attack level --data town --mechanism ppm-printed --epsilon 0.5
     """
-    play(_mechanism_ground("level", data, mechanism, setting, public_range), terms, as_json)
+    play(reporters.ground("level"), terms)
 
 
 @attack_app.command("link")
 @grouped
-def link_command(
-    *,
-    data: DataName,
-    mechanism: Annotated[
-        str, typer.Option(help="link-rr, blink, dprr, lapgraph, privhrg, edgerr, or FILE.py:NAME.")
-    ] = "link-rr",
-    terms: Terms,
-    setting: OuterSettings = None,
-    as_json: AsJson = False,
-) -> None:
-    """Guess whether two users are linked, from reported lists or from a graph that a curator publishes.
+def link_command(*, reporters: Reporters, terms: Terms) -> None:
+    """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
     Example: graphveil attack link --data town --mechanism blink --epsilons 0.5,2,8 --out link.svg
     """
-    play(_mechanism_ground("link", data, mechanism, setting, None), terms, as_json)
+    play(reporters.ground("link"), terms)
 
 
 @attack_app.command("label")
 @grouped
-def label_command(
-    *,
-    data: DataName,
-    mechanism: Annotated[str, typer.Option(help="krr, or FILE.py:NAME.")] = "krr",
-    terms: Terms,
-    setting: OuterSettings = None,
-    as_json: AsJson = False,
-) -> None:
-    """Guess the class of a user from the own report, and from those of neighbours.
+def label_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
+    """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
     Example: graphveil attack label --data town --epsilon 1
     """
-    play(_mechanism_ground("label", data, mechanism, setting, None), terms, as_json)
+    if not model.method:
+        model.refuse_without_method()
+        play(reporters.ground("label"), terms)
+    else:
+        play(model.ground("label", reporters), terms)
 
 
 @attack_app.command("membership")
 @grouped
-def membership_command(
-    *,
-    data: DataName,
-    method: Annotated[
-        str, typer.Option(help="A name from `graphveil methods`, or FILE.py:NAME for one of your own.")
-    ] = "base",
-    feature_epsilon: Annotated[
-        float | None, typer.Option(help="The budget for features, where the method reports them.")
-    ] = None,
-    mechanism: Annotated[
-        str, typer.Option(help="What features are reported by; the method's own by default.")
-    ] = "",
-    backbone: Annotated[str, typer.Option(help="The network inside; the method's own by default.")] = "",
-    seen: Annotated[str, typer.Option(help="What is seen of the model: scores or embedding.")] = "scores",
-    terms: Terms,
-    setting: SettingPairs = None,
-    public_range: RangePair = None,
-    as_json: AsJson = False,
-) -> None:
-    """Guess whether a user's own label was learned from; --epsilon is the budget of a label, without it labels are public.
+def membership_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
+    """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 
     Example: graphveil attack membership --data town --method base --feature-epsilon 4 --epsilon 1
     """
-    spec = Spec.of(
-        method,
-        data,
-        epsilon=feature_epsilon,
-        mechanism=mechanism,
-        backbone=backbone,
-        settings=parse_settings(setting or []),
-        data_options=range_option(public_range),
-    )
-    known: Seen = "embedding" if seen == "embedding" else "scores"
-    if seen not in SEEN:
-        raise InputError(f"--seen takes {' or '.join(SEEN)}, got {seen!r}")
-    if spec.found_method.reports_features and feature_epsilon is None:
-        raise InputError(
-            f"{method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
-        )
-    play(MethodGround(spec, known), terms, as_json)
+    play(model.ground("membership", reporters), terms)
 
 
-def _mechanism_ground(
-    attack: str, data: str, mechanism: str, pairs: list[str] | None, public_range: str | None
-) -> MechanismGround:
-    settings = outer_settings(pairs or [])
-
-    def below(prefix: str) -> dict[str, Any]:
-        return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
-
-    loader = {**range_option(public_range), **below(DATA_PREFIX)}
-    return MechanismGround.of(attack, data, mechanism, options=below(MECHANISM_PREFIX), data_options=loader)
-
-
-def play(ground: Ground, terms: Terms, as_json: bool) -> None:
+def play(ground: Ground, terms: Terms) -> None:
     """Play, tell, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(ground, budgets, runs=terms.runs, seed=terms.seed)
@@ -229,7 +236,7 @@ def play(ground: Ground, terms: Terms, as_json: bool) -> None:
     campaign = watched(ground, budgets, terms)
     if file is not None:
         write_campaign_figure(campaign, file)
-    if as_json:
+    if terms.as_json:
         drawn = None if file is None else str(file)
         typer.echo(json.dumps({**campaign.to_dict(), "figure": drawn}, ensure_ascii=False))
     else:
@@ -263,17 +270,15 @@ def show(campaign: Campaign) -> None:
         table.add_column(title if point.epsilon is None else f"{title}, ε = {point.epsilon:g}")
         for heading in ("right (%)", "95% interval", "control", "chance", "bound"):
             table.add_column(heading, justify="right")
-        bound = points(point.stakes.bound)
-        table.add_row(
-            "planted secrets", *_cells(point.found, point.control), points(point.stakes.chance), bound
-        )
+        bound = shown(point.bound).removesuffix("%")
+        table.add_row("planted secrets", *_cells(point.found, point.control), points(point.chance), bound)
         for each in point.natural:
             name = f"real ones: {each.name}"
-            table.add_row(name, *_cells(each.found, each.control), points(point.stakes.chance), NONE)
+            table.add_row(name, *_cells(each.found, each.control), points(point.balanced_chance), NONE)
         print_table(table)
         typer.echo(point.verdict)
     typer.echo(f"planted: {campaign.attack.game}.")
-    typer.echo(f"the bound is about {campaign.attack.unit}{_told_epsilon(campaign.points)}.")
+    typer.echo(f"the bound is about {campaign.attack.unit}{_told_stakes(campaign.points)}.")
     if any(point.natural for point in campaign.points):
         typer.echo(
             "(real ones are balanced accuracies, which no ε bounds: a graph and others' reports tell something too)"
@@ -284,11 +289,13 @@ def _cells(found: Summary, control: Summary | None) -> tuple[str, str, str]:
     return points(found.mean), low_to_high(found), NONE if control is None else points(control.mean)
 
 
-def _told_epsilon(of: Sequence[Point]) -> str:
-    """The ε of the bound, where it is not the budget that was given."""
+def _told_stakes(of: Sequence[Point]) -> str:
+    """The prior of the bound, and its ε where that is not the budget that was given."""
+    priors = dict.fromkeys(point.prior_told for point in of)
     told = [
         f"ε = {rounded(point.stakes.epsilon, 4)}"
         for point in of
         if point.stakes.epsilon not in (point.epsilon, float("inf"))
     ]
-    return f" ({', '.join(told)})" if told else ""
+    spent = f" ({', '.join(told)})" if told else ""
+    return f"{spent}; prior: {' / '.join(priors)}"

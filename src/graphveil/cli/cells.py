@@ -11,9 +11,12 @@ from rich.table import Table
 
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.run import keep
+from graphveil.experiments.measures.measure import Apart, Measure, all_apart
 from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Part, Spec
+
+COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def watched_cells(
@@ -29,8 +32,7 @@ def watched_cells(
 ) -> Cells:
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     store = UnitStore(results_file(), any_version)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with told(store), Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task("starting", total=unit_count(specs, skip))
         current = bars.add_task("starting", total=100, visible=jobs == 1)
         return run_cells(
@@ -46,6 +48,18 @@ def watched_cells(
                 whole, description=f"{spec.method} on {spec.data}", completed=done
             ),
             inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+        )
+
+
+def watched_apart(wanted: Sequence[tuple[Measure, Spec]]) -> tuple[list[Apart], bool]:
+    """Measure what needs no learning, with a progress bar on stderr; and whether that was interrupted."""
+    with Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
+        whole = bars.add_task("starting", total=len(wanted))
+        return all_apart(
+            wanted,
+            watch=lambda spec, done: bars.update(
+                whole, description=f"{spec.method} on {spec.data}", completed=done
+            ),
         )
 
 

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graphveil.errors import InputError
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.show.demo import HEAD, Demo, html, rows, run_demo
 
 FAILED, INTERRUPTED, WIDTH = 1, 130, 110
@@ -65,7 +66,7 @@ def demo(
 
 def show(demo: Demo, out: Path) -> None:
     """The table, what it means, and the report."""
-    out.write_text(html(demo), encoding="utf-8")
+    write_whole(out, html(demo).encode())
     # Rows are kept in one piece where the screen is narrower.
     console = Console(soft_wrap=True, highlight=False, width=WIDTH)
     console.print(

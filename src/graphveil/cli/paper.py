@@ -1,10 +1,10 @@
-"""graphveil paper: a printed table again, theirs and ours beside the control; and figures that are computed."""
+"""graphveil paper: a printed table again, theirs and ours beside the control; and figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,25 +13,27 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.cli.cells import print_table, watched_cells
-from graphveil.cli.computed import check_files, computed_figures, show_figure
+from graphveil.cli.figures import check_files, computed_figure, show_figure, swept_figure
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.cli.pages import check_page
 from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import Terms
-from graphveil.experiments.papers.page import papers_page
-from graphveil.experiments.papers.paper import (
-    Paper,
-    PaperCell,
-    PaperFigure,
-    PaperTable,
-    figures_on,
-    find_parts,
-    only,
-    papers,
+from graphveil.experiments.papers.page import not_runnable, papers_page
+from graphveil.experiments.papers.paper import figures_on, find_parts, only, papers
+from graphveil.experiments.papers.parts import Paper, PaperCell, PaperFigure, PaperTable
+from graphveil.experiments.papers.result import (
+    QUICK,
+    UNFINISHED,
+    FigureAnswer,
+    PaperAnswer,
+    TableAnswer,
+    answers,
+    apart,
 )
-from graphveil.experiments.papers.result import QUICK, PaperAnswer, TableAnswer, answers, apart
+from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.export import write_whole
+from graphveil.experiments.runs.format import counted
 
 # A paper with those of its tables and figures that are asked for.
 Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]
@@ -72,7 +74,9 @@ def paper(
     jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default."),
+        typer.Option(
+            help="Where to draw a figure, .svg or .png; NAME-FIGURE.svg in this folder by default, or on the page alone."
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -93,7 +97,8 @@ def paper(
     given. Cells whose graph is not on this machine are left out and say so. Finished runs are kept, so the same command goes on
     where it was interrupted; those of another version of graphveil are computed again unless --any-version is given.
 
-    A figure that is no table of experiments is computed, printed as tables, and drawn; what follows from its numbers stands above it.
+    A figure is printed as tables and drawn. It is a sweep, as `graphveil sweep` runs it, or computed without any experiment; then what
+    follows from its numbers stands above it. What of a document is no experiment is named.
 
     Example: graphveil paper ppgnn/table3 --data cora --quick
 
@@ -113,7 +118,7 @@ def paper(
     chosen = every_part(data or []) if name is None else [chosen_parts(name, data or [])]
     if every and out is not None:
         raise InputError("--out is for one figure: name it, or leave --out out")
-    files = [check_files(paper, figures, out) for paper, _, figures in chosen]
+    files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
         check_page(page, "--page")
     if jobs < 1:
@@ -122,10 +127,10 @@ def paper(
         raise InputError(f"runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)
     done: list[PaperAnswer] = []
+    stopped = False
     for parts, drawn in zip(chosen, files, strict=True):
-        done.append(answered(parts, drawn, terms, jobs, everything, any_version))
-        if done[-1].interrupted:
-            break
+        done.append(answered(parts, drawn, Asked(terms, jobs, everything, any_version), stopped))
+        stopped = done[-1].interrupted
     if page is not None:
         write_whole(page, papers_page(done).encode())
     if as_json:
@@ -136,17 +141,33 @@ def paper(
             show(answer)
         if page is not None:
             typer.echo(f"\nThe page is in {page}.")
-    if done[-1].interrupted:
-        kept = "what was computed is kept, the same command goes on from there"
-        tables = any(tables for _, tables, _ in chosen)
-        typer.echo(f"Interrupted: {kept if tables else 'figures are computed anew'}.", err=True)
+    if stopped:
+        typer.echo(f"Interrupted: {kept_words(done)}.", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def kept_words(done: list[PaperAnswer]) -> str:
+    """How much of what was asked for is there, and what becomes of it."""
+    cells = [answer for paper in done for table in paper.tables for answer in table.answers]
+    finished = sum(bool(answer.reading.parts) for answer in cells)
+    wanted = sum(bool(answer.reading.parts) or answer.note == UNFINISHED for answer in cells)
+    figures = [figure for paper in done for figure in paper.figures]
+    drawn = sum(figure.finished for figure in figures)
+    said = [f"{finished} of {wanted} cells of tables"] if cells else []
+    said += [f"{drawn} of {len(figures)} figures"] if figures else []
+    learned = cells or any(figure.figure.sweep for figure in figures)
+    kept = (
+        "every finished run is kept, and the same command goes on from there"
+        if learned
+        else "figures are computed anew"
+    )
+    return f"{' and '.join(said)} are finished; {kept}"
 
 
 def chosen_parts(name: str, data: list[str]) -> Parts:
     """What of a paper is computed: its tables and figures on some graphs, or all where none is named."""
     paper, tables, figures = find_parts(name)
-    chosen = figures_on(figures, data)
+    chosen = figures_on(figures, data, alone=not tables and len(figures) == 1)
     if figures and not tables and not chosen:
         raise InputError(f"{name} is computed without a graph: leave --data out")
     on_tables = any(graph in data for table in tables for graph in table.data)
@@ -169,20 +190,54 @@ def every_part(data: list[str]) -> list[Parts]:
     return chosen
 
 
-def answered(
-    parts: Parts, files: list[Path], terms: Terms, jobs: int, everything: bool, any_version: bool
-) -> PaperAnswer:
-    """Compute tables and figures of a paper."""
+@dataclass(frozen=True)
+class Asked:
+    """How all that was chosen is to be run."""
+
+    terms: Terms
+    jobs: int
+    everything: bool
+    any_version: bool
+
+
+def answered(parts: Parts, files: list[Path | None], asked: Asked, stopped: bool = False) -> PaperAnswer:
+    """Run tables and figures of a paper; nothing more where all was ``stopped``, and that is said of each part."""
     paper, tables, figures = parts
+    terms = asked.terms
     if terms.runs is not None:
         tables = _each(tables, lambda cell: cell.with_runs(terms.runs or 1))
     if terms.quick:
         tables = _each(tables, lambda cell: cell.quick())
-    elif not everything:
+    elif not asked.everything:
         tables = _each(tables, lambda cell: cell.shortened())
-    results, interrupted = computed(tables, jobs, everything, terms.quick, any_version)
-    drawn, interrupted = computed_figures(figures, files, terms, interrupted)
-    return PaperAnswer(paper, tuple(results), tuple(drawn), terms.quick, interrupted)
+    # What comes next, above the bars of one part after the other.
+    several = len(tables) + len(figures) > 1 and not stopped
+    if several and tables:
+        typer.echo(f"{paper.name}: {counted(len(tables), 'table')}", err=True)
+    results, stopped = computed(tables, asked, stopped)
+    drawn: list[FigureAnswer] = []
+    for figure, file in zip(figures, files, strict=True):
+        if several and not stopped:
+            typer.echo(f"{paper.name}/{figure.name}: {figure.about}", err=True)
+        answer, stopped = _figure(figure, file, asked, stopped)
+        drawn.append(answer)
+    whole = (len(tables), len(figures)) == (len(paper.tables), len(paper.figures))
+    return PaperAnswer(paper, tuple(results), tuple(drawn), terms.quick, stopped, whole)
+
+
+def _figure(figure: PaperFigure, file: Path | None, asked: Asked, stopped: bool) -> tuple[FigureAnswer, bool]:
+    if stopped:
+        return FigureAnswer(figure, note=UNFINISHED), True
+    if not figure.sweep:
+        return computed_figure(figure, file, asked.terms)
+    return swept_figure(
+        figure,
+        file,
+        asked.terms,
+        jobs=asked.jobs,
+        everything=asked.everything,
+        any_version=asked.any_version,
+    )
 
 
 def _each(tables: tuple[PaperTable, ...], change: Callable[[PaperCell], PaperCell]) -> tuple[PaperTable, ...]:
@@ -190,25 +245,28 @@ def _each(tables: tuple[PaperTable, ...], change: Callable[[PaperCell], PaperCel
 
 
 def computed(
-    tables: tuple[PaperTable, ...], jobs: int, everything: bool, quick: bool, any_version: bool
+    tables: tuple[PaperTable, ...], asked: Asked, stopped: bool = False
 ) -> tuple[list[TableAnswer], bool]:
     """The answers of each table, and whether it was interrupted. Quick results are not kept for reports."""
+    quick = asked.terms.quick
     cells = [cell for table in tables for cell in table.cells]
-    skipped = [cell.skipped(slow_too=everything or not quick) for cell in cells]
+    skipped = [cell.skipped(slow_too=asked.everything or not quick) for cell in cells]
     todo = [cell for cell, why in zip(cells, skipped, strict=True) if not why]
     learning = [cell for cell in todo if cell.measure.read is not None]
-    done = watched_cells(
-        [cell.spec for cell in learning],
-        jobs=jobs,
-        tolerant=True,
-        kept=not quick,
-        skip=("structure",) if quick else (),
-        alone=[cell.measure.alone for cell in learning],
-        any_version=any_version,
-    )
-    measured, interrupted = apart([cell for cell in todo if cell.measure.read is None], done.interrupted)
+    done = Cells((None,) * len(learning), interrupted=True)
+    if not stopped:
+        done = watched_cells(
+            [cell.spec for cell in learning],
+            jobs=asked.jobs,
+            tolerant=True,
+            kept=not quick,
+            skip=("structure",) if quick else (),
+            alone=[cell.measure.alone for cell in learning],
+            any_version=asked.any_version,
+        )
+    measured, stopped = apart([cell for cell in todo if cell.measure.read is None], done.interrupted)
     each = iter(answers(cells, skipped, done, measured))
-    return [TableAnswer(table, tuple(next(each) for _ in table.cells)) for table in tables], interrupted
+    return [TableAnswer(table, tuple(next(each) for _ in table.cells)) for table in tables], stopped
 
 
 def listed(as_json: bool) -> None:
@@ -216,15 +274,17 @@ def listed(as_json: bool) -> None:
     known = papers()
     if as_json:
         whole = {paper.name: paper.parts for paper in known}
-        typer.echo(json.dumps({"papers": whole}, ensure_ascii=False))
+        others = {paper.name: dict(paper.others) for paper in known}
+        typer.echo(json.dumps({"papers": whole, "others": others}, ensure_ascii=False))
         return
     for paper in known:
         typer.echo(f"{paper.name}: {paper.title} ({paper.source})")
         for table in paper.tables:
-            typer.echo(f"  {paper.name + '/' + table.name:<16}{table.title}; {', '.join(table.data)}")
+            typer.echo(f"  {paper.name + '/' + table.name:<24}{table.title}; {', '.join(table.data)}")
         for figure in paper.figures:
-            about = f"{figure.title}; {figure.data}" if figure.data else figure.title
-            typer.echo(f"  {paper.name + '/' + figure.name:<16}{about}")
+            typer.echo(f"  {paper.name + '/' + figure.name:<24}{figure.about}")
+        for name, what in paper.others.items():
+            typer.echo(f"  {name:<24}not run: {what}")
 
 
 def show(done: PaperAnswer) -> None:
@@ -251,3 +311,5 @@ def show(done: PaperAnswer) -> None:
             typer.echo(answered.table.note)
     for figure in done.figures:
         show_figure(figure, done.quick)
+    if done.whole and done.paper.others:
+        typer.echo(f"\n{not_runnable(done)}")

@@ -42,6 +42,9 @@ class Filters:
     epsilon: Annotated[
         list[float] | None, typer.Option(help="Only those at this budget; may be repeated.")
     ] = None
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Only those whose first run has this seed; may be repeated.")
+    ] = None
     tag: Annotated[Names, typer.Option(help="Only those with this tag; may be repeated.")] = None
     earlier: Annotated[
         bool,
@@ -102,6 +105,7 @@ def results(
     chosen = selection.of(kept)
     if delete:
         deleted(store, chosen, yes, as_json)
+        say_what_is_hidden(chosen, kept, selection, "deleted")
         return
     if add_tag or remove_tag:
         store.tag(
@@ -188,8 +192,10 @@ def show(chosen: list[Kept], err: bool = False) -> None:
         print_table(shown, stderr=err)
 
 
-def say_what_is_hidden(chosen: list[Kept], kept: list[Kept], selection: Selection) -> None:
-    """On stderr: why nothing fits, or that earlier results are not listed."""
+def say_what_is_hidden(
+    chosen: list[Kept], kept: list[Kept], selection: Selection, done: str = "listed"
+) -> None:
+    """On stderr: why nothing fits, or that earlier results are not among them."""
     if not kept:
         typer.echo(
             f"No run has left a result in {results_file()} yet: run a method first, as in "
@@ -202,6 +208,6 @@ def say_what_is_hidden(chosen: list[Kept], kept: list[Kept], selection: Selectio
         hidden = len(replace(selection, earlier=True).of(kept)) - len(chosen)
         if hidden:
             typer.echo(
-                f"Not listed: {counted(hidden, 'earlier result')} of the same experiments (--earlier).",
+                f"Not {done}: {counted(hidden, 'earlier result')} of the same experiments (--earlier).",
                 err=True,
             )

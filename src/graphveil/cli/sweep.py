@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from graphveil.cli.cells import print_table, watched_cells
 from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.run import INTERRUPTED
+from graphveil.cli.swept import run_sweep, show_sweep
 from graphveil.errors import InputError
-from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.measures.measure import MEASURES
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.file import SETTINGS, Fields, packaged, spec_fields
-from graphveil.experiments.specs.presence import not_here
-from graphveil.experiments.specs.shortened import SHORT
 from graphveil.experiments.sweeps.figure import write_figure
-from graphveil.experiments.sweeps.result import SweepResult
-from graphveil.experiments.sweeps.sweep import FOLDER, Cell, Sweep, find_sweep, read_sweep
+from graphveil.experiments.sweeps.ready import ready
+from graphveil.experiments.sweeps.sweep import FOLDER, find_sweep, read_sweep
+from graphveil.outside import plain_name
 
 
 def sweep(
@@ -44,6 +40,19 @@ def sweep(
             help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
         ),
     ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="One run of few epochs, on the first graph, at the first and the last value of x, to see that it works.",
+        ),
+    ] = False,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What its value is, in place of what the sweep says: {', '.join(MEASURES)}, or FILE.py:NAME.",
+        ),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
     ] = None,
@@ -66,6 +75,10 @@ def sweep(
     settings.KEY) and its values: the first is x, the second gives lines, the third panels. An axis may have a label and choices instead: names
     for several fields at once, like a method with its settings; a line that sets the field of x to "none" is flat.
 
+    Its value is the score, or any other measure that the file names as `measure`, or --measure: then controls and structure are there where
+    the measure has them, and where it needs only some parts of a run, nothing else is run and `graphveil results` lists nothing of it.
+    Seconds and memory are measured one run after the other. Attacks and rankings learn nothing and are computed anew each time.
+
     Where every user answers every value of a large graph, a cell is one run of 100 epochs, and that is said, unless --all is given.
     Of a sweep over graphs, those that are not on this machine are left out, and that is said.
 
@@ -74,62 +87,52 @@ def sweep(
 
     Example: graphveil sweep ppgnn-hops --runs 3 --jobs 2 --out hops.svg
 
+    Example: graphveil sweep upgnet-epsilon --quick
+
+    Example: graphveil sweep ppgnn-hops --measure seconds --runs 1
+
     Example: graphveil sweep my-sweep.toml --fresh
     """
     if name is None:
         listed(as_json)
         return
     chosen = find_sweep(name)
+    if measure is not None:
+        chosen = chosen.measuring(measure)
     given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
     given |= {} if runs is None else {"runs": runs}
     chosen = chosen.over(spec_fields(given, "the command")).on(data or chosen.graphs)
-    chosen, left_out = here(chosen)
-    cells = chosen.cells() if everything else [cell.shortened() for cell in chosen.cells()]
+    asked = ready(chosen, everything=everything, quick=quick)
+    if quick and runs is not None:
+        raise InputError("--quick takes one run: leave out one of --quick and --runs")
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
     if any_version and not resume:
         raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
-    file = check_figure(out or Path(f"{chosen.name}.svg"))
-    done = watched_cells([cell.spec for cell in cells], jobs=jobs, fresh=not resume, any_version=any_version)
-    result = SweepResult.of(chosen, cells, done)
+    besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
+    file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
+    result = run_sweep(asked, jobs=jobs, fresh=not resume, any_version=any_version)
     drawn = None if result.interrupted else file
     if drawn is not None:
         write_figure(result, drawn)
     if as_json:
-        more = {"figure": None if drawn is None else str(drawn), "left_out": left_out}
-        short = [] if everything else short_cells(cells)
-        typer.echo(json.dumps({**result.to_dict(), **more, "shortened": short}, ensure_ascii=False))
+        more = {"figure": None if drawn is None else str(drawn), **asked.to_dict()}
+        typer.echo(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))
     else:
-        show(result, drawn)
-        for told in remarks(cells, left_out, everything):
+        show_sweep(result, quick)
+        if drawn is not None:
+            typer.echo(f"The figure is in {drawn}.")
+        for told in asked.remarks():
             typer.echo(told)
     if result.interrupted:
-        state = f"{len(result.results)} of {len(cells)} cells are finished and kept"
-        typer.echo(f"Interrupted: {state}, the same command goes on from there.", err=True)
+        state = f"{len(result.readings)} of {len(asked.cells)} cells are finished"
+        kept = (
+            "computed anew by the same command"
+            if chosen.measure.read is None
+            else "kept, the same command goes on from there"
+        )
+        typer.echo(f"Interrupted: {state} and {kept}.", err=True)
         raise typer.Exit(INTERRUPTED)
-
-
-def here(sweep: Sweep) -> tuple[Sweep, list[str]]:
-    """A sweep over graphs on those that are here, and what to do about the others; it is refused where none is."""
-    missing = {graph: why for graph in sweep.graphs if (why := not_here(graph))}
-    if not missing:
-        return sweep, []
-    if len(missing) == len(sweep.graphs):
-        raise InputError("; ".join(missing.values()))
-    return sweep.on([graph for graph in sweep.graphs if graph not in missing]), list(missing.values())
-
-
-def short_cells(cells: Sequence[Cell]) -> list[str]:
-    """The cells of one short run, by what answers every value and on which graph."""
-    short = [f"{cell.spec.budgets.mechanism} on {cell.spec.data}" for cell in cells if cell.slow]
-    return list(dict.fromkeys(short))
-
-
-def remarks(cells: Sequence[Cell], left_out: Sequence[str], everything: bool) -> list[str]:
-    """What is to be said of how a sweep was run."""
-    short = [] if everything else short_cells(cells)
-    said = [f"{', '.join(short)}: {SHORT}."] if short else []
-    return [*said, *(f"Left out: {why}." for why in left_out)]
 
 
 def listed(as_json: bool) -> None:
@@ -140,28 +143,3 @@ def listed(as_json: bool) -> None:
         return
     for name, title in titles.items():
         typer.echo(f"{name:<22}{title}")
-
-
-def show(result: SweepResult, file: Path | None) -> None:
-    """The table, and where the figure is."""
-    for panel in result.panels:
-        typer.echo(f"{panel.sweep.title}: {panel.metric}" if panel.results else panel.sweep.title)
-        print_rows(panel.head(), panel.rows())
-        if panel.sweep.spread:
-            typer.echo(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
-            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows())
-        for name in panel.sweep.also:
-            typer.echo(f"{name.replace('_', ' ')} (%)")
-            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name))
-    if file is not None:
-        typer.echo(f"The figure is in {file}.")
-
-
-def print_rows(head: list[str], rows: list[list[str]]) -> None:
-    """A table, its first column to the left."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for number, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    print_table(table)

@@ -13,7 +13,7 @@ from graphveil.experiments.attributes.ranking import (
     raw_estimate,
     tie_seeds,
 )
-from graphveil.experiments.papers.measures import find_measure
+from graphveil.experiments.measures.measure import find_measure
 from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.scoring import attribute_scores, estimate_scores
 

@@ -5,22 +5,15 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.papers import result as paper_result_module
-from graphveil.experiments.papers.measures import MEASURES, Reading
-from graphveil.experiments.papers.paper import (
-    QUICK_EPOCHS,
-    find_parts,
-    find_tables,
-    only,
-    papers,
-    read_paper,
-)
+from graphveil.experiments.measures import measure as measure_module
+from graphveil.experiments.measures.measure import MEASURES, Reading
+from graphveil.experiments.papers.paper import figures_on, find_parts, find_tables, only, papers, read_paper
 from graphveil.experiments.papers.result import answers, apart
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import Summary, bootstrap
 from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.specs.shortened import MOST_ENTRIES
+from graphveil.experiments.specs.shortened import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
 from graphveil.graphs.datasets import DATASETS
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
@@ -49,12 +42,21 @@ slow = ["ε = 2"]
 """
 
 
+# What is counted, not learned.
+COUNTS = ("users", "links", "features", "classes", "degree")
+
+
+def learned(tables):
+    """Those that are no counts of graphs."""
+    return [table for table in tables if table.cells[0].measured not in COUNTS]
+
+
 def cell(table, row, column):
     return next(cell for cell in table.cells if (cell.row, cell.column) == (row, column))
 
 
 MEASURE = """
-from graphveil.experiments.papers.measures import Measure, Reading
+from graphveil.experiments.measures.measure import Measure, Reading
 from graphveil.experiments.runs.format import SECONDS
 LONGEST = Measure("longest", SECONDS, lambda result: Reading())
 """
@@ -75,23 +77,26 @@ def test_every_cell_of_every_paper_can_be_run():
     known = papers()
     assert [(paper.name, [table.name for table in paper.tables]) for paper in known] == [
         ("heterorr", ["fig13", "fig14"]),
-        ("ldpge", ["table3", "table3-infinity"]),
-        ("ppgnn", ["table3", "fig5"]),
-        ("togl", [f"table{number}" for number in (3, 4, 5, 6, *range(8, 19))]),
-        ("upgnet", ["table2", "table4"]),
+        ("ldpge", ["table2", "table3", "table3-infinity"]),
+        ("ppgnn", ["table2", "table3", "fig5"]),
+        ("togl", [f"table{number}" for number in (1, 7, 3, 4, 5, 6, *range(8, 19))]),
+        ("upgnet", ["table1", "table3", "table2", "table4"]),
     ]
     for paper in known:
         for table in paper.tables:
             for one in table.cells:
                 for asked in (one, one.quick()):
                     asked.spec.check()
-                assert one.spec.runs == (5 if paper.name == "heterorr" else 10)
+                counted = one.measured in COUNTS
+                assert one.spec.runs == (1 if counted else 5 if paper.name == "heterorr" else 10)
                 assert one.measure.unit.number(one.printed or 0.0)
                 # TOGL draws its Table 3, and prints no balanced accuracy and nothing of our own variant.
                 unprinted = table.name == "table3" or one.measured.startswith("attack-balanced")
                 unprinted |= one.row.endswith(", ours")
                 # HeteroRR has curves alone, and PPGNN's Fig. 5 is one.
                 unprinted |= paper.name == "heterorr" or table.name == "fig5"
+                # The classes of Flickr cannot be read.
+                unprinted |= (one.row, one.column) == ("flickr", "classes")
                 assert one.printed is not None or (paper.name != "ldpge" and unprinted)
 
 
@@ -121,14 +126,14 @@ def test_ppgnn_has_its_printed_numbers():
 def test_ppgnn_s_attack_is_that_on_all_its_methods_and_distributions():
     _, (table,) = find_tables("ppgnn/fig5")
     assert {one.measured for one in table.cells} == {"attack", "attack-balanced"}
-    assert {one.spec.method for one in table.cells} == {"base", "lpgnn", "ppgnn"}
+    assert {one.spec.method for one in table.cells} == {"nonprivate", "base", "lpgnn", "ppgnn"}
     assert {one.spec.levels.level_distribution for one in table.cells} == {
         None,
         "strict",
         "relaxed",
         "bimodal",
     }
-    assert {one.spec.budgets.epsilon for one in table.cells} == {0.01, 0.1, 1.0}
+    assert {one.spec.budgets.epsilon for one in table.cells} == {None, 0.01, 0.1, 1.0}
 
 
 def test_ldpge_has_its_numbers_without_privacy():
@@ -192,7 +197,7 @@ def test_togl_has_its_printed_numbers():
         ("table18", "PCA", "citeseer", 63.9),
     ):
         assert cell(paper.table(name), row, column).printed == printed
-    private = {one.spec.method for table in tables for one in table.cells}
+    private = {one.spec.method for table in learned(tables) for one in table.cells}
     assert private == {"base", "togl", "lpgnn", "ppgnn", "nonprivate"}
 
 
@@ -214,8 +219,6 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
         "weight_decay": 0.001,
         "epochs": 300,
     }
-    # The scale of the input is ours.
-    training = {"pubmed": {"input_share": 2.0}}
     for name, row, changed in (
         ("table15", "TOGL", {}),
         ("table16", "TOGL*", {"hops": 3}),
@@ -226,7 +229,7 @@ def test_togl_is_run_as_printed_and_its_variants_differ_by_their_setting_alone()
     ):
         for one in paper.table(name).cells:
             if one.row == row:
-                assert one.spec.settings == printed | training.get(one.column, {}) | changed
+                assert one.spec.settings == printed | changed
                 assert (one.spec.method, one.spec.budgets.mechanism) == ("togl", "piecewise")
     # A note speaks of our own variant just where there is one.
     for table in paper.tables:
@@ -299,7 +302,7 @@ def test_upgnet_has_the_numbers_of_its_table_4():
 
 
 def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
-    for table in find_tables("upgnet")[1]:
+    for table in learned(find_tables("upgnet")[1]):
         assert "without HOA" in table.note
         for one in table.cells:
             settings, plain = one.spec.full_settings(), one.row.endswith(("MBM", "PM"))
@@ -314,7 +317,7 @@ def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
 
 def test_togl_is_trained_within_what_its_appendix_searches():
     _, tables = find_tables("togl")
-    for table in tables:
+    for table in learned(tables):
         for one in table.cells:
             settings = one.spec.full_settings()
             assert settings.dropout in (0, 1e-3, 1e-2, 1e-1)
@@ -478,7 +481,7 @@ def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
     def stop(measure, spec):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(paper_result_module, "measured_apart", stop)
+    monkeypatch.setattr(measure_module, "measured_apart", stop)
     assert apart(table.cells) == ([None, None], True)
 
 
@@ -529,7 +532,7 @@ def test_unknown_names_are_refused():
         InputError, match="no paper is named 'nobody': choose one of heterorr, ldpge, ppgnn, togl, upgnet"
     ):
         find_tables("nobody")
-    with pytest.raises(InputError, match="ppgnn has no table named 'table9': choose one of table3"):
+    with pytest.raises(InputError, match="ppgnn has no table or figure named 'table9': choose one of table2"):
         find_tables("ppgnn/table9")
 
 
@@ -541,6 +544,155 @@ def test_heterorr_has_its_computed_figures():
         ("fig11", "walk-distance", "cora"),
     ]
     assert find_parts("heterorr/fig11") == (paper, (), figures[1:])
+
+
+# Every figure and table of the documents, counted in them by hand: what is run, and what is not, being no experiment.
+CONTENTS = {
+    "ldpge": ({"table2", "table3", "table3-infinity", "fig1", "fig2", "fig3", "fig4"}, {"Table I"}),
+    "upgnet": (
+        {f"table{number}" for number in (1, 2, 3, 4)}
+        | {f"fig{number}" for number in ("3", "4a", "4b", "5", "6", "7", "8", "9")},
+        {"Fig. 1", "Fig. 2"},
+    ),
+    "ppgnn": (
+        {"table2", "table3", "fig3", "fig4-left", "fig4-right", "fig5", "fig5-right", "fig6"}
+        | {"fig7a", "fig7b", "fig7c", "fig8", "fig9"},
+        {"Table I", "Fig. 1", "Fig. 2"},
+    ),
+    "togl": (
+        {f"table{number}" for number in (1, *range(3, 19))} | {f"fig{number}" for number in range(3, 10)},
+        {"Table 2", "Fig. 1", "Fig. 2", "Fig. 10"},
+    ),
+    "heterorr": ({"fig10", "fig11", "fig13", "fig14"}, {"Fig. 12", "Figs. 1 to 9, tables"}),
+}
+
+
+def test_nothing_of_a_document_is_missing():
+    assert {paper.name: (set(paper.parts), set(paper.others)) for paper in papers()} == CONTENTS
+
+
+@pytest.mark.parametrize("paper", papers(), ids=lambda paper: paper.name)
+def test_every_figure_that_is_a_sweep_has_one_with_the_points_of_its_text(paper):
+    swept = [figure for figure in paper.figures if figure.sweep]
+    for figure in swept:
+        assert figure.found_sweep.name == figure.sweep
+        # A title of a sweep names the figure as the paper does.
+        number = figure.title.partition(":")[0]
+        assert f"({number})" in figure.found_sweep.title, figure.name
+    assert len({figure.sweep for figure in swept}) == len(swept)
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [("ldpge/fig2", 12), ("ppgnn/fig3", 3), ("upgnet/fig3", 2), ("upgnet/fig5", 2), ("togl/fig9", 1)],
+)
+def test_numbers_in_the_text_of_a_document_are_points_of_its_figure(name, points):
+    (figure,) = find_parts(name)[2]
+    assert len(figure.points) == points
+
+
+def test_graphs_are_counted_as_the_documents_count_them():
+    counts = {
+        (paper.name, one.row, one.column): one.printed
+        for paper in papers()
+        for table in paper.tables
+        for one in table.cells
+        if one.measured in COUNTS
+    }
+    assert counts["upgnet", "cora", "average degree"] == 3.9
+    assert counts["ldpge", "lastfm", "users"] == 7083
+    assert counts["ppgnn", "wikipedia", "features"] == 13183
+    assert counts["togl", "twitch", "links"] == 61706
+    assert counts["togl", "ogbn-arxiv", "classes"] == 40
+
+
+def test_links_are_drawn_by_few_steps_where_all_is_quick():
+    table = find_tables("heterorr/fig13")[1][0]
+    assert {one.quick().spec.settings["link.sweeps"] for one in table.cells} == {QUICK_STEPS}
+    (other,) = find_tables("togl/table14")[1]
+    assert all("link.sweeps" not in one.quick().spec.settings for one in other.cells)
+
+
+SWEPT = """
+title = "A paper"
+source = "Somebody"
+[others]
+"Fig. 2" = "a scheme"
+[figures.one]
+title = "Fig. 1"
+sweep = "own-sweep.toml"
+[[figures.one.points]]
+at = [4, "three hops"]
+over = [4, "plain"]
+theirs = "about 5"
+"""
+SWEEP = """
+title = "over budgets"
+[base]
+data = "town"
+[[axes]]
+field = "epsilon"
+values = [1, 2, 4]
+[[axes]]
+label = "way"
+[[axes.choices]]
+label = "plain"
+set = { method = "base" }
+[[axes.choices]]
+label = "three hops"
+set = { method = "lpgnn", settings.hops = 3 }
+"""
+
+
+@pytest.fixture
+def swept(tmp_path):
+    """A paper of one's own whose figure is a sweep beside it."""
+    (tmp_path / "own-sweep.toml").write_text(SWEEP)
+    file = tmp_path / "own.toml"
+    file.write_text(SWEPT)
+    return file
+
+
+def test_a_sweep_of_one_s_own_lies_beside_the_paper(swept):
+    paper = read_paper(swept)
+    (figure,) = paper.figures
+    assert paper.others == {"Fig. 2": "a scheme"}
+    assert figure.found_sweep.lines == ["plain", "three hops"]
+    (point,) = figure.points
+    assert point.words(figure.found_sweep) == "ε = 4, three hops, over plain"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('at = [4, "three hops"]', 'at = [3, "three hops"]', r"own-sweep has no point \[3, 'three hops'\]"),
+        ('at = [4, "three hops"]', "at = [4]", "name a value of each of its 2 axes"),
+        ('theirs = "about 5"', "theirs = 5", "theirs must be a text"),
+        ('sweep = "own-sweep.toml"', 'sweep = "nothing"', "one: no sweep is named 'nothing'"),
+        ('sweep = "own-sweep.toml"', 'sweep = "nothing.toml"', "nothing.toml cannot be read"),
+        ('sweep = "own-sweep.toml"', 'sweep = "own-sweep.toml"\ndata = "town"', "one has no 'data'"),
+        ('"Fig. 2" = "a scheme"', '"Fig. 2" = 2', "Fig. 2 must be a text"),
+    ],
+)
+def test_a_figure_that_is_no_sweep_is_refused(old, new, words, swept):
+    assert old in SWEPT
+    swept.write_text(SWEPT.replace(old, new))
+    with pytest.raises(InputError, match=words):
+        read_paper(swept).figures[0].found_sweep.cells()
+
+
+def test_of_sweeps_those_on_a_graph_are_chosen(swept):
+    figures = find_parts("upgnet")[2]
+    on_cora = {figure.name for figure in figures_on(figures, ["cora"])}
+    assert on_cora == {"fig3", "fig4a", "fig4b", "fig5", "fig6", "fig9"}
+    (fig6,) = (figure for figure in figures_on(figures, ["facebook"]) if figure.name == "fig6")
+    assert fig6.found_sweep.graphs == ["facebook"]
+    # Asked for alone, one of a single graph is on another.
+    (own,) = figures_on(read_paper(swept).figures, ["cora"], alone=True)
+    assert own.found_sweep.all_graphs == ["cora"]
+    assert figures_on(read_paper(swept).figures, ["cora"]) == ()
+    with pytest.raises(InputError, match="upgnet-hops has no graph 'town'"):
+        figures_on(find_parts("upgnet/fig6")[2], ["town"], alone=True)
 
 
 FIGURE = """

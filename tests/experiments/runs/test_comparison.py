@@ -1,6 +1,7 @@
 """Results compared over seeds: the numbers, what is corrected, and what cannot be paired."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,23 @@ def test_differences_that_are_all_the_same_leave_nothing_to_chance():
     assert (pair.p, pair.words) == (0.0, "25.0 ± 0.0 points above")
 
 
+def test_a_p_value_that_rests_on_no_spread_is_told():
+    def told(*runs):
+        return " ".join(compare([kept(1, [0.5, 0.7, 0.9]), kept(2, list(runs))]).pairs[0].notes)
+
+    # Differences of 0.1 but for rounding.
+    assert "1 (base) and 2 (base): every seed has the same difference" in told(0.4, 0.6, 0.8)
+    assert told(0.4, 0.6, 0.7) == told(0.5, 0.7, 0.9) == ""
+
+
+def test_results_of_two_sources_with_one_version_are_told():
+    first = replace(kept(1, [0.5, 0.6]), source="aa" * 32)
+    second = replace(kept(2, [0.4, 0.6]), source="bb" * 32)
+    (note,) = compare([first, second]).pairs[0].notes
+    assert "by graphveil 1, source aaaaaaaaaaaa, 2 (base) by graphveil 1, source bbbbbbbbbbbb" in note
+    assert not compare([first, replace(second, source=first.source)]).pairs[0].notes
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -125,7 +143,7 @@ def test_options_are_the_same_wherever_they_were_given():
     ("fields", "words"),
     [
         ({"data_digest": ""}, "nobody knows whether town was the same"),
-        ({"version": "2"}, "1 (base) was computed by graphveil 1, 2 (base) by 2."),
+        ({"version": "2"}, "1 (base) was computed by graphveil 1, 2 (base) by graphveil 2"),
     ],
 )
 def test_what_is_not_sure_about_a_pair_is_told(fields, words):

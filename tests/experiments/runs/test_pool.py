@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from graphveil.experiments.runs.pool import workers
+from graphveil.experiments.runs.pool import shared_workers, stop, workers
 
 # Ample on any machine; a worker that watches its parent ends at once.
 DEADLINE = 60.0
@@ -63,3 +63,15 @@ def test_workers_compute_and_end():
         assert list(pool.map(abs, [-1, 2])) == [1, 2]
         numbers = list(pool._processes)
     assert not any(map(alive, numbers))
+
+
+def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
+    with shared_workers(1) as give:
+        first = give()
+        assert give() is first
+        one = first.submit(os.getpid).result()
+        first.submit(time.sleep, 600)
+        stop(first)
+        other = give().submit(os.getpid).result()
+        assert other != one
+    assert not alive(one) and not alive(other)

@@ -102,3 +102,64 @@ def test_where_raw_features_are_read_a_curator_is_no_help():
 )
 def test_a_record_survives_json(privacy):
     assert Privacy.model_validate(privacy.to_dict()) == privacy
+
+
+# The class that a public model gives
+
+
+def class_plan(users, epsilon=2.0, classes=2):
+    return Plan(
+        mechanism="krr",
+        of="class",
+        epsilon=epsilon,
+        classes=classes,
+        dims=2,
+        range=(0, 1),
+        users=users,
+        model={"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0]},
+        lists=[list(range(classes))] * len(users),
+    )
+
+
+def charged(*plans, budget=9.0):
+    ledger = Ledger(9, budget)
+    for plan in plans:
+        ledger.charge(plan)
+    return privacy_record(ledger)
+
+
+def values(epsilon, **more):
+    return Plan(mechanism="multibit", epsilon=epsilon, dims=2, range=(0, 1), **more)
+
+
+def test_classes_of_different_users_cost_what_one_of_them_spends_and_are_told_as_such():
+    privacy = charged(class_plan((0, 1)), class_plan((2, 3, 4), classes=3))
+    assert (privacy.features.epsilon, privacy.total.epsilon, privacy.labels) == (2.0, 2.0, None)
+    assert privacy.sentence == (
+        "Users reported the class that a public model gives to the own row at ε = 2; the server needs no trust."
+    )
+    assert [(one["of"], one["users"], one["subject"]) for one in privacy.to_dict()["rounds"]] == [
+        ("class", 2, "features"),
+        ("class", 3, "features"),
+    ]
+    assert privacy.cell == "features ε = 2; local"
+
+
+def test_values_of_some_users_and_classes_of_others_are_alternatives():
+    privacy = charged(values(2.0, users=(0, 1)), class_plan((2, 3)))
+    assert privacy.sentence.startswith(
+        "Users reported features or the class that a public model gives to the own row at ε = 2;"
+    )
+
+
+def test_values_and_classes_of_the_same_users_add_up():
+    privacy = charged(values(1.0), class_plan((2, 3)))
+    assert privacy.features.epsilon == privacy.total.epsilon == 3.0
+    assert "features and the class that a public model gives to the own row at ε = 3" in privacy.sentence
+
+
+def test_rounds_of_different_users_are_no_rounds_of_anybody():
+    apart = charged(values(2.0, users=(0, 1)), values(2.0, users=(2, 3)))
+    assert apart.features.epsilon == 2.0 and "rounds" not in apart.sentence
+    together = charged(values(2.0), values(1.0, round=2))
+    assert "features at ε = 3 in 2 rounds (2, 1)" in together.sentence

@@ -213,6 +213,14 @@ def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store
     assert last.runs[0] == 0.5
 
 
+def test_a_clock_that_was_set_back_makes_no_result_an_earlier_one(store, monkeypatch):
+    for year, score in ((2026, 0.5), (2020, 0.6)):
+        monkeypatch.setattr(records, "now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
+        store.add(result(score=score))
+    (last,) = latest(store.records())
+    assert (last.runs[0], last.time) == (0.6, "2020-01-01T00:00:00+00:00")
+
+
 def test_tags_come_and_go(store):
     for epsilon in (1.0, 2.0):
         store.add(result(epsilon))

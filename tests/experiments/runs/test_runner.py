@@ -64,8 +64,10 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
         "privacy",
         "seconds",
         "peak_mb",
+        "also",
     ]
-    assert set(fields["control"]) == {"runs", "mean", "low", "high"}
+    assert set(fields["also"]) == {"input_share"}
+    assert set(fields["control"]) == {"runs", "mean", "low", "high", "also"}
     assert set(fields["structure"]) == {"name", "mean", "low", "high"}
     assert set(fields["gain"]) == {"mean", "low", "high"}
     (asked,) = fields["privacy"].pop("rounds")
@@ -228,14 +230,15 @@ def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
     fields = json.loads(run_spec(NORMS, store=store).to_json())
     assert list(fields)[-1] == "also"
     for also in (fields["also"], fields["control"]["also"]):
-        assert set(also) == {"norm_error", "norm_constant"}
+        assert set(also) == {"input_share", "norm_error", "norm_constant"}
         assert set(also["norm_error"]) == {"mean", "low", "high", "runs"}
         assert all(0 <= error <= 4 for error in also["norm_error"]["runs"])
     assert "also" not in fields["structure"]
     assert fields["privacy"]["features"] == {"epsilon": 5.0, "delta": 0.0, "norm": 3.0}
     again = json.loads(run_spec(NORMS, store=store, reuse=True).to_json())
     assert again["also"] == fields["also"]
-    assert "also" not in numbers(result) and "also" not in numbers(result)["control"]
+    for also in (numbers(result)["also"], numbers(result)["control"]["also"]):
+        assert "norm_error" not in also
 
 
 def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path):

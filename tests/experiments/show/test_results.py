@@ -47,6 +47,12 @@ def test_columns_that_say_nothing_are_left_out():
     assert column(table, "task") == ["node", "link"]
 
 
+def test_a_page_has_the_number_of_a_result_beside_its_method():
+    table = results_table([kept(3, **SCORED)], long=True)
+    assert column(table, "result") == ["3 base"]
+    assert table.head[0] == "result" and not {"no.", "method", "graph"} & set(table.head)
+
+
 def test_a_page_has_a_table_for_each_graph_and_task():
     page = results_page([kept(1), kept(2, data="cora"), kept(3), kept(4, task="link")], "All & more")
     assert "<title>All &amp; more</title>" in page

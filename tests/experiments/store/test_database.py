@@ -1,11 +1,14 @@
 """The file of results: who may write it at once, what survives, and what is said when it cannot be used."""
 
+import os
 import resource
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from graphveil.experiments.store.database import LAYOUT, change, check_writable,
 
 ADD = "INSERT INTO results (source, time, result) VALUES (?, '', ?)"
 ALL = "SELECT source, result FROM results ORDER BY id"
+NOBODY = 65534
 # Adds rows one after the other and says of each that it is kept; starts when it is told to.
 WRITER = """
 import sys
@@ -37,6 +41,32 @@ def start(file, name, count):
     """Another process that writes."""
     command = [sys.executable, "-c", WRITER, str(file), name, str(count)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users may look into, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+        folder.chmod(0o755)
+
+
+def as_nobody(call):
+    """Call something as a user who is not root, for whom all may be written; 0 where it raises nothing."""
+    child = os.fork()
+    if child == 0:
+        wrong = 1
+        try:
+            if os.getuid() == 0:
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            call()
+            wrong = 0
+        finally:
+            os._exit(wrong)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def changed(file, *statements):
@@ -169,6 +199,21 @@ def test_a_file_that_may_only_be_read_is_refused_before_anything_is_computed(fil
         StoreError, match=r"cannot be read or written \(attempt to write a readonly database\)"
     ):
         check_writable(file)
+
+
+def test_a_file_in_a_folder_that_may_only_be_read_can_be_read(open_folder):
+    file = open_folder / "results.sqlite"
+    insert(file, ADD, ("a", "1"))
+    assert not list(open_folder.glob("*-wal"))
+    file.chmod(0o444)
+    open_folder.chmod(0o555)
+
+    def look():
+        assert select(file, ALL, ()) == [[("a", "1")]]
+        with pytest.raises(StoreError, match="attempt to write a readonly database"):
+            check_writable(file)
+
+    assert as_nobody(look) == 0
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):

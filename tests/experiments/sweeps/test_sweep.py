@@ -8,7 +8,7 @@ import pytest
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments import UnitStore, run_spec
 from graphveil.experiments.runs import runner as runner_module
-from graphveil.experiments.runs.cells import run_cells, unit_count
+from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
 from graphveil.experiments.runs.records import Record, latest
 from graphveil.experiments.specs.file import packaged
 from graphveil.experiments.specs.shortened import MOST_ENTRIES
@@ -86,6 +86,7 @@ def test_the_packaged_sweeps_are_these():
     assert list(packaged(FOLDER)) == [
         "heterorr-edges",
         "heterorr-gamma",
+        "inference",
         "ldpge-epsilon",
         "ldpge-k-links",
         "ldpge-k",
@@ -104,6 +105,7 @@ def test_the_packaged_sweeps_are_these():
         "silence",
         "togl-analysis",
         "togl-backbones",
+        "togl-budgets",
         "togl-epsilon",
         "togl-k",
         "togl-links",
@@ -144,7 +146,7 @@ def test_ldpge_s_k_is_that_of_its_figures(name, task):
     assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
 
 
-@pytest.mark.parametrize("name", ["ldpge-epsilon", "ldpge-k"])
+@pytest.mark.parametrize("name", ["ldpge-epsilon", "ldpge-k", "ldpge-k-links"])
 def test_ldpge_s_lastfm_has_its_ten_largest_classes(name):
     for spec in specs_of(name):
         assert spec.loader_options == ({"largest_classes": 10} if spec.data == "lastfm" else {})
@@ -164,7 +166,7 @@ def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
 def test_ppgnn_s_laplace_is_inside_the_personal_mechanism_and_alone():
     assert {
         (spec.budgets.mechanism, spec.mechanism_options.get("inner")) for spec in specs_of("ppgnn-laplace")
-    } == {("laplace", None), ("ppm", "laplace"), ("ppm", None)}
+    } == {("laplace", None), ("ppm-printed", "laplace"), ("ppm-printed", None), ("ppm", None)}
 
 
 def test_methods_without_levels_are_flat_over_distributions():
@@ -241,8 +243,14 @@ def test_upgnet_s_figures_have_the_axes_of_the_document():
 
 
 def test_upgnet_s_figures_compare_what_the_document_compares():
-    assert find_sweep("upgnet-epsilon").lines == ["BASE", "LPGNN", "Solitude", "UPGNET"]
-    assert {spec.backbone for spec in specs_of("upgnet-epsilon")} == {"gcn", "sage", "gat"}
+    assert find_sweep("upgnet-epsilon").lines == ["NonPriv", "BASE", "LPGNN", "Solitude", "UPGNET"]
+    four = ["cora", "citeseer", "lastfm", "facebook"]
+    assert [(spec.data, spec.backbone) for spec in specs_of("upgnet-epsilon")[:: 5 * 5]] == [
+        (data, backbone) for backbone in ("gcn", "sage", "gat") for data in four
+    ]
+    assert find_sweep("upgnet-nfr").graphs == find_sweep("upgnet-hops").graphs == four
+    for name in ("heterophily", "heterophily-k"):
+        assert find_sweep(f"upgnet-{name}").graphs == ["flickr", "reddit", "flickr-small"]
     assert {spec.method for spec in specs_of("upgnet-heterophily")} == {"base", "lpgnn", "solitude", "upgnet"}
     for name, compared in (("hops", ["hoa", "kprop"]), ("residual", ["hoa", "adaptive", "residual"])):
         found = dict.fromkeys(spec.settings["aggregator"] for spec in specs_of(f"upgnet-{name}"))
@@ -256,6 +264,37 @@ def test_upgnet_s_figures_compare_what_the_document_compares():
 def test_every_figure_of_upgnet_is_named_in_one_title(number):
     titles = [find_sweep(name).title for name in packaged(FOLDER) if name.startswith("upgnet-")]
     assert sum(f"(Fig. {number})" in title for title in titles) == 1
+
+
+# Figures of documents that draw 95% bootstrap intervals.
+BOOTSTRAPPED = [
+    *(f"upgnet-{name}" for name in ("epsilon", "backbones", "orders", "nfr", "hops", "heterophily")),
+    *("upgnet-heterophily-k", "upgnet-residual"),
+    *(f"ppgnn-{name}" for name in ("epsilon", "backbones", "laplace", "distributions", "hops", "h", "gamma")),
+    *("ppgnn-m", "ppgnn-flexprop-sage", "ppgnn-flexprop-gcn"),
+    *(f"togl-{name}" for name in ("epsilon", "backbones", "links", "analysis", "k", "budgets", "rho")),
+]
+
+
+@pytest.mark.parametrize("name", BOOTSTRAPPED)
+def test_means_have_the_spread_that_the_document_draws(name):
+    assert find_sweep(name).spread == "bootstrap"
+
+
+@pytest.mark.parametrize("name", ["togl-k", "togl-budgets", "togl-rho"])
+def test_togl_s_parameters_are_drawn_on_six_graphs(name):
+    assert find_sweep(name).lines == [
+        f"data = {data}" for data in ("cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook")
+    ]
+
+
+def test_togl_over_its_budget_is_a_part_of_what_is_compared():
+    compared = {spec.key("method", 0) for spec in specs_of("togl-epsilon")}
+    assert {spec.key("method", 0) for spec in specs_of("togl-budgets")} < compared
+
+
+def test_ppgnn_draws_m_on_two_graphs():
+    assert find_sweep("ppgnn-m").graphs == ["cora", "lastfm"]
 
 
 CHOICES = """
@@ -584,6 +623,49 @@ def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
     assert {cell.spec.data for cell in chosen.cells()} == {"town", "cora"}
     with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
         sweep.on(["pubmed"])
+
+
+def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
+    quick = find_sweep("ldpge-epsilon").quick()
+    assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
+    assert [spec.budgets.epsilon for spec in (cell.spec for cell in quick.cells())][:2] == [0.01, 5.0]
+    # Backbones of the first graph stay, and where graphs are x there is one value.
+    assert [panel.title[-4:] for panel in find_sweep("upgnet-epsilon").quick().panels] == [
+        " gcn",
+        "sage",
+        " gat",
+    ]
+    assert find_sweep("togl-links").quick().axes[0].values == ("cora",)
+    cell = quick.cells()[0].quick()
+    assert (cell.spec.runs, cell.spec.full_settings().epochs) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["ppgnn-laplace", "ppgnn-distributions", "upgnet-orders", "upgnet-residual", "heterorr-gamma"]
+)
+def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path):
+    """A plan may be refused only when its mechanisms are built."""
+    town = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+    sweep = (
+        find_sweep(name)
+        .on(["town"])
+        .over({"settings": {f"data.{key}": value for key, value in town.items()}})
+    )
+    cells = [cell.quick() for cell in sweep.quick().cells()]
+    done = run_cells(
+        [cell.spec for cell in cells],
+        store=UnitStore(tmp_path / "results.sqlite"),
+        skip=("control", "structure"),
+        tolerant=True,
+    )
+    assert SweepResult.of(sweep.quick(), cells, done).failed == ()
+
+
+def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
+    cells = small.cells()
+    done = Cells((InputError("no"), *([None] * (len(cells) - 1))))
+    result = SweepResult.of(small, cells, done)
+    assert (result.failed, result.results) == (("ε = 1, rate = 0.01: no",), {})
 
 
 def test_a_sweep_of_one_graph_takes_one_other(small):

@@ -23,7 +23,7 @@ from graphveil.methods import find_method, method_names
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Spec.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
 # Dropout alone is searched, so that 8 trials are the whole grid.
-GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "input_share": 0.5})
+GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3})
 SPACE = Space({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
 
 
@@ -182,14 +182,13 @@ def test_a_small_grid_is_searched_as_a_whole(quick):
         "epochs": 2,
         "lr": 0.01,
         "weight_decay": 1e-3,
-        "input_share": 0.5,
         "dropout": 0.25,
     }
 
 
 def test_the_defaults_come_first_and_are_never_beaten_by_the_best(quick):
     tuned = tune_spec(SPEC, trials=4)
-    assert quick[0] == {"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "input_share": 0.125, "dropout": 0.5}
+    assert quick[0] == {"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "dropout": 0.5}
     assert tuned.trials[0] is tuned.defaults
     assert tuned.best.rank >= tuned.defaults.rank
     assert tune_spec(SPEC, trials=1).best.point == tuned.space.defaults
@@ -450,8 +449,8 @@ def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
     [
         ({"method": "structure", "epsilon": None}, "structure has no settings to search: tune one of base"),
         (
-            {"settings": {"lr": 0.1, "weight_decay": 0.1, "dropout": 0.1, "input_share": 1.0}},
-            "all settings of base that are searched are fixed: leave one of lr, weight_decay, dropout, input_share free",
+            {"settings": {"lr": 0.1, "weight_decay": 0.1, "dropout": 0.1}},
+            "all settings of base that are searched are fixed: leave one of lr, weight_decay, dropout free",
         ),
         ({"epsilon": None}, "base reports features and needs a budget"),
         ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),

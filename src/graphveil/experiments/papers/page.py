@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphveil.experiments.papers.figures.draw import computed_svg
-from graphveil.experiments.papers.paper import QUICK_EPOCHS
-from graphveil.experiments.papers.result import FigureAnswer, PaperAnswer, TableAnswer
-from graphveil.experiments.runs.format import counted
+from graphveil.experiments.papers.points import HEAD
+from graphveil.experiments.papers.result import FigureAnswer, PaperAnswer, SweptAnswer, TableAnswer
+from graphveil.experiments.runs.format import NONE, counted
+from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.specs.shortened import QUICK_EPOCHS
+from graphveil.experiments.sweeps.figure import sweep_svg
+from graphveil.experiments.sweeps.result import SweepResult
 
 TITLE = "graphveil: printed tables and figures, run again"
 QUICK = (
     f"Quick: at most {QUICK_EPOCHS} epochs, as few runs as can be, and figures at few values, to see that it works. "
-    "None of these numbers compares with anything, and none is kept."
+    "None of these numbers compares with anything, and none is stored as a result."
 )
 INTERRUPTED = "Interrupted: what is missing was not finished."
 FOOTER = (
@@ -26,7 +30,7 @@ ROW, COLUMN, NOTE = "row", "column", "note"
 def papers_page(answers: Sequence[PaperAnswer]) -> str:
     """The page; parts of which nothing ran are named at its end, with the reason."""
     tables = [table for answer in answers for table in answer.tables if table.ran]
-    figures = [figure for answer in answers for figure in answer.figures if figure.computed]
+    figures = [figure for answer in answers for figure in answer.figures if figure.ran]
     said = [QUICK] if any(answer.quick for answer in answers) else []
     said += [INTERRUPTED] if any(answer.interrupted for answer in answers) else []
     said.append(
@@ -40,7 +44,16 @@ def _paper(answer: PaperAnswer) -> list[Section]:
     below = [_table(answer.paper.name, table) for table in answer.tables if table.ran]
     for figure in answer.figures:
         below += _figure(answer.paper.name, figure)
-    return [Section(f"{answer.paper.title} ({answer.paper.source})"), *below] if below else []
+    others = (not_runnable(answer),) if answer.whole and answer.paper.others else ()
+    return (
+        [Section(f"{answer.paper.title} ({answer.paper.source})", others), *below] if below or others else []
+    )
+
+
+def not_runnable(answer: PaperAnswer) -> str:
+    """What of a paper cannot be run, being no experiment or not at hand, in a sentence."""
+    said = "; ".join(f"{name}: {what}" for name, what in answer.paper.others.items())
+    return f"Not run: {said}."
 
 
 def _table(paper: str, answer: TableAnswer) -> Section:
@@ -52,19 +65,48 @@ def _table(paper: str, answer: TableAnswer) -> Section:
 
 def _figure(paper: str, answer: FigureAnswer) -> list[Section]:
     """The picture, and the numbers of each panel as a table."""
+    note = [answer.figure.note] if answer.figure.note else []
+    title = f"{paper}/{answer.figure.name}: {answer.heading}"
+    if answer.swept is not None and answer.ran:
+        return _swept(title, note, answer, answer.swept)
     if answer.computed is None:
         return []
-    text = (*answer.computed.findings, *([answer.figure.note] if answer.figure.note else []))
-    title, svg = (
-        f"{paper}/{answer.figure.name}: {answer.heading}",
-        computed_svg(answer.computed, answer.heading),
-    )
+    svg = computed_svg(answer.computed, answer.heading)
     panels = []
     for panel in answer.computed.panels:
         head = tuple(panel.head())
         table = Table((*head[:-1], NOTE), tuple(map(tuple, panel.rows())), frozenset(head[1:-1]))
         panels.append(Section(f"{panel.title}: {panel.y_label}", table=table, level=4))
-    return [Section(title, text, svg, level=3), *panels]
+    return [Section(title, (*answer.computed.findings, *note), svg, level=3), *panels]
+
+
+def _swept(title: str, note: list[str], answer: FigureAnswer, swept: SweptAnswer) -> list[Section]:
+    """A sweep: what the text says of it, and a table for each panel, in the document's form too where it draws a spread."""
+    points = tuple(map(tuple, answer.point_rows()))
+    said = Table(HEAD, points, frozenset(HEAD[1:])) if points else None
+    first = Section(title, (*swept.remarks, *note), sweep_svg(swept.result), said, level=3)
+    return [
+        first,
+        *(section for panel in swept.result.panels for section in _panel(panel, swept.ready.quick)),
+    ]
+
+
+def _panel(panel: SweepResult, quick: bool) -> list[Section]:
+    name = f"{panel.sweep.title}: {panel.metric}"
+    sections = [Section(name, table=_over_x(panel.head(), panel.rows()), level=4)]
+    if panel.sweep.spread and not quick:
+        lines = [panel.sweep.axes[0].label, *panel.sweep.lines]
+        words = f"±: {SPREADS[panel.sweep.spread].words}"
+        sections.append(Section(words, table=_over_x(lines, panel.spread_rows()), level=5))
+    return sections
+
+
+def _over_x(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A row for each line that has numbers, a column for each x: there are more lines than a page is wide."""
+    values = tuple(row[0] for row in rows)
+    lines = ((name, *(row[place] for row in rows)) for place, name in enumerate(head) if place)
+    filled = tuple(line for line in lines if any(cell != NONE for cell in line[1:]))
+    return Table((head[0], *values), filled, frozenset(values))
 
 
 def _not_run(answers: Sequence[PaperAnswer]) -> list[Section]:
@@ -76,8 +118,8 @@ def _not_run(answers: Sequence[PaperAnswer]) -> list[Section]:
                 why = "; ".join(dict.fromkeys(each.note for each in table.answers))
                 said.append(f"{answer.paper.name}/{table.table.name}: {why}")
         said += [
-            f"{answer.paper.name}/{figure.figure.name}: {figure.note}"
+            f"{answer.paper.name}/{figure.figure.name}: {figure.missing}"
             for figure in answer.figures
-            if figure.computed is None
+            if not figure.ran
         ]
     return [Section("Not run", tuple(said))] if said else []

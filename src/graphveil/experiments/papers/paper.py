@@ -1,16 +1,17 @@
-"""Papers: printed tables, and the experiments that stand for each of their numbers; figures that are computed."""
+"""Papers that come along or are one's own: found by name, and read from TOML files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.papers.figures.figure import Computation
+from graphveil.experiments.measures.measure import find_measure
 from graphveil.experiments.papers.figures.registry import COMPUTATIONS
-from graphveil.experiments.papers.measures import Measure, find_measure
+from graphveil.experiments.papers.parts import SCORE, Paper, PaperCell, PaperFigure, PaperTable
+from graphveil.experiments.papers.points import PrintedPoint
 from graphveil.experiments.runs.format import PERCENT, Unit
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
@@ -24,123 +25,10 @@ from graphveil.experiments.specs.file import (
     spec_fields,
     typed,
 )
-from graphveil.experiments.specs.presence import not_here
-from graphveil.experiments.specs.shortened import SHORT, shortened
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.sweeps.sweep import FOLDER as SWEEPS
 from graphveil.registry import unknown_name
 
 FOLDER = "papers"
-# Enough to see that it works, not to compare.
-QUICK_EPOCHS = 5
-SLOW = "slow: left out of --quick, run with --all"
-SCORE = "score"
-
-
-@dataclass(frozen=True)
-class PaperCell:
-    """A printed number (None where none is printed), our experiment for it, and what is measured of that.
-
-    A number is in the unit of its measure: scores are in percent. ``spread`` names what the document prints behind ± (one of
-    `SPREADS`, or nothing), ``printed_spread`` is that number.
-    """
-
-    row: str
-    column: str
-    printed: float | None
-    spec: Spec
-    slow: bool = False
-    measured: str = SCORE
-    spread: str = ""
-    printed_spread: float | None = None
-    # What is to be said of how it is run.
-    remark: str = ""
-
-    @property
-    def measure(self) -> Measure:
-        """How the number comes out of the experiment."""
-        return find_measure(self.measured)
-
-    def with_runs(self, runs: int) -> PaperCell:
-        """The same cell with another number of runs."""
-        return replace(self, spec=replace(self.spec, runs=runs))
-
-    def quick(self) -> PaperCell:
-        """As few runs as its measure needs, of a few epochs."""
-        settings = {**self.spec.settings, "epochs": QUICK_EPOCHS}
-        return replace(self, spec=replace(self.spec, runs=self.measure.fewest, settings=settings))
-
-    def shortened(self) -> PaperCell:
-        """One run of few epochs where it is slow, which is then said beside it; else the cell as it is."""
-        return replace(self, spec=shortened(self.spec), remark=SHORT) if self.slow else self
-
-    def skipped(self, slow_too: bool = True) -> str:
-        """Why it is not run; empty where it is."""
-        if missing := not_here(self.spec.data):
-            return missing
-        return SLOW if self.slow and not slow_too else ""
-
-
-@dataclass(frozen=True)
-class PaperTable:
-    """One printed table, cell by cell."""
-
-    name: str
-    title: str
-    note: str
-    cells: tuple[PaperCell, ...]
-    # What the document prints behind ±, one of `SPREADS`; nothing where it prints means alone.
-    spread: str = ""
-
-    @property
-    def data(self) -> list[str]:
-        """The graphs of the table, in its order."""
-        return list(dict.fromkeys(cell.spec.data for cell in self.cells))
-
-
-@dataclass(frozen=True)
-class PaperFigure:
-    """A figure that is no table of experiments: ``computed`` names the computation, ``data`` the graph, where it needs one."""
-
-    name: str
-    title: str
-    note: str
-    computed: str
-    data: str = ""
-
-    @property
-    def computation(self) -> Computation:
-        """How it is computed."""
-        return COMPUTATIONS.find(self.computed)
-
-    def skipped(self) -> str:
-        """Why it is not computed; empty where it is."""
-        return not_here(self.data) if self.data else ""
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper with its tables and its computed figures."""
-
-    name: str
-    title: str
-    source: str
-    tables: tuple[PaperTable, ...]
-    figures: tuple[PaperFigure, ...] = ()
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """The titles of its tables and figures, by name."""
-        tables = {table.name: table.title for table in self.tables}
-        return tables | {figure.name: figure.title for figure in self.figures}
-
-    def table(self, name: str) -> PaperTable:
-        """The table of that name."""
-        for table in self.tables:
-            if table.name == name:
-                return table
-        known = ", ".join(self.parts)
-        what = "table or figure" if self.figures else "table"
-        raise InputError(f"{self.name} has no {what} named {name!r}: choose one of {known}")
 
 
 def papers() -> list[Paper]:
@@ -192,17 +80,41 @@ def _find_paper(name: str) -> Paper:
     return read_paper(Path(name))
 
 
-def figures_on(figures: Sequence[PaperFigure], data: Sequence[str]) -> tuple[PaperFigure, ...]:
-    """The figures, or, where a graph is named, those that are computed from one, from that graph; it must be here."""
+def figures_on(
+    figures: Sequence[PaperFigure], data: Sequence[str], *, alone: bool = False
+) -> tuple[PaperFigure, ...]:
+    """The figures, or, where graphs are named, those that are of one of them.
+
+    What is computed from a graph is computed from the one that is named, which must be here. A sweep is on those of its graphs
+    that are named; one of a single graph is on another only if it was asked for ``alone``.
+    """
     if not data:
         return tuple(figures)
-    on_graph = [replace(figure, data=data[0]) for figure in figures if figure.data]
-    if on_graph and len(data) > 1:
-        raise InputError(f"{on_graph[0].name} is of one graph: name one with --data, got {len(data)}")
-    for figure in on_graph:
-        if why := figure.skipped():
-            raise InputError(why)
-    return tuple(on_graph)
+    chosen: list[PaperFigure] = []
+    for figure in figures:
+        if figure.sweep:
+            graphs = _of_sweep(figure, data, alone)
+            chosen += [replace(figure, graphs=graphs)] if graphs else []
+        elif figure.data:
+            chosen.append(_from_graph(figure, data))
+    return tuple(chosen)
+
+
+def _of_sweep(figure: PaperFigure, data: Sequence[str], alone: bool) -> tuple[str, ...]:
+    """The graphs among those named that a sweep is on; alone, it takes or refuses all of them."""
+    if alone:
+        figure.found_sweep.on(data)
+        return tuple(data)
+    return tuple(graph for graph in data if graph in figure.found_sweep.all_graphs)
+
+
+def _from_graph(figure: PaperFigure, data: Sequence[str]) -> PaperFigure:
+    if len(data) > 1:
+        raise InputError(f"{figure.name} is of one graph: name one with --data, got {len(data)}")
+    figure = replace(figure, data=data[0])
+    if why := figure.skipped():
+        raise InputError(why)
+    return figure
 
 
 def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable, ...]:
@@ -223,24 +135,28 @@ def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable,
 def read_paper(file: Path) -> Paper:
     """A paper from its file; whatever cannot be run is refused."""
     content, where = read_toml(file, "a TOML file with a paper"), file.name
-    known_only(content, ("title", "source", "tables", "figures"), where)
+    known_only(content, ("title", "source", "tables", "figures", "others"), where)
     figures = typed(content, "figures", dict, where, {})
     tables = typed(content, "tables", dict, where, {} if figures else None)
     if twice := [name for name in figures if name in tables]:
         raise InputError(f"{where} has a table and a figure named {twice[0]!r}: give them different names")
+    others = typed(content, "others", dict, where, {})
     return Paper(
         file.stem,
         typed(content, "title", str, where),
         typed(content, "source", str, where),
         tuple(_table(name, tables, where) for name in tables),
-        tuple(_figure(name, figures, where) for name in figures),
+        tuple(_figure(name, figures, where, file.parent) for name in figures),
+        {name: typed(others, name, str, f"{where}: others") for name in others},
     )
 
 
-def _figure(name: str, figures: Mapping[str, Any], where: str) -> PaperFigure:
-    """A computed figure; it names a graph just where it is computed from one."""
+def _figure(name: str, figures: Mapping[str, Any], where: str, folder: Path) -> PaperFigure:
+    """A figure that is computed, or that is a sweep."""
     figure = typed(figures, name, dict, where)
     where = f"{where}, {name}"
+    if "sweep" in figure:
+        return _swept(name, figure, where, folder)
     known_only(figure, ("title", "note", "computed", "data"), where)
     title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
     computed = typed(figure, "computed", str, where)
@@ -250,8 +166,30 @@ def _figure(name: str, figures: Mapping[str, Any], where: str) -> PaperFigure:
         raise type(error)(f"{where}: {error}") from None
     if "data" in figure and not computation.needs_graph:
         raise InputError(f"{where}: {computed} is computed without a graph: leave data out")
+    # It names a graph just where it is computed from one.
     data = typed(figure, "data", str, where) if computation.needs_graph else ""
     return PaperFigure(name, title, note, computed, data)
+
+
+def _swept(name: str, figure: Mapping[str, Any], where: str, folder: Path) -> PaperFigure:
+    """A figure that is a sweep: a packaged one, or a file beside the paper's."""
+    known_only(figure, ("title", "note", "sweep", "points"), where)
+    title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
+    sweep, known = typed(figure, "sweep", str, where), packaged(SWEEPS)
+    if sweep not in known and not sweep.endswith(SUFFIX):
+        raise InputError(f"{where}: {unknown_name('sweep', sweep, known)}")
+    if sweep not in known:
+        sweep = str(folder / sweep)
+    points = [_point(point, f"{where}: points") for point in typed(figure, "points", list, where, [])]
+    return PaperFigure(name, title, note, sweep=sweep, points=tuple(points))
+
+
+def _point(point: Any, where: str) -> PrintedPoint:
+    if not isinstance(point, Mapping):
+        raise InputError(f"{where} must be tables with at and theirs, got {point!r}")
+    known_only(point, ("at", "over", "theirs"), where)
+    at, over = typed(point, "at", list, where), typed(point, "over", list, where, [])
+    return PrintedPoint(tuple(at), typed(point, "theirs", str, where), tuple(over))
 
 
 def _table(name: str, tables: Mapping[str, Any], where: str) -> PaperTable:

@@ -1,4 +1,4 @@
-"""What came of a paper: our results beside the printed numbers of a table, and figures that were computed."""
+"""What came of a paper: our results beside the printed numbers of a table, and its figures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError
+from graphveil.experiments.measures.measure import Apart, Reading, all_apart
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Terms
-from graphveil.experiments.papers.measures import Reading, measured_apart
-from graphveil.experiments.papers.paper import QUICK_EPOCHS, SCORE, Paper, PaperCell, PaperFigure, PaperTable
+from graphveil.experiments.papers.parts import SCORE, Paper, PaperCell, PaperFigure, PaperTable
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.specs.shortened import QUICK_EPOCHS
+from graphveil.experiments.sweeps.ready import ReadySweep
+from graphveil.experiments.sweeps.result import SweepResult
 
 UNFINISHED = "not finished"
 PARTS = ("method", "control", "structure")
@@ -75,23 +78,9 @@ class Answer:
         }
 
 
-# What came of a cell that measures apart: a reading, why there is none, or nothing where it was interrupted.
-Apart = Reading | GraphveilError | None
-
-
 def apart(cells: Sequence[PaperCell], interrupted: bool = False) -> tuple[list[Apart], bool]:
     """Measure the cells that need no learning, one after the other; and whether that was interrupted."""
-    readings: list[Apart] = []
-    for cell in cells:
-        if interrupted:
-            readings.append(None)
-            continue
-        try:
-            readings.append(measured_apart(cell.measure, cell.spec))
-        except KeyboardInterrupt:
-            interrupted = True
-            readings.append(None)
-    return readings, interrupted
+    return all_apart([(cell.measure, cell.spec) for cell in cells], interrupted)
 
 
 def answers(
@@ -116,8 +105,7 @@ def answers(
         elif isinstance(obtained, Reading):
             answered.append(Answer(cell, obtained, None, _noted(cell, obtained)))
         else:
-            assert cell.measure.read is not None
-            reading = cell.measure.read(obtained)
+            reading = cell.measure.of(obtained)
             answered.append(Answer(cell, reading, obtained, _noted(cell, reading)))
     return answered
 
@@ -128,13 +116,44 @@ def _noted(cell: PaperCell, reading: Reading) -> str:
 
 
 @dataclass(frozen=True)
+class SweptAnswer:
+    """A figure that is a sweep, with how it was run and what it found."""
+
+    ready: ReadySweep
+    result: SweepResult
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of how it was run, and of what is missing."""
+        said = [*self.ready.remarks(), *(f"Not run: {why}." for why in self.result.failed)]
+        if self.result.interrupted:
+            said.append(f"Interrupted: {len(self.result.results)} of {len(self.ready.cells)} cells are here.")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sweep in the form that `--json` prints."""
+        return {**self.result.to_dict(), **self.ready.to_dict()}
+
+
+@dataclass(frozen=True)
 class FigureAnswer:
-    """A figure that was computed, and the file that it is drawn in; or why there is none."""
+    """A figure that was computed or swept, and the file that it is drawn in; or why there is none."""
 
     figure: PaperFigure
-    computed: ComputedFigure | None
+    computed: ComputedFigure | None = None
     note: str = ""
     file: Path | None = None
+    swept: SweptAnswer | None = None
+
+    @property
+    def ran(self) -> bool:
+        """Whether there is anything of it."""
+        return self.computed is not None or (self.swept is not None and bool(self.swept.result.results))
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of it is there that can be."""
+        return self.ran and not (self.swept is not None and self.swept.result.interrupted)
 
     @property
     def heading(self) -> str:
@@ -142,29 +161,44 @@ class FigureAnswer:
         figure = self.figure
         return f"{figure.title} ({Path(figure.data).stem})" if figure.data else figure.title
 
+    @property
+    def missing(self) -> str:
+        """Why there is nothing of it."""
+        return self.note or " ".join(self.swept.remarks if self.swept is not None else [])
+
+    def point_rows(self) -> list[list[str]]:
+        """The numbers that the document's text has of a sweep, ours beside them."""
+        if self.swept is None:
+            return []
+        return [point.row(self.swept.result) for point in self.figure.points]
+
     def to_dict(self) -> dict[str, Any]:
         """The figure in the form that `--json` prints."""
         figure = self.figure
+        more = {} if self.computed is None else self.computed.to_dict()
+        if self.swept is not None:
+            more = {"swept": self.swept.to_dict(), "points": self.point_rows()}
         return {
             "name": figure.name,
             "title": figure.title,
             "note": figure.note,
-            "computed": figure.computed,
+            "computed": figure.computed or None,
+            "sweep": figure.sweep or None,
             "data": figure.data or None,
-            "left_out": self.note or None,
+            "left_out": None if self.ran else self.missing,
             "file": None if self.file is None else str(self.file),
-            **({} if self.computed is None else self.computed.to_dict()),
+            **more,
         }
 
 
 def figure_answer(figure: PaperFigure, terms: Terms) -> FigureAnswer:
     """Compute a figure from its graph; where that cannot be, the answer says why."""
     if why := figure.skipped():
-        return FigureAnswer(figure, None, why)
+        return FigureAnswer(figure, note=why)
     try:
         return FigureAnswer(figure, figure.computation.compute(replace(terms, data=figure.data)))
     except GraphveilError as error:
-        return FigureAnswer(figure, None, f"not computed: {error}")
+        return FigureAnswer(figure, note=f"not computed: {error}")
 
 
 @dataclass(frozen=True)
@@ -212,6 +246,8 @@ class PaperAnswer:
     figures: tuple[FigureAnswer, ...]
     quick: bool = False
     interrupted: bool = False
+    # Whether all of the paper was asked for.
+    whole: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The paper in the form that `--json` prints."""
@@ -222,5 +258,6 @@ class PaperAnswer:
             "quick": self.quick,
             "tables": [table.to_dict() for table in self.tables],
             "figures": [figure.to_dict() for figure in self.figures],
+            "others": dict(self.paper.others) if self.whole else {},
             "interrupted": self.interrupted,
         }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphveil.errors import GraphveilError, StoreError
+from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import Inside, parts_of, run_spec
 from graphveil.experiments.runs.unit import UnitResult
@@ -63,40 +64,45 @@ def run_cells(
     ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
     the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
     An interrupt returns the experiments that are finished; units of the one that is not are in the store.
+    All share the same processes.
     """
     used = FreshStore(store) if fresh else store
     results: list[Result | GraphveilError | None] = [None] * len(specs)
     before = 0
-    for place, spec in enumerate(specs):
-        watch(spec, before)
+    with shared_workers(jobs) as pool:
+        for place, spec in enumerate(specs):
+            watch(spec, before)
 
-        def tell(_unit: UnitResult, done: int, _total: int, spec: Spec = spec, before: int = before) -> None:
-            watch(spec, before + done)
+            def tell(
+                _unit: UnitResult, done: int, _total: int, spec: Spec = spec, before: int = before
+            ) -> None:
+                watch(spec, before + done)
 
-        try:
-            result = run_spec(
-                spec,
-                jobs=jobs,
-                store=used,
-                skip=skip,
-                reuse=True,
-                inside=inside,
-                watch=tell,
-                alone=bool(alone) and alone[place],
-            )
-            keep(result)
-        except KeyboardInterrupt:
-            return Cells(tuple(results), interrupted=True)
-        except StoreError:
-            # No other experiment could be kept either.
-            raise
-        except GraphveilError as error:
-            if not tolerant:
-                raise
-            results[place] = error
-        else:
-            if result.interrupted:
+            try:
+                result = run_spec(
+                    spec,
+                    jobs=jobs,
+                    store=used,
+                    skip=skip,
+                    reuse=True,
+                    inside=inside,
+                    watch=tell,
+                    alone=bool(alone) and alone[place],
+                    pool=pool,
+                )
+                keep(result)
+            except KeyboardInterrupt:
                 return Cells(tuple(results), interrupted=True)
-            results[place] = result
-        before += unit_count([spec], skip)
-    return Cells(tuple(results))
+            except StoreError:
+                # No other experiment could be kept either.
+                raise
+            except GraphveilError as error:
+                if not tolerant:
+                    raise
+                results[place] = error
+            else:
+                if result.interrupted:
+                    return Cells(tuple(results), interrupted=True)
+                results[place] = result
+            before += unit_count([spec], skip)
+        return Cells(tuple(results))

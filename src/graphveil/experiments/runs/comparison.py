@@ -16,6 +16,8 @@ from graphveil.experiments.specs.spec import DATA_PREFIX
 
 # A pair has one difference, and one difference has no spread.
 FEWEST = 2
+# Differences of scores are the same but for so much.
+ROUNDING = 1e-12
 HOLM = "p after Holm"
 HEAD = ("first", "second", "difference", "interval", "p", HOLM, "seeds", "in words")
 NUMBERS = frozenset(HEAD[2:7])
@@ -153,14 +155,9 @@ def _pair(first: Kept, second: Kept) -> Pair:
             "seeds that both have; run one of them again with the --seed and the --runs of the other"
         )
     values, others = [one[seed] for seed in seeds], [other[seed] for seed in seeds]
-    return Pair(
-        first,
-        second,
-        seeds,
-        paired_gain(values, others),
-        paired_p(values, others),
-        notes=tuple(_notes(first, second, len(one.keys() | other.keys()) - len(seeds))),
-    )
+    difference, unpaired = paired_gain(values, others), len(one.keys() | other.keys()) - len(seeds)
+    notes = tuple(_notes(first, second, difference, unpaired))
+    return Pair(first, second, seeds, difference, paired_p(values, others), notes=notes)
 
 
 def _check_alike(first: Kept, second: Kept) -> None:
@@ -210,6 +207,12 @@ def _scores(kept: Kept) -> dict[int, float]:
     return dict(zip(seeds, record.runs, strict=True))
 
 
+def _without_spread(difference: Summary) -> bool:
+    """Whether all differences are the same, but for rounding, and not 0."""
+    assert difference.low is not None and difference.high is not None
+    return abs(difference.mean) > ROUNDING and difference.high - difference.low < ROUNDING
+
+
 def _told(scores: dict[int, float]) -> str:
     """Seeds in few words: those of a result follow each other, but for those of an interrupted one."""
     seeds = sorted(scores)
@@ -217,18 +220,22 @@ def _told(scores: dict[int, float]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
 
 
-def _notes(first: Kept, second: Kept, unpaired: int) -> list[str]:
+def _notes(first: Kept, second: Kept, difference: Summary, unpaired: int) -> list[str]:
     one, other = first.record, second.record
     notes = []
+    if _without_spread(difference):
+        notes.append(
+            f"{name(first)} and {name(second)}: every seed has the same difference, so p rests on no spread. Scores go in steps of one "
+            "test user, and few seeds can be the same by chance: take more."
+        )
     if unpaired:
         notes.append(
             f"{name(first)} and {name(second)}: {counted(unpaired, 'seed')} that only one of them has "
             f"{'is' if unpaired == 1 else 'are'} left out."
         )
-    if one.version != other.version:
+    if first.origin != second.origin:
         notes.append(
-            f"{name(first)} was computed by graphveil {one.version or 'of an unknown version'}, {name(second)} by "
-            f"{other.version or 'one of an unknown version'}."
+            f"{name(first)} was computed by {first.origin}, {name(second)} by {second.origin}: a difference may be theirs."
         )
     if not (one.data_digest and other.data_digest):
         notes.append(

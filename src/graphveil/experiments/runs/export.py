@@ -22,6 +22,7 @@ COLUMNS = {
     "number": WHOLE,
     "time": TEXT,
     "version": TEXT,
+    "source": TEXT,
     "method": TEXT,
     "data": TEXT,
     "task": TEXT,
@@ -72,7 +73,11 @@ def write_whole(file: Path, content: bytes) -> None:
     """Write beside the file and rename: what was there before is there until all of the new one is."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
+        with part.open("wb") as whole:
+            whole.write(content)
+            whole.flush()
+            # The name must not be on the disk before the content is.
+            os.fsync(whole.fileno())
         os.replace(part, file)
     except OSError as error:
         raise InputError(
@@ -83,8 +88,9 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def to_dict(kept: Kept) -> dict[str, Any]:
-    """A result in the form that `--json` prints: its number, its tags, and all of its record."""
-    return {"number": kept.number, "tags": list(kept.tags), **kept.record.model_dump(mode="json")}
+    """A result in the form that `--json` prints: its number, its tags, what computed it, and all of its record."""
+    about = {"number": kept.number, "tags": list(kept.tags), "source": kept.source}
+    return {**about, **kept.record.model_dump(mode="json")}
 
 
 def row(kept: Kept) -> dict[str, Any]:
@@ -97,6 +103,7 @@ def row(kept: Kept) -> dict[str, Any]:
             values[f"{part}_{end}"] = None if summary is None else getattr(summary, end)
     return values | {
         "number": kept.number,
+        "source": kept.source,
         "tags": " ".join(kept.tags),
         "runs": len(record.runs),
         "scores": json.dumps(record.runs),

@@ -51,6 +51,15 @@ class Unit:
         """
         return f"{value:{self.digits}}{self.mark}"
 
+    def axis(self, words: str) -> str:
+        """What stands along an axis: words, and the unit where there is one.
+
+        >>> PERCENT.axis("accuracy"), SECONDS.axis("time"), NUMBER.axis("error")
+        ('accuracy (%)', 'time (s)', 'error')
+        """
+        sign = "%" if self.name == "percent" else self.mark.strip()
+        return f"{words} ({sign})" if sign else words
+
     def with_spread(self, value: float | None, spread: float | None) -> str:
         """A number that is in the unit already, with what stands behind ±.
 

@@ -6,9 +6,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -24,11 +24,30 @@ def workers(count: int) -> Iterator[ProcessPoolExecutor]:
             _start(pool, count)
             yield pool
         except BaseException:
-            # The pool forgets its processes when it is shut down: stop them first, so that nobody waits for them.
-            for process in list(pool._processes.values()):
-                process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop(pool)
             raise
+
+
+@contextmanager
+def shared_workers(count: int) -> Iterator[Callable[[], ProcessPoolExecutor]]:
+    """So many processes for several experiments, which start when they are first asked for, and anew after they were stopped."""
+    with ExitStack() as ending:
+        started: list[ProcessPoolExecutor] = []
+
+        def give() -> ProcessPoolExecutor:
+            if not started or started[-1]._shutdown_thread:
+                started.append(ending.enter_context(workers(count)))
+            return started[-1]
+
+        yield give
+
+
+def stop(pool: ProcessPoolExecutor) -> None:
+    """Stop processes at once, whatever they compute."""
+    # The pool forgets its processes when it is shut down: stop them first, so that nobody waits for them.
+    for process in list((pool._processes or {}).values()):
+        process.terminate()
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin(digests: dict[Path, str]) -> None:

@@ -16,12 +16,13 @@ from graphveil.mechanisms.ppm import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.outside import is_reference
 from graphveil.privacy import Charge, Ledger
-from graphveil.privacy.ledger import add_up
 
 # What a ledger calls label, results call labels: there they are those of many.
 SUBJECTS = {"features": "features", "label": "labels", "links": "links", "level": "level"}
 
 
+# What a question for a class is about.
+CLASS_OF_ROW = "the class that a public model gives to the own row"
 # Digits of an ε or δ in a sentence.
 DIGITS = 6
 
@@ -151,14 +152,16 @@ class Privacy(_Part):
         if not held and self.links is None:
             return ""
         spent = " and ".join(
-            f"{subject} at {cost.words}{self._in_rounds(subject)}" for subject, cost in held.items()
+            f"{self._what(subject, cost)} at {cost.words}{self._in_rounds(subject, cost)}"
+            for subject, cost in held.items()
         )
         in_all = f", in all {self.total.words}" if self.total is not None and len(held) > 1 else ""
         some = [subject for subject in ("labels",) if subject in held]
         some += ["norms"] if any(cost.norm for cost in held.values()) else []
-        who = "Users reported" if some or not held else "Every user reported"
+        partly = bool(some) or not held or any(one.of == "class" for one in self.rounds)
+        who = "Users reported" if partly else "Every user reported"
         if self.silent:
-            who = "Users were asked to report" if some or not held else "Every user was asked to report"
+            who = "Users were asked to report" if partly else "Every user was asked to report"
         part = f" ({' and '.join(some)} of training and validation users)" if some else ""
         hidden = "" if self.level is None or self.features is None else f"; {_level_words(self.level)}"
         each = "" if self.links is None else f"{';' if spent else ' links:'} {self._link_words(self.links)}"
@@ -171,9 +174,24 @@ class Privacy(_Part):
         told = f"every link costs {cost.words} over both its ends"
         return told if not cost.epsilon else f"{told} ({number(cost.epsilon / 2)} where each end is counted)"
 
-    def _in_rounds(self, subject: str) -> str:
-        rounds = [one for one in self.rounds if SUBJECTS.get(one.subject) == subject and one.of == "values"]
+    def _what(self, subject: str, cost: Cost) -> str:
+        """What was reported of a subject: itself, or the class that a public model makes of it."""
+        rounds = self._rounds_of(subject)
+        kinds = {one.of for one in rounds}
+        if "class" not in kinds:
+            return subject
+        if kinds == {"class"}:
+            return CLASS_OF_ROW
+        return f"{subject} {'and' if _add_up(rounds, cost) else 'or'} {CLASS_OF_ROW}"
+
+    def _rounds_of(self, subject: str) -> list[Round]:
+        return [one for one in self.rounds if SUBJECTS.get(one.subject) == subject]
+
+    def _in_rounds(self, subject: str, cost: Cost) -> str:
+        rounds = [one for one in self._rounds_of(subject) if one.of == "values"]
         if len(rounds) < 2 or (self.features is not None and self.features.per_level):
+            return ""
+        if not _add_up(self._rounds_of(subject), cost):
             return ""
         return f" in {len(rounds)} rounds ({', '.join(number(one.epsilon) for one in rounds)})"
 
@@ -197,11 +215,11 @@ class Privacy(_Part):
 def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = False) -> Privacy:
     """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered."""
     charges = ledger.charges
-    costs = {name: _cost(charges, subject) for subject, name in SUBJECTS.items()}
+    costs = {name: _cost(ledger, subject) for subject, name in SUBJECTS.items()}
     personal = [charge.built for charge in charges if isinstance(charge.built, PersonalMechanism)]
     features = costs["features"]
     if features is not None:
-        norm = add_up(charge.claim for charge in charges if charge.of == "norm").epsilon
+        norm = ledger.total_of(lambda charge: charge.of == "norm").epsilon
         levels = zip(*(one.budgets for one in personal), strict=True)
         per_level = [sum(each) + norm for each in levels] or None
         costs["features"] = features.model_copy(update={"per_level": per_level, "norm": norm or None})
@@ -209,8 +227,8 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
             loss = level_loss(personal).epsilon
             asked = 0.0 if costs["level"] is None else costs["level"].epsilon or 0.0
             costs["level"] = Cost(epsilon=loss + asked if math.isfinite(loss) else None)
-    whole = [charge.claim for charge in charges if charge.subject != "links"]
-    total = add_up(whole)
+    total = ledger.total_of(lambda charge: charge.subject != "links")
+    whole = any(charge.subject != "links" for charge in charges)
     return Privacy(
         **costs,
         total=Cost(epsilon=total.epsilon, delta=total.delta) if whole else None,
@@ -242,10 +260,11 @@ def _outside(mechanism: str) -> str:
     return f"{source.path}:{mechanism}" if source.path and not is_reference(mechanism) else mechanism
 
 
-def _cost(charges: Sequence[Charge], subject: str) -> Cost | None:
-    claims = [charge.claim for charge in charges if charge.subject == subject]
-    spent = add_up(claims)
-    return Cost(epsilon=spent.epsilon, delta=spent.delta) if claims else None
+def _cost(ledger: Ledger, subject: str) -> Cost | None:
+    if not any(charge.subject == subject for charge in ledger.charges):
+        return None
+    spent = ledger.total_of(lambda charge: charge.subject == subject)
+    return Cost(epsilon=spent.epsilon, delta=spent.delta)
 
 
 def _round(charge: Charge) -> Round:
@@ -259,6 +278,11 @@ def _round(charge: Charge) -> Round:
         exact=charge.exact if math.isfinite(charge.exact) and not _beyond_audit(charge) else None,
         of=charge.of,
     )
+
+
+def _add_up(rounds: Sequence[Round], cost: Cost) -> bool:
+    """Whether somebody answered all of these rounds: else they went to different users, and nobody spent their sum."""
+    return cost.epsilon is None or cost.epsilon >= math.fsum(one.epsilon for one in rounds) * (1 - 1e-12)
 
 
 def _level_words(level: Cost) -> str:

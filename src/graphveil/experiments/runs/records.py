@@ -15,7 +15,7 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.store.database import RESULTS, change, insert, select
-from graphveil.experiments.store.reuse import now, this_version
+from graphveil.experiments.store.reuse import Origin, now, this_version
 from graphveil.methods.terms import Budgets, Levels, Turnout
 
 DATABASE = Path(RESULTS).suffix
@@ -23,9 +23,11 @@ SUFFIXES = (".json", ".jsonl", DATABASE)
 # What differs between two computations of the same result.
 MEASURED = ("seconds", "peak_mb")
 # The same result again has the number and the tags that it had; it counts as the last one of its experiment.
-ADD = """INSERT INTO results (source, time, result, digest) VALUES (?, ?, ?, ?)
+# A clock that was set back makes no result an earlier one.
+ADD = """INSERT INTO results (source, time, result, digest)
+    VALUES (?, max(?, coalesce((SELECT max(time) FROM results), '')), ?, ?)
     ON CONFLICT (digest) DO UPDATE SET time = excluded.time"""
-ALL = "SELECT id, result FROM results ORDER BY time, id"
+ALL = "SELECT id, source, result FROM results ORDER BY time, id"
 TAGGED = "SELECT result, name FROM tags ORDER BY name"
 # Told in a sentence of what was left out.
 Skipped = Callable[[str], None]
@@ -111,11 +113,17 @@ class Record(_Part):
 
 @dataclass(frozen=True)
 class Kept:
-    """A record in the file of results: its number there, which no other ever has, and its tags."""
+    """A record in the file of results: its number there, which no other ever has, its tags, and the source that computed it."""
 
     number: int
     record: Record
     tags: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def origin(self) -> Origin:
+        """Which graphveil computed it."""
+        return Origin(self.record.version or "of an unknown version", self.source)
 
 
 class ResultStore:
@@ -151,10 +159,10 @@ class ResultStore:
         for number, name in tagged:
             tags.setdefault(number, []).append(name)
         found, damaged = [], 0
-        for number, text in rows:
+        for number, source, text in rows:
             try:
                 record = Record.model_validate(_parsed(text))
-                found.append(Kept(number, record, tuple(tags.get(number, ()))))
+                found.append(Kept(number, record, tuple(tags.get(number, ())), str(source)))
             except ValidationError:
                 damaged += 1
         if damaged:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.runs.pool import workers
+from graphveil.experiments.runs.pool import stop, workers
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult, load_data, run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
@@ -89,11 +90,13 @@ def run_spec(
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
     alone: bool = False,
+    pool: Callable[[], ProcessPoolExecutor] | None = None,
 ) -> Result:
     """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
 
     ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own. Units
-    that the store holds are then reused only if they ran so too.
+    that the store holds are then reused only if they ran so too. ``pool`` gives processes that several experiments share, where jobs are
+    more than one; else there are new ones.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
@@ -115,7 +118,7 @@ def run_spec(
     if alone:
         units = _alone(spec, todo, given)
     elif jobs > 1 and len(todo) > 1:
-        units = _parallel(spec, todo, jobs, given)
+        units = _parallel(spec, todo, jobs, given, pool)
     else:
         units = _serial(spec, todo, inside, given)
     try:
@@ -150,17 +153,31 @@ def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> I
 
 
 def _parallel(
-    spec: Spec, todo: list[Unit], jobs: int, given: tuple[Graph, Users] | None
+    spec: Spec,
+    todo: list[Unit],
+    jobs: int,
+    given: tuple[Graph, Users] | None,
+    shared: Callable[[], ProcessPoolExecutor] | None,
 ) -> Iterator[UnitResult]:
-    """Units in fresh processes, in the order in which they finish."""
-    with workers(min(jobs, len(todo))) as pool:
+    """Units in processes of their own, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
+    with workers(min(jobs, len(todo))) if shared is None else nullcontext(shared()) as pool:
         waiting: set[Future[UnitResult]] = {
             pool.submit(run_unit, spec, part, number, None, given) for part, number in todo
         }
-        while waiting:
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
+        try:
+            while waiting:
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
+            stop(pool)
+            raise
+        except Exception:
+            # Of an experiment that cannot be run nothing more is started.
+            for future in waiting:
+                future.cancel()
+            raise
 
 
 def _result(

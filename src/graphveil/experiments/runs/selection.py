@@ -29,6 +29,7 @@ class Selection:
     mechanism: tuple[str, ...] = ()
     backbone: tuple[str, ...] = ()
     epsilon: tuple[float, ...] = ()
+    seed: tuple[int, ...] = ()
     tag: tuple[str, ...] = ()
     earlier: bool = False
 
@@ -72,11 +73,11 @@ class Selection:
 
 
 # Fields of a record that one can select by.
-FIELDS = ("method", "data", "task", "mechanism", "backbone", "epsilon")
+FIELDS = ("method", "data", "task", "mechanism", "backbone", "epsilon", "seed")
 
 
 def _told(value: str | float) -> str:
-    return f"{value:g}" if isinstance(value, float) else value
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def last_ones(kept: Sequence[Kept]) -> list[Kept]:

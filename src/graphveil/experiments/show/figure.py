@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.statistics import Summary
 
 SUFFIXES = (".svg", ".png")
@@ -101,9 +102,9 @@ class Drawing:
     def write(self, file: Path) -> None:
         """Write it to a file that `check_figure` has let pass: pixels to a .png, else SVG."""
         if file.suffix == ".png":
-            file.write_bytes(self.png())
+            write_whole(file, self.png())
         else:
-            file.write_text(self.svg(), encoding="utf-8")
+            write_whole(file, self.svg().encode())
 
     def _arrange(self) -> None:
         """Show names as they are, dollar signs too, and fit the panels into the figure."""
@@ -125,15 +126,15 @@ def check_figure(file: Path) -> Path:
     return file
 
 
-def percent_band(points: Sequence[Summary]) -> tuple[list[float], list[float], list[float]]:
-    """Lows, means and highs of some points in percent; one without an interval is its mean in all three.
+def band(points: Sequence[Summary], factor: float = 100.0) -> tuple[list[float], list[float], list[float]]:
+    """Lows, means and highs of some points times a factor, percent by default; one without an interval is its mean in all three.
 
-    >>> percent_band([Summary(0.5, 0.25, 0.75), Summary(0.5, None, None)])
+    >>> band([Summary(0.5, 0.25, 0.75), Summary(0.5, None, None)])
     ([25.0, 50.0], [50.0, 50.0], [75.0, 50.0])
     """
-    lows = [100 * (point.mean if point.low is None else point.low) for point in points]
-    highs = [100 * (point.mean if point.high is None else point.high) for point in points]
-    return lows, [100 * point.mean for point in points], highs
+    lows = [factor * (point.mean if point.low is None else point.low) for point in points]
+    highs = [factor * (point.mean if point.high is None else point.high) for point in points]
+    return lows, [factor * point.mean for point in points], highs
 
 
 def with_fixed_names(svg: str) -> str:

@@ -7,17 +7,26 @@ from dataclasses import dataclass
 from html import escape
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 84rem; margin: 2rem auto; padding: 0 1rem; }
 p { max-width: 52rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1.05rem; } h4 { font-size: 1rem; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1.05rem; } h4, h5 { font-size: 1rem; }
+h5 { font-weight: normal; margin-bottom: 0; }
+table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .35rem .5rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 th { border-bottom: 2px solid #888; vertical-align: bottom; }
 td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
-svg { max-width: 100%; height: auto; } .note { color: #555; } .scroll { overflow-x: auto; }
+svg { max-width: 100%; height: auto; } .note { color: #555; } .scroll { overflow-x: auto; margin: 1rem 0; }
+@media (max-width: 60rem) {
+  th:first-child, td:first-child { position: sticky; left: 0; background: #fff; box-shadow: 1px 0 #ddd; }
+}
 @media (prefers-color-scheme: dark) {
   body { background: #161616; color: #ddd; } th, td { border-color: #444; } .note { color: #aaa; }
+  th:first-child, td:first-child { background: #161616; box-shadow: none; }
   svg { background: #fff; border-radius: 4px; }
+}
+@media print {
+  body { max-width: none; background: #fff; color: #222; } th:first-child, td:first-child { background: none; }
+  table { font-size: .6rem; } th, td { padding: .2rem; } .scroll { overflow: visible; }
 }
 """
 
@@ -45,7 +54,7 @@ class Table:
             + "</tr>"
             for row in self.rows
         )
-        return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 @dataclass(frozen=True)

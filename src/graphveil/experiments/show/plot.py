@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import cycle
 
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, percent_band
+from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def accuracy_over_epsilon(lines: Sequence[Line], title: str, metric: str = "accu
     axes, colours, colour = drawing.axes[0], cycle(COLOURS), COLOURS[0]
     for line in lines:
         colour = colour if line.companion else next(colours)
-        lows, means, highs = percent_band(line.points)
+        lows, means, highs = band(line.points)
         if line.epsilons:
             style = "--" if line.companion else "-"
             axes.plot(line.epsilons, means, style, marker="o", color=colour, label=line.label)

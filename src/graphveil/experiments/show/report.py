@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from graphveil.errors import GraphveilError, UnknownNameError
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.records import Record, Scores, latest
@@ -57,7 +58,7 @@ def write_report(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Write the page to a file."""
-    out.write_text(report_html(records, title=title, energy=energy, hops=hops, tell=tell), encoding="utf-8")
+    write_whole(out, report_html(records, title=title, energy=energy, hops=hops, tell=tell).encode())
 
 
 def report_html(

@@ -10,8 +10,10 @@ from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.records import Kept
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.report import CONTROL, FOOTER, GAIN, graph_name, rows
+from graphveil.experiments.store.reuse import SHOWN
 
 NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
+RESULT, METHOD, SOURCE = "result", "method", "source"
 # What a page has room for, and a terminal has not.
 LONG = frozenset({"verdict", "privacy"})
 
@@ -19,10 +21,11 @@ LONG = frozenset({"verdict", "privacy"})
 def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
     """One row a result, in this order; columns that say nothing about any of them are left out.
 
-    A ``long`` one is for a page: it has verdict and privacy, and neither graph nor task, which stand above it.
+    A ``long`` one is for a page: it has verdict and privacy, the number beside the method, and neither graph nor task, which
+    stand above it.
     """
     told = rows([each.record for each in kept])
-    columns = {NUMBER: [str(each.number) for each in kept]}
+    columns = {} if long else {NUMBER: [str(each.number) for each in kept]}
     if not long:
         columns[GRAPH] = [graph_name(each.record) for each in kept]
     if not long and any(each.record.task != "node" for each in kept):
@@ -30,10 +33,17 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
     for place, name in enumerate(told.head):
         if long or name not in LONG:
             columns[name] = [row[place] for row in told.rows]
+    if long:
+        # One column, so that a narrow screen can keep both in sight.
+        named = [f"{each.number} {method}" for each, method in zip(kept, columns.pop(METHOD), strict=True)]
+        columns = {RESULT: named, **columns}
+    if len({each.record.identity for each in kept}) < len(kept):
+        # What tells results of the same experiment apart.
+        columns[SOURCE] = [each.source[:SHOWN] or NONE for each in kept]
     if any(each.tags for each in kept):
         columns[TAGS] = [", ".join(each.tags) or NONE for each in kept]
     columns[DATE] = [(each.record.time or NONE)[: len("2026-01-01")] for each in kept]
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), told.numbers | {NUMBER})
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), told.numbers | {NUMBER, DATE})
 
 
 def results_page(kept: Sequence[Kept], title: str) -> str:

@@ -65,7 +65,7 @@ def select(
     with _sentences(file):
         if not file.exists():
             return [[] for _ in parameters]
-        with closing(_connect(file, "rw")) as connection:
+        with closing(_reading(file)) as connection:
             if _layout(file, connection) < since:
                 return [[] for _ in parameters]
             return [connection.execute(query, each).fetchall() for each in parameters]
@@ -109,6 +109,23 @@ def _writing(file: Path) -> Iterator[sqlite3.Connection]:
             # gone. FULL does it with every commit, so what was told to be kept is kept.
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
+
+
+def _reading(file: Path) -> sqlite3.Connection:
+    """The file, opened to be read.
+
+    SQLite keeps a log beside it even then. Where that may not be, and none is there, nobody is writing: so SQLite is told.
+    """
+    connection = _connect(file, "rw")
+    try:
+        connection.execute("PRAGMA user_version")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        log = file.with_name(f"{file.name}-wal")
+        if _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or log.exists():
+            raise
+        return _connect(file, "ro&immutable=1")
+    return connection
 
 
 def _connect(file: Path, mode: str) -> sqlite3.Connection:

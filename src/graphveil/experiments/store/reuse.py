@@ -21,7 +21,8 @@ class Origin:
     source: str
 
     def __str__(self) -> str:
-        return f"graphveil {self.version}, source {self.source[:SHOWN]}"
+        source = f", source {self.source[:SHOWN]}" if self.source else ""
+        return f"graphveil {self.version}{source}"
 
 
 @dataclass

@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
 from graphveil.errors import GraphveilError
+from graphveil.experiments.measures.measure import Apart, Reading
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.format import NONE, PERCENT, value_text
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.statistics import SPREADS, Summary, t_interval
+from graphveil.experiments.runs.statistics import SPREADS, Summary
 from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 # Parts that several lines may share, and what they are called.
-BESIDE = {"structure": "structure", "edgeless": "no private links"}
+BESIDE: dict[str, str] = {"structure": "structure", "edgeless": "no private links"}
+# Where a cell stands: x, line and panel.
+Place = tuple[int, int, int]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Results by their places on the axes (x, line, panel); cells that are not finished are missing."""
+    """Results by their places on the axes (x, line, panel); cells that are not finished are missing.
+
+    ``failed`` says of those that could not be run why. Where its measure does its own, ``apart`` holds what it found in place of
+    results.
+    """
 
     sweep: Sweep
-    results: dict[tuple[int, int, int], Result]
+    results: dict[Place, Result]
     interrupted: bool = False
+    failed: tuple[str, ...] = ()
+    apart: dict[Place, Reading] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sweep: Sweep, cells: Sequence[Cell], done: Cells) -> SweepResult:
-        """The results of the cells that are finished."""
-        both = zip(cells, done.results, strict=True)
-        finished = {
-            (cell.x, cell.line, cell.panel): result
-            for cell, result in both
-            if result is not None and not isinstance(result, GraphveilError)
-        }
-        return cls(sweep, finished, done.interrupted)
+        """The results of the cells that are finished, and why there is none of those that could not be run."""
+        finished: dict[Place, Result] = {}
+        failed: list[str] = []
+        for cell, result in zip(cells, done.results, strict=True):
+            places = (cell.x, cell.line, cell.panel)
+            if isinstance(result, GraphveilError):
+                at = zip(sweep.axes, places, strict=False)
+                where = ", ".join(axis.name(axis.values[place]) for axis, place in at)
+                failed.append(f"{where}: {result}")
+            elif result is not None:
+                finished[places] = result
+        return cls(sweep, finished, done.interrupted, tuple(failed))
+
+    def at(self, *values: Any) -> Result | None:
+        """The result at some values of the axes, in their order, where it is there."""
+        places = [
+            axis.values.index(value) if value in axis.values else -1
+            for axis, value in zip(self.sweep.axes, values, strict=True)
+        ]
+        x, line, panel = (*places, 0, 0)[:3]
+        return self.results.get((x, line, panel))
+
+    @classmethod
+    def of_readings(
+        cls, sweep: Sweep, cells: Sequence[Cell], readings: Sequence[Apart], interrupted: bool
+    ) -> SweepResult:
+        """What a measure that does its own has found of the cells; where it could not, that is raised."""
+        found: dict[Place, Reading] = {}
+        for cell, reading in zip(cells, readings, strict=True):
+            if isinstance(reading, GraphveilError):
+                raise reading
+            if reading is not None:
+                found[cell.x, cell.line, cell.panel] = reading
+        return cls(sweep, {}, interrupted, apart=found)
+
+    @cached_property
+    def readings(self) -> dict[Place, Reading]:
+        """What was measured in each finished cell."""
+        return self.apart or {place: self.sweep.measure.of(result) for place, result in self.results.items()}
 
     @property
     def panels(self) -> list[SweepResult]:
@@ -42,22 +84,41 @@ class SweepResult:
         return [
             SweepResult(
                 sweep,
-                {(x, line, 0): result for (x, line, at), result in self.results.items() if at == number},
+                _of_panel(self.results, number),
                 self.interrupted,
+                apart=_of_panel(self.apart, number),
             )
             for number, sweep in enumerate(self.sweep.panels)
         ]
 
     @property
     def metric(self) -> str:
-        """What the scores are."""
-        return ", ".join(sorted({result.metric for result in self.results.values()}))
+        """What the values are: of scores, which."""
+        return self.sweep.measure.called(
+            ", ".join(sorted({result.metric for result in self.results.values()}))
+        )
 
     def summary(self, x: int, line: int, part: str) -> Summary | None:
         """Mean and interval of one part of one cell."""
-        result = self.results.get((x, line, 0))
-        scores = [] if result is None else result.scores(part)
-        return t_interval(scores) if scores else None
+        reading = self.readings.get((x, line, 0))
+        return None if reading is None else reading.parts.get(part)
+
+    @property
+    def parts(self) -> list[str]:
+        """The method, and its control where anything says something of it."""
+        controlled = any("control" in reading.parts for reading in self.readings.values())
+        return ["method", "control"] if controlled or not self.readings else ["method"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said beside the values: each note once, behind the cells that it is about where these are not all."""
+        x, *more = self.sweep.axes
+        about: dict[str, list[str]] = {}
+        for (place, line, _), reading in sorted(self.readings.items()):
+            lines = [axis.name(axis.values[line]) for axis in more]
+            about.setdefault(reading.note, []).append(", ".join([x.name(x.values[place]), *lines]))
+        whole = len(about) == 1
+        return [note if whole else f"{'; '.join(cells)}: {note}" for note, cells in about.items() if note]
 
     def curve(self, line: int, part: str) -> list[tuple[int, Summary]]:
         """One part along a line, with its places on x."""
@@ -80,7 +141,7 @@ class SweepResult:
         """The head of the table."""
         head = [self.sweep.axes[0].label]
         for name in self.sweep.lines:
-            head += [name, "control"]
+            head += [name, *self.parts[1:]]
         for part, title in BESIDE.items():
             shared = self.shared(part)
             head += [title] if len(shared) == 1 else [self._of_lines(title, lines) for lines, _ in shared]
@@ -90,11 +151,12 @@ class SweepResult:
         """A row for each value of x."""
         rows = []
         shared = [curve for part in BESIDE for _, curve in self.shared(part)]
+        unit = self.sweep.measure.unit
         for x, value in enumerate(self.sweep.axes[0].values):
             row = [value_text(value)]
             for line in range(len(self.sweep.lines)):
-                row += [PERCENT.interval(self.summary(x, line, part)) for part in ("method", "control")]
-            rows.append(row + [PERCENT.interval(dict(curve).get(x)) for curve in shared])
+                row += [unit.interval(self.summary(x, line, part)) for part in self.parts]
+            rows.append(row + [unit.interval(dict(curve).get(x)) for curve in shared])
         return rows
 
     def spread_rows(self) -> list[list[str]]:
@@ -129,19 +191,29 @@ class SweepResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The sweep in the form that `--json` prints."""
-        axes, cells = self.sweep.axes, []
-        for places, result in self.results.items():
+        axes, cells, measure = self.sweep.axes, [], self.sweep.measure
+        for places, reading in self.readings.items():
             at = {
                 axis.field or axis.label: axis.values[place]
                 for axis, place in zip(axes, places, strict=False)
             }
-            cells.append({"at": at, **result.to_dict()})
+            measured = {part: asdict(summary) for part, summary in reading.parts.items()}
+            found = {} if places not in self.results else self.results[places].to_dict()
+            cells.append({"at": at, "measured": measured, "note": reading.note or None, **found})
         return {
             "name": self.sweep.name,
             "title": self.sweep.title,
+            "measure": self.sweep.measured,
+            "unit": measure.unit.name,
             "axes": [
                 {"field": axis.field, "label": axis.label, "values": list(axis.values)} for axis in axes
             ],
             "cells": cells,
+            "failed": list(self.failed),
             "interrupted": self.interrupted,
         }
+
+
+def _of_panel(found: Mapping[Place, Found], panel: int) -> dict[Place, Found]:
+    """What was found in one panel, as if there were no other."""
+    return {(x, line, 0): what for (x, line, at), what in found.items() if at == panel}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.measures.measure import SCORE, Measure, find_measure
 from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.file import (
@@ -25,7 +26,7 @@ from graphveil.experiments.specs.file import (
     spec_fields,
     typed,
 )
-from graphveil.experiments.specs.shortened import shortened
+from graphveil.experiments.specs.shortened import quickened, shortened
 from graphveil.experiments.specs.spec import Spec
 
 FOLDER = "sweeps"
@@ -76,6 +77,11 @@ class Axis:
             self, values=values, given=given, slow=tuple(self.slow[place] for place in kept if self.slow)
         )
 
+    def ends(self) -> Axis:
+        """Only its first value and its last."""
+        values, given = self.values[:: len(self.values) - 1 or 1], self.given[:: len(self.given) - 1 or 1]
+        return replace(self, values=values, given=given, slow=self.slow[:: len(self.slow) - 1 or 1])
+
     def is_slow(self, place: int, data: str) -> bool:
         """Whether one of its values takes too long on a graph."""
         return bool(self.slow) and data in self.slow[place]
@@ -95,12 +101,16 @@ class Cell:
         """One run of few epochs where it is slow; else the cell as it is."""
         return replace(self, spec=shortened(self.spec)) if self.slow else self
 
+    def quick(self, runs: int = 1) -> Cell:
+        """As few runs as a measure needs, of a few epochs."""
+        return replace(self, spec=quickened(self.spec, runs))
+
 
 @dataclass(frozen=True)
 class Sweep:
     """A base experiment and its axes: the first is x, the second, if there is one, gives lines, and the third panels.
 
-    A line whose choice sets the field of x to "none" is the same at each x. ``also`` names what is measured besides the score, and shown
+    A line whose choice sets the field of x to "none" is the same at each x. ``measured`` names the measure that is its value; ``also`` names what is measured besides the score, and shown
     in a table of its own; ``spread`` what the document draws around its means, one of `SPREADS`.
     """
 
@@ -110,11 +120,28 @@ class Sweep:
     axes: tuple[Axis, ...]
     also: tuple[str, ...] = ()
     spread: str = ""
+    measured: str = SCORE
+
+    @property
+    def measure(self) -> Measure:
+        """What its values are."""
+        return find_measure(self.measured)
+
+    def measuring(self, name: str) -> Sweep:
+        """The same with another measure for its value; what a document draws around scores is then left out."""
+        other = replace(self, measured=name, spread=self.spread if name == SCORE else "")
+        _check_measure(other, self.name)
+        return other
 
     @property
     def graphs(self) -> list[str]:
         """The graphs of an axis that has some; none where all cells have the same."""
         return next((graphs for axis in self.axes if (graphs := axis.graphs())), [])
+
+    @property
+    def all_graphs(self) -> list[str]:
+        """The graphs of all cells."""
+        return self.graphs or list(dict.fromkeys(cell.spec.data for cell in self.cells()))
 
     def on(self, graphs: Sequence[str]) -> Sweep:
         """Only the cells on some graphs, where an axis has several; else the sweep on another graph."""
@@ -127,6 +154,11 @@ class Sweep:
             if name not in known:
                 raise InputError(f"{self.name} has no graph {name!r}: choose from {', '.join(known)}")
         return replace(self, axes=tuple(axis.on(graphs) if axis.graphs() else axis for axis in self.axes))
+
+    def quick(self) -> Sweep:
+        """Only its first graph, and the first and the last value of x."""
+        there = self.on(self.graphs[:1])
+        return replace(there, axes=(there.axes[0].ends(), *there.axes[1:]))
 
     @property
     def lines(self) -> list[str]:
@@ -166,7 +198,10 @@ class Sweep:
             for axis in more:
                 given = merged(given, axis.given[line])
                 where += f", {axis.name(axis.values[line])}"
-            spec = build_spec(given, f"{self.name}, {where}")
+            where = f"{self.name}{SUFFIX}, {where}"
+            spec = build_spec(given, where)
+            if spec.runs < (fewest := self.measure.fewest):
+                raise InputError(f"{where}: {self.measured} needs at least {fewest} runs, got {spec.runs}")
             slow = x.is_slow(place, spec.data) or any(axis.is_slow(line, spec.data) for axis in more)
             cells.append(Cell(place, line, spec, slow=slow))
         return cells
@@ -194,7 +229,7 @@ def find_sweep(name: str) -> Sweep:
 def read_sweep(file: Path) -> Sweep:
     """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
     content, where = read_toml(file, "a TOML file with a sweep"), file.name
-    known_only(content, ("title", "base", "axes", "also", "spread"), where)
+    known_only(content, ("title", "base", "axes", "measure", "also", "spread"), where)
     base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
     axes = typed(content, "axes", list, where)
     if not 1 <= len(axes) <= 3:
@@ -212,9 +247,27 @@ def read_sweep(file: Path) -> Sweep:
     if spread and spread not in SPREADS:
         raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
     title = typed(content, "title", str, where, file.stem)
-    sweep = Sweep(file.stem, title, base, read, tuple(also), spread)
+    measured = typed(content, "measure", str, where, SCORE)
+    sweep = Sweep(file.stem, title, base, read, tuple(also), spread, measured)
+    _check_measure(sweep, where)
     sweep.cells()
     return sweep
+
+
+def _check_measure(sweep: Sweep, where: str) -> None:
+    """Refuse a measure that there is not, and what goes with scores or with learning alone."""
+    try:
+        measure = sweep.measure
+    except InputError as error:
+        raise type(error)(f"{where}: measure: {error}") from None
+    if sweep.spread and sweep.measured != SCORE:
+        raise InputError(
+            f"{where}: spread is drawn around scores, and its measure is {sweep.measured}: leave one out"
+        )
+    if sweep.also and measure.read is None:
+        raise InputError(
+            f"{where}: {sweep.measured} learns nothing, so there is nothing else to show: leave also out"
+        )
 
 
 def _axis(table: Any, where: str) -> Axis:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.specs.settings_file import HEADER, NONE, SETTINGS
 from graphveil.experiments.tuning.tuner import Tuned
 
@@ -20,7 +21,7 @@ def write_settings(tuned: Tuned, file: Path) -> None:
         header["validation_of_defaults"] = tuned.defaults.score
     header["version"] = fields["version"]
     tables = {HEADER: header, SETTINGS: tuned.settings}
-    file.write_text("\n".join(_table(name, rows) for name, rows in tables.items()), encoding="utf-8")
+    write_whole(file, "\n".join(_table(name, rows) for name, rows in tables.items()).encode())
 
 
 def _table(name: str, rows: dict[str, Any]) -> str:

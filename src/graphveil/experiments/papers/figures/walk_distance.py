@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from graphveil import denoise, linear
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
 from graphveil.experiments.runs.statistics import Summary, t_interval
+from graphveil.experiments.specs.shortened import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
@@ -81,10 +83,11 @@ def walk_distance(terms: Terms) -> ComputedFigure:
         for share in SHARES_OVER_EPSILON
         for one in (*_with_taus(line, share, taus), *_with_trees(line, share, tree_shares))
     ]
+    steps = {"sweeps": QUICK_STEPS} if terms.quick else {}
     measured: dict[Asked, Distances | str] = {}
     for place, one in enumerate(asked):
         terms.progress(one.told, place / len(asked))
-        measured[one] = _tried(one, graph, users, runs)
+        measured[one] = _tried(one, graph, users, runs, steps if one.line.mechanism in WALKS else {})
     found = Found(measured, _references(graph, runs), epsilons, shares)
     panels = [
         found.over_shares(),
@@ -114,10 +117,12 @@ class Asked:
         more += [f"{name} = {value:g}" for name, value in self.others]
         return ", ".join([self.line.label, f"ε = {self.epsilon:g}", *more])
 
-    def publish(self, graph: Graph, users: Users, seed: int) -> Pairs:
+    def publish(
+        self, graph: Graph, users: Users, seed: int, more: Mapping[str, Any] = MappingProxyType({})
+    ) -> Pairs:
         """The published links of one run."""
         line, public = self.line, graph.pairs()[:0]
-        options: dict[str, Any] = dict(self.others)
+        options: dict[str, Any] = {**dict(self.others), **more}
         if line.partly:
             edges = divide_edges(graph, self.share, seed)
             public = edges.public
@@ -195,10 +200,10 @@ def _with_trees(line: Line, share: float, parts: Sequence[float]) -> list[Asked]
     return [Asked(line, EPSILON, share, (("tree_share", part),)) for part in parts]
 
 
-def _tried(asked: Asked, graph: Graph, users: Users, runs: int) -> Distances | str:
-    """The distances in each run, or why there are none."""
+def _tried(asked: Asked, graph: Graph, users: Users, runs: int, more: Mapping[str, Any]) -> Distances | str:
+    """The distances in each run, or why there are none; with more options of the mechanism."""
     try:
-        graphs = (graph.with_edges(asked.publish(graph, users, seed)) for seed in range(runs))
+        graphs = (graph.with_edges(asked.publish(graph, users, seed, more)) for seed in range(runs))
         return np.array([linear.walk_distances(graph, other, HOPS) for other in graphs])
     except InputError as error:
         return str(error)

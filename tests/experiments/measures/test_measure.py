@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.papers.measures import (
+from graphveil.experiments.measures.measure import (
     MEASURES,
     Measure,
     Reading,
@@ -67,10 +67,17 @@ def test_the_measures_are_these_and_each_reads_or_measures_apart():
         "seconds",
         "peak_mb",
         "norm_error",
+        "class_bias",
+        "degree_bias",
         "jaccard",
         "degree_correlation",
         "attack",
         "attack-balanced",
+        "users",
+        "links",
+        "features",
+        "classes",
+        "degree",
     ]
     for name, measure in MEASURES.items():
         assert measure.name == name
@@ -150,7 +157,7 @@ def test_a_measure_has_one_of_read_and_apart():
 
 
 OUTSIDE = """
-from graphveil.experiments.papers.measures import Measure, Reading
+from graphveil.experiments.measures.measure import Measure, Reading
 from graphveil.experiments.runs.format import PERCENT
 from graphveil.experiments.runs.statistics import Summary
 
@@ -204,3 +211,22 @@ def test_a_run_alone_has_its_own_memory_and_the_same_score(tmp_path):
     assert alone.scores() == together.scores()
     assert alone.units[0].peak_mb < peak_megabytes() - 100
     assert ballast[-1] == 1
+
+
+def test_a_graph_is_counted_without_asking_anybody(tmp_path):
+    # Four users in a square with one diagonal, given in any order, one link twice and one to oneself.
+    file = tmp_path / "square.npz"
+    edges = np.array([[0, 1], [1, 2], [3, 2], [0, 3], [0, 2], [2, 0], [1, 1]], dtype=np.int32)
+    np.savez(
+        file,
+        edges=edges,
+        x=np.eye(4, 5, dtype=np.float32),
+        y=np.array([0, 1, 2, 1]),
+        range=np.array([0.0, 1.0]),
+    )
+    spec = Spec.of("structure", str(file))
+    names = ("users", "links", "features", "classes", "degree")
+    counted = {name: find_measure(name).apart(spec).parts["method"].mean for name in names}
+    assert counted == {"users": 4, "links": 5, "features": 5, "classes": 3, "degree": 2.5}
+    unit = find_measure("links").unit
+    assert (unit.number(114615892), find_measure("degree").unit.number(3.9)) == ("114,615,892", "3.90")

@@ -1,8 +1,8 @@
-"""Measures: how one printed number comes out of an experiment, and in which unit it is printed."""
+"""Measures: how one number comes out of an experiment, and in which unit it is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,19 @@ from graphveil.experiments.runs.format import MEGABYTES, NUMBER, PERCENT, SECOND
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
-from graphveil.experiments.runs.unit import UnitResult, make_ready
+from graphveil.experiments.runs.unit import UnitResult, load_data, make_ready
 from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.graphs import Graph
+from graphveil.outside import is_reference
 from graphveil.registry import Registry
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1
+COUNT, FEW = Unit("count", digits=",.0f"), Unit("number", digits=".2f")
+
+
+SCORE = "score"
+PARTS: tuple[Part, ...] = ("method", "control", "structure", "edgeless")
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Measure:
     """A measure reads a finished experiment (``read``), or needs none of its learning and does its own (``apart``).
 
     ``alone`` asks for units that run in processes of their own, one after the other. ``fewest`` is how many runs it needs.
+    ``parts`` are those of a run that it looks at, and ``words`` say what is measured, along an axis; its name where there are none.
     """
 
     name: str
@@ -45,12 +53,41 @@ class Measure:
     apart: Callable[[Spec], Reading] | None = None
     alone: bool = False
     fewest: int = 1
+    words: str = ""
+    parts: tuple[Part, ...] = PARTS
 
     def __post_init__(self) -> None:
         if (self.read is None) == (self.apart is None):
             raise InputError(
                 f"the measure {self.name!r} must have one of read and apart: read takes a result, apart takes a spec"
             )
+
+    def of(self, obtained: Result | Spec) -> Reading:
+        """What it finds: in a result where it reads one, else by what it does itself with a spec."""
+        call: Callable[[Any], Reading] | None = self.read if isinstance(obtained, Result) else self.apart
+        assert call is not None
+        try:
+            reading = call(obtained)
+        except (GraphveilError, OSError):
+            raise
+        except Exception as error:
+            if not is_reference(self.name):
+                raise
+            # Somebody else's code.
+            raise InputError(f"{self.name} fails: {type(error).__name__}: {error}") from error
+        if not isinstance(reading, Reading):
+            raise InputError(
+                f"{self.name} must return a Reading of graphveil.experiments.measures.measure, got {reading!r}"
+            )
+        return reading
+
+    def called(self, metric: str) -> str:
+        """What is measured, in words; a score is called by its metric."""
+        return metric if self.name == SCORE else self.words or self.name
+
+
+# What came of a measure that does its own: a reading, why there is none, or nothing where it was interrupted.
+Apart = Reading | GraphveilError | None
 
 
 def find_measure(name: str) -> Measure:
@@ -71,11 +108,30 @@ def find_measure(name: str) -> Measure:
 
 def measured_apart(measure: Measure, spec: Spec) -> Reading | GraphveilError:
     """What a measure that does its own finds, or why it finds nothing."""
-    assert measure.apart is not None
     try:
-        return measure.apart(spec)
+        return measure.of(spec)
     except GraphveilError as error:
         return error
+
+
+def all_apart(
+    wanted: Sequence[tuple[Measure, Spec]],
+    interrupted: bool = False,
+    watch: Callable[[Spec, int], None] = lambda _spec, _done: None,
+) -> tuple[list[Apart], bool]:
+    """Measure what needs no learning, one after the other; and whether that was interrupted. ``watch`` is told how many are done."""
+    readings: list[Apart] = []
+    for measure, spec in wanted:
+        if interrupted:
+            readings.append(None)
+            continue
+        watch(spec, len(readings))
+        try:
+            readings.append(measured_apart(measure, spec))
+        except KeyboardInterrupt:
+            interrupted = True
+            readings.append(None)
+    return readings, interrupted
 
 
 def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable[[Result], Reading]:
@@ -177,27 +233,70 @@ def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
     return "; ".join(said)
 
 
+def _counted(count: Callable[[Graph], float]) -> Callable[[Spec], Reading]:
+    """A number of the graph itself: nothing is asked or learned."""
+
+    def read(spec: Spec) -> Reading:
+        return Reading({"method": Summary(float(count(load_data(spec)[0])), None, None)})
+
+    return read
+
+
 def _outside_measure(name: str, found: Any) -> Measure:
     """What was found in a file or a package, as a measure of the name by which it was asked for."""
     if not isinstance(found, Measure):
         raise InputError(
-            f"{name} is no measure but a {type(found).__name__}: name a Measure of graphveil.experiments.papers.measures"
+            f"{name} is no measure but a {type(found).__name__}: name a Measure of graphveil.experiments.measures.measure"
         )
     return replace(found, name=name)
 
 
 # What each attack measure reads off an AttackResult.
 ATTACKS = {"attack": "accuracy", "attack-balanced": "balanced"}
+_METHOD: tuple[Part, ...] = ("method",)
+_REPORTED: tuple[Part, ...] = ("method", "control")
 _OWN = (
-    Measure("score", PERCENT, _each(lambda unit: unit.score, "method", "control", "structure")),
-    Measure("spread", PERCENT, _spread, fewest=2),
-    Measure("seconds", SECONDS, _each(_seconds, "method"), alone=True),
-    Measure("peak_mb", MEGABYTES, _each(lambda unit: unit.peak_mb, "method"), alone=True),
-    Measure("norm_error", NUMBER, _norm_error),
-    Measure("jaccard", NUMBER, apart=_jaccard, fewest=2),
-    Measure("degree_correlation", NUMBER, apart=_degree_correlation),
-    Measure("attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy")),
-    Measure("attack-balanced", PERCENT, apart=lambda spec: _attack(spec, "balanced")),
+    Measure(SCORE, PERCENT, _each(lambda unit: unit.score, *PARTS)),
+    Measure("spread", PERCENT, _spread, fewest=2, words="standard deviation of scores"),
+    Measure(
+        "seconds", SECONDS, _each(_seconds, "method"), alone=True, words="time of one run", parts=_METHOD
+    ),
+    Measure(
+        "peak_mb",
+        MEGABYTES,
+        _each(lambda unit: unit.peak_mb, "method"),
+        alone=True,
+        words="largest memory of one run",
+        parts=_METHOD,
+    ),
+    Measure("norm_error", NUMBER, _norm_error, words="mean absolute error of norms", parts=_REPORTED),
+    Measure("class_bias", PERCENT, _each(_also("class_bias"), "method"), words="class bias", parts=_METHOD),
+    Measure(
+        "degree_bias", PERCENT, _each(_also("degree_bias"), "method"), words="degree bias", parts=_METHOD
+    ),
+    Measure(
+        "jaccard", NUMBER, apart=_jaccard, fewest=2, words="Jaccard index of chosen attributes over runs"
+    ),
+    Measure(
+        "degree_correlation",
+        NUMBER,
+        apart=_degree_correlation,
+        words="correlation of chosen attributes with degrees",
+    ),
+    Measure(
+        "attack", PERCENT, apart=lambda spec: _attack(spec, "accuracy"), words="attribute inference, accuracy"
+    ),
+    Measure(
+        "attack-balanced",
+        PERCENT,
+        apart=lambda spec: _attack(spec, "balanced"),
+        words="attribute inference, balanced accuracy",
+    ),
+    Measure("users", COUNT, apart=_counted(lambda graph: graph.node_count)),
+    Measure("links", COUNT, apart=_counted(lambda graph: graph.edge_count)),
+    Measure("features", COUNT, apart=_counted(lambda graph: graph.feature_count)),
+    Measure("classes", COUNT, apart=_counted(lambda graph: graph.class_count)),
+    Measure("degree", FEW, apart=_counted(lambda graph: 2 * graph.edge_count / graph.node_count)),
 )
 MEASURES = Registry[Measure](
     "measure",

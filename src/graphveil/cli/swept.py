@@ -1,0 +1,72 @@
+"""Sweeps that commands run: with a progress bar, and printed as tables."""
+
+from __future__ import annotations
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from graphveil.cli.cells import print_table, watched_apart, watched_cells
+from graphveil.errors import InputError
+from graphveil.experiments.measures.measure import PARTS
+from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.specs.spec import Part
+from graphveil.experiments.sweeps.ready import ReadySweep
+from graphveil.experiments.sweeps.result import SweepResult
+
+
+def run_sweep(
+    ready: ReadySweep, *, jobs: int, fresh: bool = False, tolerant: bool = False, any_version: bool = False
+) -> SweepResult:
+    """Run all cells for what the sweep's measure needs.
+
+    Quick results are not kept, and have no structure beside them. A result that lacks a part is kept for nobody; its runs are.
+    """
+    sweep, specs, measure = ready.sweep, [cell.spec for cell in ready.cells], ready.sweep.measure
+    if measure.read is None:
+        readings, interrupted = watched_apart([(measure, spec) for spec in specs])
+        result = SweepResult.of_readings(sweep, ready.cells, readings, interrupted)
+    else:
+        unread = tuple(part for part in PARTS if part not in measure.parts)
+        skip: tuple[Part, ...] = (*unread, "structure") if ready.quick else unread
+        done = watched_cells(
+            specs,
+            jobs=jobs,
+            fresh=fresh,
+            skip=skip,
+            tolerant=tolerant,
+            kept=not skip,
+            alone=[measure.alone] * len(specs),
+            any_version=any_version,
+        )
+        result = SweepResult.of(sweep, ready.cells, done)
+    if result.readings and not any(reading.parts for reading in result.readings.values()):
+        raise InputError(
+            f"no experiment of {sweep.name} has the measure {sweep.measured}: choose another one"
+        )
+    return result
+
+
+def show_sweep(result: SweepResult, quick: bool = False) -> None:
+    """A table for each panel, in the document's form too where it draws a spread of runs, and what else was measured."""
+    for panel in result.panels:
+        typer.echo(f"{panel.sweep.title}: {panel.metric}" if panel.readings else panel.sweep.title)
+        print_rows(panel.head(), panel.rows())
+        for note in panel.notes:
+            typer.echo(note)
+        if panel.sweep.spread and not quick:
+            typer.echo(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
+            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows())
+        for name in panel.sweep.also:
+            typer.echo(f"{name.replace('_', ' ')} (%)")
+            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name))
+
+
+def print_rows(head: list[str], rows: list[list[str]]) -> None:
+    """A table, its first column to the left."""
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for number, name in enumerate(head):
+        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    print_table(table)
