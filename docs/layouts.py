@@ -11,7 +11,6 @@ Write = Callable[[Row], str]
 EARLIER_NOTE = "From an earlier version of the code, of which only the numbers printed here were kept."
 SOME_EARLIER = "Lines marked ° are from an earlier version of the code, of which only the numbers printed here were kept."
 MARK = " °"
-AS_PRINTED = ", as printed"
 
 
 def text(key: str) -> Write:
@@ -66,13 +65,6 @@ def interval(key: str) -> Write:
     return write
 
 
-def beside_control(row: Row) -> str:
-    """A score and its control, or nothing where neither is known."""
-    if not row["mean"]:
-        return ""
-    return f"{number('mean')(row)} / {number('control')(row)}"
-
-
 def markdown(head: list[str], lines: list[list[str]], left: int) -> str:
     """A table whose first columns are text and whose others are numbers."""
     rule = ["---"] * left + ["---:"] * (len(head) - left)
@@ -109,16 +101,14 @@ class Listed:
 class Crossed:
     """Lines crossed with columns, each cell written alike; ``corner`` heads the lines.
 
-    ``printed`` puts what the document prints above each line that it has; ``structure`` adds what asking nobody gives, as a
-    last line or a last column.
+    ``structure`` adds what asking nobody gives, as a last column.
     """
 
     name: str
     corner: str
     cell: Write
     left: int = 1
-    printed: bool = False
-    structure: str = ""
+    structure: bool = False
 
     def table(self) -> str:
         """The table in Markdown, and below it whether it has to be computed again."""
@@ -128,20 +118,19 @@ class Crossed:
         lines = []
         for line in dict.fromkeys(row["line"] for row in rows):
             here = [found.get((line, column)) for column in columns]
-            if self.printed and any(row and row["printed"] for row in here):
-                cells = [number("printed")(row) if row else "" for row in here]
-                lines.append([f"{line.removesuffix(AS_PRINTED)}, printed", *cells])
             cells = [self.cell(row) if row else "" for row in here]
-            lines.append([line, *cells, *([_structure(here)] if self.structure == "column" else [])])
-        if self.structure == "line":
-            by_column = [[row for row in rows if row["column"] == column] for column in columns]
-            lines.append(["structure", *map(_structure, by_column)])
-        head = [self.corner, *columns, *(["structure"] if self.structure == "column" else [])]
+            lines.append([line, *cells, *([_structure(here)] if self.structure else [])])
+        head = [self.corner, *columns, *(["structure"] if self.structure else [])]
         return _noted(markdown(head, lines, self.left), rows)
 
 
-def _structure(rows: list[Row] | list[Row | None]) -> str:
+def _structure(rows: list[Row | None]) -> str:
     return next((number("structure")(row) for row in rows if row and row["structure"]), "")
+
+
+def beside_bound(row: Row) -> str:
+    """How often an attack is right, and beside it its control and what the budget allows."""
+    return f"{number('mean')(row)} ({number('control')(row)}; {number('bound')(row)})"
 
 
 def beside_public(row: Row) -> str:
@@ -232,8 +221,7 @@ LAYOUTS: dict[str, Listed | Crossed] = {
                 *BESIDE,
             ),
         ),
-        Crossed("heterorr-edges", "ρ, ε of a link", beside_public, structure="column"),
-        Crossed("togl-tables", "Tables 15 and 17 (no hops)", beside_control, printed=True, structure="line"),
+        Crossed("heterorr-edges", "ρ, ε of a link", beside_public, structure=True),
         Listed(
             "attributes",
             (
@@ -249,7 +237,7 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             ),
             left=1,
         ),
-        Crossed("labels", "label ε", ALL["mean"], left=0, structure="column"),
+        Crossed("labels", "label ε", ALL["mean"], left=0, structure=True),
         Listed(
             "norms",
             (
@@ -263,5 +251,6 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             ),
         ),
         Crossed("attacks", "", ALL["mean"]),
+        Crossed("attack-bounds", "attack: against", beside_bound),
     )
 }

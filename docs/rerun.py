@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from docs.results_file import Row, experiment, read, source_digest, write
+from docs.printed import PRINTED, lines
+from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
+from graphveil.cli.kept import results_file
 from graphveil.experiments.attributes.comparison import compare_rankings
+from graphveil.experiments.campaigns.campaign import Campaign
+from graphveil.experiments.campaigns.family import reports_case, sound_cases
 from graphveil.experiments.runs.runner import run_spec
+from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.show.demo import EPSILONS, Demo, figure, run_demo
 from graphveil.experiments.specs.spec import Spec
 
 # Tables that are not lines of `graphveil run`.
-DEMO, ATTRIBUTES, ATTACKS = "demo", "attributes", "attacks"
+DEMO, ATTRIBUTES, ATTACKS, BOUNDS = "demo", "attributes", "attacks", "attack-bounds"
 DEMO_RUNS = 5
 
 
@@ -23,8 +29,14 @@ def rerun(name: str, jobs: int, data: Sequence[str] = ()) -> None:
         rows = _demo(jobs) if name == DEMO else _attacks()
         write(name, [signed_off(row) for row in rows])
         return
+    if name == BOUNDS:
+        rows = []
+        for case in (*sound_cases(), reports_case("level", "ppm-printed")):
+            rows += [signed_off(row) for row in bound_rows(case.name, case.campaign())]
+            write(name, rows)
+        return
     again = _ranked if name == ATTRIBUTES else _run
-    rows = read(name)
+    rows = lines(PRINTED[name].printed) if name in PRINTED and name not in names() else read(name)
     for place, row in enumerate(rows):
         if not data or row["data"] in data:
             rows[place] = signed_off(again(row, jobs))
@@ -63,7 +75,12 @@ def summarized(told: dict[str, Any]) -> Row:
 
 
 def _run(row: Row, jobs: int) -> Row:
-    return row | summarized(run_spec(Spec.of(**experiment(row)), jobs=jobs).to_dict())
+    """A line computed again; runs that this very source has finished before are taken as they are."""
+    store = UnitStore(results_file())
+    result = run_spec(Spec.of(**experiment(row)), jobs=jobs, store=store, reuse=True)
+    form = row.get("spread_form")
+    spread = {"spread": percent(SPREADS[form].of(result.scores("method")))} if form else {}
+    return row | summarized(result.to_dict()) | spread
 
 
 def _ranked(row: Row, jobs: int) -> Row:
@@ -139,4 +156,16 @@ def _attacks() -> list[Row]:
             for measure, value in each.items():
                 about = {"line": line, "column": f"{data}, {measure}", "data": data, "epsilon": "5"}
                 rows.append(about | {"runs": "1", "seed": "0", "mean": percent(value)})
+    return rows
+
+
+def bound_rows(name: str, campaign: Campaign) -> list[Row]:
+    """An attack over its budgets, beside control, chance and bound."""
+    rows = []
+    for told in (point.to_dict() for point in campaign.points):
+        row = {"line": name, "column": f"ε = {told['epsilon']:g}", "data": campaign.data}
+        row |= {"epsilon": f"{told['epsilon']:g}", "runs": str(len(told["runs"])), "seed": str(campaign.seed)}
+        row |= {key: percent(told[key]) for key in ("mean", "low", "high", "chance", "bound")}
+        row |= {"control": percent(told["control"]["mean"])}
+        rows.append(row | {"right": str(told["right"]), "guesses": str(told["guesses"])})
     return rows

@@ -16,6 +16,7 @@ from pathlib import Path
 from docs.layouts import LAYOUTS
 from docs.links_figure import links_figure
 from docs.mechanism_errors import error_table
+from docs.printed import PRINTED
 from docs.searched import searched_table
 
 HERE = Path(__file__).parent
@@ -25,7 +26,7 @@ BLOCK = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)",
 SOURCES: dict[str, Callable[[], str]] = {
     "mechanism-errors": error_table,
     "searched": searched_table,
-    **{name: layout.table for name, layout in LAYOUTS.items()},
+    **{name: layout.table for name, layout in (LAYOUTS | PRINTED).items()},
 }
 
 
@@ -42,7 +43,7 @@ def named(text: str) -> list[str]:
 def main() -> None:
     """Rewrite all pages, after computing what is asked for."""
     parser = argparse.ArgumentParser(prog="python -m docs.tables", description=__doc__)
-    parser.add_argument("--run", nargs="+", default=[], choices=sorted(LAYOUTS), metavar="NAME")
+    parser.add_argument("--run", nargs="+", default=[], choices=sorted(LAYOUTS | PRINTED), metavar="NAME")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes; it changes no number")
     parser.add_argument("--data", nargs="+", default=[], help="compute only the lines on these graphs again")
     asked = parser.parse_args()
