@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         GraphSAGE,
     )
     from graphveil.learn.blend import choose_blend, mix
+    from graphveil.learn.calibration import calibrated, calibration_error, log_losses
     from graphveil.learn.degree_table import degree_probabilities
     from graphveil.learn.denoised import Denoised
     from graphveil.learn.divided import divided_input, joined_input
@@ -83,6 +84,7 @@ else:
                 "GraphSAGE",
             ),
             "blend": ("choose_blend", "mix"),
+            "calibration": ("calibrated", "calibration_error", "log_losses"),
             "degree_table": ("degree_probabilities",),
             "denoised": ("Denoised",),
             "divided": ("divided_input", "joined_input"),
@@ -176,6 +178,8 @@ __all__ = [
     "best_scale",
     "build_backbone",
     "by_degrees",
+    "calibrated",
+    "calibration_error",
     "choose_blend",
     "class_shares",
     "combined_scores",
@@ -194,6 +198,7 @@ __all__ = [
     "jaccard",
     "joined_input",
     "known_rates",
+    "log_losses",
     "mix",
     "one_thread",
     "page_rank",

@@ -25,6 +25,8 @@ from graphveil.methods.method import (
 )
 from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
 from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.structure import StructureSettings
+from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.training import train_backbone
 
 __all__ = [
@@ -32,8 +34,10 @@ __all__ = [
     "Job",
     "Method",
     "Outcome",
+    "Posterior",
     "Settings",
     "Stopwatch",
+    "StructureSettings",
     "all_method_names",
     "base",
     "check_method",
@@ -50,6 +54,7 @@ __all__ = [
     "register_method",
     "solitude",
     "structure",
+    "structure_posterior",
     "togl",
     "train_backbone",
     "upgnet",

@@ -72,24 +72,35 @@ class Structure(Method):
         # Its candidates count links, and do not weigh them.
         job = replace(job, graph=job.graph.unweighted())
         graph, watch = job.graph, Stopwatch()
-        corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
-        transition = job.label_mechanism.transition if job.label_mechanism and corrected else None
-
-        def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
-            return validation_quality(graph, rows, transition)
-
         with watch.stage("train"):
-            predictions = candidates(job, quality)
-            held_out = {name: rows[graph.validation] for name, rows in predictions.items()}
-            weights = learn.choose_blend(held_out, quality, job.settings.blend)
-            rows = learn.mix(predictions, weights)
+            rows, detail = blended(job)
+        loss = -validation_quality(graph, rows[graph.validation], transition_of(job))[1]
         return Outcome(
             scores_of(rows, several=graph.multilabel),
-            -quality(rows[graph.validation])[1],
+            loss,
             validation_score(graph, rows),
             watch.seconds,
-            " + ".join(name for name in predictions if name in weights),
+            detail,
         )
+
+
+def blended(job: Job) -> tuple[NDArray[np.float32], str]:
+    """Probabilities of all users by the blend that is best on validation users, and the names of what was blended."""
+    graph, transition = job.graph, transition_of(job)
+
+    def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
+        return validation_quality(graph, rows, transition)
+
+    predictions = candidates(job, quality)
+    held_out = {name: rows[graph.validation] for name, rows in predictions.items()}
+    weights = learn.choose_blend(held_out, quality, job.settings.blend)
+    return learn.mix(predictions, weights), " + ".join(name for name in predictions if name in weights)
+
+
+def transition_of(job: Job) -> NDArray[np.float64] | None:
+    """How reported labels come about, where they are private and losses are corrected for that."""
+    corrected = job.label_mechanism is not None and job.settings.label_loss != "plain"
+    return job.label_mechanism.transition if job.label_mechanism and corrected else None
 
 
 def scores_of(rows: NDArray[np.float32], *, several: bool) -> NDArray[np.float32]:

@@ -1,0 +1,158 @@
+"""Calibration: temperatures by which probabilities become as sure as they are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+Rows = NDArray[np.float64]
+# Below this a probability counts as this, so that its logarithm is finite.
+SMALLEST = 1e-9
+# A bin has a temperature of its own where so many users judge it, and there are no more bins than this.
+USERS_A_BIN, MOST_BINS = 150, 6
+# Logarithms of temperatures are taken to be normal, the pooled one around 0 and those of bins around the pooled one.
+POOLED_SPREAD, BIN_SPREAD = 1.0, 0.3
+# Temperatures are searched between 1/32 and 32.
+WIDEST = float(np.log(32.0))
+
+
+@dataclass(frozen=True)
+class Temperatures:
+    """A temperature for each bin of some number that all users have: bin b ends below ``edges[b]``."""
+
+    edges: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The temperature of each user."""
+        each: NDArray[np.float64] = self.values[bins_of(numbers, self.edges)]
+        return each
+
+
+def tempered(rows: NDArray[np.floating], temperatures: NDArray[np.float64], *, several: bool = False) -> Rows:
+    """Probabilities to the power 1/T, made to sum to one again; ``temperatures`` has a number a row.
+
+    Where users have several labels each, every label and its absence are made to sum to one.
+
+    >>> tempered(np.array([[0.2, 0.8]]), np.array([0.5])).round(4).tolist()
+    [[0.0588, 0.9412]]
+    """
+    wide = np.clip(rows.astype(np.float64), SMALLEST, 1.0)
+    if several:
+        absent = np.clip(1 - rows.astype(np.float64), SMALLEST, 1.0)
+        odds = (np.log(wide) - np.log(absent)) / temperatures[:, None]
+        rates: Rows = 1 / (1 + np.exp(-odds))
+        return rates
+    powers = np.log(wide) / temperatures[:, None]
+    weights = np.exp(powers - powers.max(axis=1, keepdims=True))
+    shares: Rows = weights / weights.sum(axis=1, keepdims=True)
+    return shares
+
+
+def log_losses(rows: Rows, labels: NDArray[np.int64], transition: Rows | None = None) -> Rows:
+    """The loss of each user, in nats: of the class, of the report that the class makes likely, or the mean of all labels."""
+    if labels.ndim == 2:
+        right = np.where(labels > 0, rows, 1 - rows)
+        several: Rows = -np.log(np.maximum(right, SMALLEST)).mean(axis=1)
+        return several
+    predicted = rows if transition is None else rows @ transition
+    one: Rows = -np.log(np.maximum(predicted[np.arange(len(labels)), labels], SMALLEST))
+    return one
+
+
+def bins_of(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The bin of each number."""
+    return np.searchsorted(edges, numbers, side="right").astype(np.int64)
+
+
+def bin_edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What divides the users who judge into bins of about the same size: none where they are few."""
+    count = min(MOST_BINS, max(1, len(numbers) // USERS_A_BIN))
+    return np.unique(np.quantile(numbers, np.arange(1, count) / count)) if count > 1 else np.empty(0)
+
+
+def fit_temperatures(
+    rows: NDArray[np.floating],
+    labels: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    transition: Rows | None = None,
+) -> Temperatures:
+    """The temperatures by which probabilities (m x c) lose least against m labels, in bins of m numbers.
+
+    Each is the likeliest one where its logarithm is normal beforehand (`BIN_SPREAD`), so that a bin which says little keeps
+    the pooled temperature, and few users keep 1. ``transition`` (c x c) is for reported labels.
+    """
+
+    def loss_of(chosen: NDArray[np.int64]) -> Callable[[float], float]:
+        part, of_part = rows[chosen], labels[chosen]
+
+        def loss(log_temperature: float) -> float:
+            same = np.full(len(part), np.exp(log_temperature))
+            warm = tempered(part, same, several=labels.ndim == 2)
+            return float(log_losses(warm, of_part, transition).sum())
+
+        return loss
+
+    pooled = _likeliest(loss_of(np.arange(len(rows))), 0.0, POOLED_SPREAD)
+    if not len(edges):
+        return Temperatures(edges, np.exp([pooled]))
+    bins = bins_of(numbers, edges)
+    each = [
+        _likeliest(loss_of(np.flatnonzero(bins == place)), pooled, BIN_SPREAD)
+        for place in range(len(edges) + 1)
+    ]
+    return Temperatures(edges, np.exp(each))
+
+
+def calibrated(
+    rows: NDArray[np.floating],
+    labels: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+    judges: NDArray[np.int64],
+    transition: Rows | None = None,
+) -> tuple[Rows, Temperatures]:
+    """Probabilities of n users (n x c), calibrated in bins of a number a user on the labels of those who judge.
+
+    Judges are divided into two halves, and the rows of each are calibrated on the labels of the other, so that nobody's own
+    label is in their row. Everybody else has the temperatures that all judges give, which are returned too.
+    """
+    edges = bin_edges(numbers[judges])
+    # Every other judge in the order of their numbers: both halves have as many users of each bin.
+    order = judges[np.argsort(numbers[judges], kind="stable")]
+    halves = order[::2], order[1::2]
+
+    def fitted(users: NDArray[np.int64]) -> Temperatures:
+        return fit_temperatures(rows[users], labels[users], numbers[users], edges, transition)
+
+    everything = fitted(judges)
+    each = everything.of(numbers)
+    for half, other in (halves, halves[::-1]):
+        each[half] = fitted(other).of(numbers[half])
+    return tempered(rows, each, several=labels.ndim == 2), everything
+
+
+def calibration_error(rows: Rows, labels: NDArray[np.int64], bins: int = 15) -> float:
+    """The expected calibration error (Guo et al. 2017): how far the chance of the likeliest class is from how often it is right.
+
+    Bins are of one width; each counts by its users.
+    """
+    sure, right = rows.max(axis=1), rows.argmax(axis=1) == labels
+    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+    gaps = np.bincount(place, weights=sure - right, minlength=bins)
+    return float(np.abs(gaps).sum() / len(rows))
+
+
+def _likeliest(loss: Callable[[float], float], centre: float, spread: float) -> float:
+    """The logarithm of a temperature of the least loss, where it is normal beforehand."""
+    found = minimize_scalar(
+        lambda value: loss(value) + (value - centre) ** 2 / (2 * spread**2),
+        bounds=(-WIDEST, WIDEST),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(found.x)
