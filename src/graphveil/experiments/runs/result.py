@@ -56,6 +56,11 @@ class Result:
         """The paired difference to the same method without edges, where links are private."""
         return self._over("edgeless")
 
+    @property
+    def gain_over_unasked(self) -> Summary | None:
+        """The paired difference to the same method that asks nobody but volunteers, where there are some."""
+        return self._over("unasked")
+
     def _over(self, part: str) -> Summary | None:
         other = {unit.run: unit.score for unit in self.of(part)}
         both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
@@ -98,7 +103,8 @@ class Result:
             "structure": structure,
             "gain": None if gain is None else asdict(gain),
             "gain_over_structure": None if over is None else asdict(over),
-            **self._edgeless(),
+            **self._beside("edgeless"),
+            **self._beside("unasked"),
             "verdict": self.verdict,
             "answered": self._answered(method),
             "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
@@ -107,12 +113,12 @@ class Result:
             **({"also": also} if also else {}),
         }
 
-    def _edgeless(self) -> dict[str, Any]:
-        """The same method without edges, where links are private."""
-        gain = self.gain_over_edgeless
+    def _beside(self, part: str) -> dict[str, Any]:
+        """A part that only some experiments have: the same method without edges, or without asking anybody but volunteers."""
+        gain = self._over(part)
         if gain is None:
             return {}
-        return {"edgeless": self._summary("edgeless"), "gain_over_edgeless": asdict(gain)}
+        return {part: self._summary(part), f"gain_over_{part}": asdict(gain)}
 
     def to_json(self) -> str:
         """One JSON object."""

@@ -226,6 +226,8 @@ def _mechanism(record: Record) -> str:
         chosen["distribution"] = setup.levels.level_distribution
     if not setup.turnout.complete:
         chosen |= {"participation": setup.turnout.participation, "silence": setup.turnout.silence}
+    if setup.volunteers.panel is not None:
+        chosen["panel"] = setup.volunteers.panel
     extra = {key: value for key, value in chosen.items() if value is not None}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
 
