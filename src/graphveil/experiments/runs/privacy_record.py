@@ -82,7 +82,7 @@ class Round(_Part):
 class PanelGiven(_Part):
     """What volunteers gave by consent: how many there are, and that their features were read in the clear.
 
-    So many of them were ``asked`` besides, and charged like everybody.
+    So many of them were ``asked`` besides, about features, labels or levels, and charged like everybody.
     """
 
     users: int
@@ -206,6 +206,7 @@ class Privacy(_Part):
     def _who(self, partly: bool) -> str:
         """Who reported: some users or every one; all but volunteers, where none of these was asked besides."""
         others = self.panel is not None and not self.panel.asked
+        partly |= self.panel is not None and 0 < self.panel.asked < self.panel.users
         everybody, some = ("Everybody else", "Others") if others else ("Every user", "Users")
         if self.silent:
             return f"{some} were asked to report" if partly else f"{everybody} was asked to report"
@@ -295,7 +296,8 @@ def privacy_record(
 
 
 def _panel_given(ledger: Ledger, volunteers: NDArray[np.int64]) -> PanelGiven:
-    return PanelGiven(users=len(volunteers), asked=int(ledger.ever_asked[volunteers].sum()))
+    asked = ledger.asked_about(("features", "label", "level"))
+    return PanelGiven(users=len(volunteers), asked=int(asked[volunteers].sum()))
 
 
 def _beyond_audit(charge: Charge) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphveil.experiments.runs.statistics import Summary, link_verdict, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.statistics import (
+    Summary,
+    beside,
+    link_verdict,
+    paired_gain,
+    t_interval,
+    verdict,
+)
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.specs.spec import Spec
 
@@ -74,6 +81,8 @@ class Result:
         if gain is not None and budgets.epsilon is not None:
             nobody = "the private graph alone" if budgets.private_links else "asking nobody"
             said.append(verdict(gain, budgets.epsilon, self.gain_over_structure, nobody))
+        if (volunteers := self.gain_over_unasked) is not None:
+            said.append(beside(volunteers, "volunteers alone"))
         if (edges := self.gain_over_edgeless) is not None and budgets.link_epsilon is not None:
             without = "no edges at all" if self.spec.private_edges in (None, 1) else "public links alone"
             said.append(link_verdict(edges, budgets.link_epsilon, without))
