@@ -128,7 +128,7 @@ INSIDE_FUNCTIONS = {
     # Attacks are listed before anything heavy is there.
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
-    "methods/check.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

@@ -106,3 +106,11 @@ def test_info_says_that_users_have_several_labels(folder):
     assert "any number of labels a user" in run("info", "town-labels").stdout
     assert "any number" not in run("info", "town").stdout
     assert json.loads(run("info", "ppi", "--json").stdout)["several_labels"] is True
+
+
+def test_a_graph_with_volunteers_says_so(folder):
+    np.savez(folder / "club.npz", edges=EDGES, x=np.zeros((3, 5)), range=[0, 1], panel=[True, False, True])
+    assert lines(run("list").stdout)["club"][-4:] == ["data", "folder,", "2", "volunteers"]
+    assert "2 users, whose raw features the server may know" in run("info", "club").stdout
+    assert json.loads(run("info", "club", "--json").stdout)["volunteers"] == 2
+    assert json.loads(run("info", "mine", "--json").stdout)["volunteers"] == 0

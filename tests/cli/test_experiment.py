@@ -12,7 +12,7 @@ from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.errors import InputError
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.terms import RECORDS, Budgets, Levels, Machine, Turnout, record_fields
+from graphveil.methods.terms import RECORDS, Budgets, Levels, Machine, Turnout, Volunteers, record_fields
 
 # One value of each option of the records that is not the default.
 TOLD = {
@@ -30,6 +30,7 @@ TOLD = {
     "level_distribution": "strict",
     "participation": 0.7,
     "silence": "degree",
+    "panel": 30,
     "max_memory": 4.0,
     "device": "cpu",
     "allow_dense": True,
@@ -52,7 +53,7 @@ def spec_of_words(*words: str) -> Spec:
 
 
 def terms(**given: object) -> Terms:
-    return Terms(Levels(), Turnout(), Machine(), **given)
+    return Terms(Levels(), Turnout(), Volunteers(), Machine(), **given)
 
 
 def test_every_option_of_the_records_is_an_option_of_the_commands_and_reaches_the_spec():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -346,6 +347,88 @@ def test_everybody_answers_unless_something_else_is_said(capsys):
 def test_a_turnout_without_meaning_is_refused(words, told, capsys):
     assert status([*words, "--data", "town"]) == 2
     assert told in capsys.readouterr().err
+
+
+VOLUNTEERING = f"{Path(__file__).parents[1] / 'volunteering.py'}:Volunteering"
+GIVEN = ["run", VOLUNTEERING, "--data", "town", "--epsilon", "2", "--runs", "2", *SMALL]
+
+
+def test_a_run_with_volunteers_names_them_and_what_they_are_worth_alone(capsys):
+    assert status([*GIVEN, "--panel", "30"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "the same with volunteers alone" in printed and "gain over volunteers alone" in printed
+    assert "30 volunteers gave their raw features; everybody else reported features at ε = 2" in printed
+
+
+def test_the_json_of_a_run_with_volunteers_says_who_gave_what(capsys):
+    assert status([*GIVEN, "--panel", "30", "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["privacy"]["panel"] == {"users": 30, "raw": True}
+    assert fields["privacy"]["trust"] == "local" and fields["answered"]["asked"] == 370
+    assert set(fields["unasked"]) == {"runs", "mean", "low", "high"}
+    gain = fields["gain_over_unasked"]["mean"]
+    assert gain == pytest.approx(fields["mean"] - fields["unasked"]["mean"])
+
+
+def test_a_run_without_volunteers_says_so(capsys):
+    assert status([*GIVEN, "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["privacy"]["panel"] is None and "unasked" not in fields
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([*GIVEN, "--panel", "0"], "panel must be an integer of at least 1, got 0"),
+        (
+            [*GIVEN, "--panel", "401"],
+            "panel must be at most 80, as volunteers are drawn from the training users",
+        ),
+        ([*RUN, "--panel", "30"], "base does not learn from volunteers' raw features"),
+        (
+            ["run", "nonprivate", "--data", "town", "--panel", "30"],
+            "nonprivate does not learn from volunteers'",
+        ),
+    ],
+)
+def test_volunteers_who_cannot_be_are_refused(words, told, capsys):
+    assert status(words) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert told in error and "Traceback" not in error
+
+
+def volunteers_in(file, **more):
+    random = np.random.default_rng(0)
+    arrays = {"edges": random.integers(0, 80, (200, 2)), "y": np.arange(80) % 2, "range": [0, 1]}
+    np.savez(file, **arrays, panel=np.arange(80) < 10, **more)
+    return str(file)
+
+
+def test_volunteers_of_a_file_are_taken_and_no_others_are_drawn(capsys, tmp_path):
+    file = volunteers_in(tmp_path / "club.npz", x=np.random.default_rng(1).random((80, 4)))
+    run = ["run", VOLUNTEERING, "--data", file, "--epsilon", "2", "--runs", "1"]
+    assert status([*run, "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["privacy"]["panel"] == {"users": 10, "raw": True} and fields["unasked"]
+    assert status([*run, "--panel", "5"]) == 2
+    assert "comes with 10 volunteers of its own" in " ".join(capsys.readouterr().err.split())
+    assert status(["run", "structure", "--data", file, "--runs", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["privacy"]["panel"] is None
+
+
+def test_volunteers_of_a_file_without_features_are_refused(capsys, tmp_path):
+    file = volunteers_in(tmp_path / "club.npz")
+    assert status(["run", "structure", "--data", file]) == 2
+    assert "volunteers have nothing to give" in capsys.readouterr().err
+
+
+def test_a_page_of_results_names_volunteers(capsys, tmp_path):
+    assert status([*GIVEN, "--panel", "30"]) == 0
+    page = tmp_path / "page.html"
+    assert status(["report", "--out", str(page)]) == 0
+    text = page.read_text()
+    assert "30 volunteers raw; features ε = 2; local" in text and "volunteers alone" in text
+    assert "panel=30" in text
 
 
 LINKS = ["run", "nonprivate", "--data", "town", "--link-epsilon", "6", "--runs", "1", "--seed", "1", *SMALL]

@@ -10,14 +10,16 @@ import torch
 from graphveil.learn.inputs import raw_input
 from graphveil.methods import Job, Method, Outcome, check_method, method_checks, method_names, register_method
 from graphveil.methods.base import Base
-from graphveil.methods.check import CLASSES, USERS, trials_of
+from graphveil.methods.check import trials_of
 from graphveil.methods.method import _methods
 from graphveil.methods.nonprivate import NonPrivate
 from graphveil.methods.outcome import Stopwatch
 from graphveil.methods.questions import Questions
 from graphveil.methods.training import train_backbone
+from graphveil.methods.trial import CLASSES, USERS
 from graphveil.privacy import Plan, Respondents
 from tests.methods.suite import every_check, run_check
+from tests.volunteering import Volunteering
 
 
 @pytest.mark.parametrize(
@@ -267,3 +269,64 @@ def test_the_runs_of_a_trial_are_shared(register):
             check.run()
     # The first, the same again, two of the control, and one from the reports alone.
     assert len(runs) == 5
+
+
+def test_a_method_that_takes_volunteers_is_checked_with_them(register):
+    register(Volunteering())
+    named = {check.name for check in method_checks("volunteering")}
+    for told in (
+        "the same seed gives the same scores",
+        "the control sees no features",
+        "nobody but volunteers is needed",
+    ):
+        assert f"volunteers: {told}" in named
+    check_method("volunteering")
+
+
+def test_without_volunteers_in_its_settings_it_is_checked_without(register):
+    register(Volunteering())
+    assert not [check for check in method_checks("volunteering", use=False) if "volunteers" in check.name]
+
+
+class Insisting(Volunteering):
+    """Asks where nobody is to be asked."""
+
+    name, summary = "insisting", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        return super().learn(replace(job, questions=replace(job.questions, features=(job.feature_plan(),))))
+
+
+class Restless(Volunteering):
+    """Does not use its seed where nobody is asked."""
+
+    name, summary = "restless", "-"
+
+    def learn(self, job: Job) -> Outcome:
+        good = super().learn(job)
+        return replace(good, scores=good.scores + np.random.default_rng().random(good.scores.shape))
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (Insisting, "users were asked about features"),
+        (Restless, "restless gave other scores for the same volunteers"),
+    ],
+)
+def test_a_method_that_needs_more_than_volunteers_is_seen(register, broken, words):
+    register(broken())
+    suite = {each.name: each for each in method_checks(broken.name)}
+    with pytest.raises(AssertionError, match=words):
+        suite["volunteers: nobody but volunteers is needed"].run()
+
+
+def test_volunteers_are_not_seen_by_a_method_that_takes_none():
+    from graphveil.graphs.panel import with_panel
+    from graphveil.methods.trial import Trial, make_job, small_data
+    from graphveil.privacy import Nobody
+
+    graph, users = small_data()
+    bare = type(users)(users.raw.features, users.raw.labels)
+    job = make_job(Base(), with_panel(graph, bare, 5, 0), Nobody(), Trial())
+    assert job.graph.panel is not None and Base().begin(job).graph.panel is None

@@ -10,7 +10,7 @@ from graphveil import InputError
 from graphveil.experiments import Spec, run_spec
 from graphveil.graphs import from_arrays
 from graphveil.methods import find_method
-from graphveil.methods.check import Trial, make_job, small_data
+from graphveil.methods.trial import Trial, make_job, small_data
 from graphveil.privacy import Nobody
 from tests.methods.test_ldpge import dense_inverse
 

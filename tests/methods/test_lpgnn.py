@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.methods import find_method
-from graphveil.methods.check import Trial, learn, small_data
+from graphveil.methods.trial import Trial, learn, small_data
 from tests.methods.suite import every_check, run_check
 
 LPGNN = find_method("lpgnn")

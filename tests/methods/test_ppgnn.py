@@ -8,7 +8,7 @@ from graphveil.experiments import Spec, run_spec
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.graphs import load
 from graphveil.methods import find_method
-from graphveil.methods.check import Trial, declared, learn, make_job, small_data
+from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
 from tests.methods.suite import every_check, run_check
 
 PPGNN = find_method("ppgnn")

@@ -8,7 +8,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.graphs import Users, load
 from graphveil.methods import find_method, method_names
-from graphveil.methods.check import Trial, answers, declared, learn, make_job, run, small_data
+from graphveil.methods.trial import Trial, answers, declared, learn, make_job, run, small_data
 from graphveil.privacy import Nobody
 
 ABLE = [name for name in method_names() if find_method(name).several_labels]

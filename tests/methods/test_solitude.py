@@ -10,8 +10,8 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.learn import BACKBONES
 from graphveil.methods import Job, find_method
-from graphveil.methods.check import Recorder, small_data
 from graphveil.methods.method import public_part
+from graphveil.methods.trial import Recorder, small_data
 from graphveil.privacy import Nobody
 
 METHOD = find_method("solitude")

@@ -35,6 +35,15 @@ def test_only_the_asked_users_are_charged():
     assert ledger.spent.tolist() == [0.5, 0.0, 0.5]
 
 
+def test_who_was_asked_is_known_by_subject():
+    ledger = Ledger(users=4, epsilon=3.0)
+    ledger.charge(Plan(mechanism="onebit", epsilon=1.0, dims=2, range=(0, 1), users=(0, 2)))
+    ledger.charge(Plan(mechanism="krr", epsilon=1.0, classes=3, users=(1, 2)))
+    assert ledger.asked_about(("features",)).tolist() == [True, False, True, False]
+    assert ledger.asked_about(("features", "label")).tolist() == [True, True, True, False]
+    assert not ledger.asked_about(("links",)).any()
+
+
 def test_delta_adds_up_and_is_enforced():
     plan = Plan(mechanism="analytic-gaussian", epsilon=0.1, delta=1e-5, dims=2, range=(0, 1))
     ledger = Ledger(1, 1.0, delta=2e-5)

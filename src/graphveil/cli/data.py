@@ -42,7 +42,7 @@ def list_graphs(as_json: AsJson = False) -> None:
     table.add_column("where", no_wrap=True)
     for listing in listings:
         sizes = (listing.users, listing.edges, listing.features, listing.classes)
-        table.add_row(listing.name, *map(_number, sizes), _range(listing), listing.where)
+        table.add_row(listing.name, *map(_number, sizes), _range(listing), _where(listing))
     Console().print(table)
 
 
@@ -67,6 +67,8 @@ def show_info(
     facts: dict[str, Any] = {**asdict(listing), "labels": ", ".join(listing.labels)}
     facts |= {key: _number(facts[key]) for key in ("users", "edges", "features", "classes")}
     facts["range"] = _range(listing)
+    gave = f"{listing.volunteers:,} users, whose raw features the server may know"
+    facts["volunteers"] = gave if listing.volunteers else ""
     facts["several_labels"] = "any number of labels a user" if listing.several_labels else ""
     table = Table(box=None, padding=(0, 1), show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -91,6 +93,11 @@ def get_graph(
 
 def _number(value: int | None) -> str:
     return "?" if value is None else f"{value:,}"
+
+
+def _where(listing: Listing) -> str:
+    """Where a graph is, and who of its users volunteered."""
+    return f"{listing.where}, {listing.volunteers:,} volunteers" if listing.volunteers else listing.where
 
 
 def _range(listing: Listing) -> str:

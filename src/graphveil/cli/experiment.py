@@ -19,7 +19,7 @@ from graphveil.cli.options import (
 )
 from graphveil.cli.parse import all_settings, range_option
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.terms import Budgets, Levels, Machine, Turnout
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Terms:
-    """On which terms: settings, levels, who answers, and the machine."""
+    """On which terms: settings, levels, who answers, who volunteers, and the machine."""
 
     levels: Levels
     turnout: Turnout
+    volunteers: Volunteers
     machine: Machine
     setting: SettingPairs = None
     settings_file: SettingsFile = None

@@ -36,7 +36,10 @@ def run(
     terms: Terms,
     no_control: Annotated[
         bool,
-        typer.Option("--no-control", help="Skip what it is compared with: control, structure, no edges."),
+        typer.Option(
+            "--no-control",
+            help="Skip what it is compared with: control, structure, no edges, volunteers alone.",
+        ),
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Reuse runs that an interrupted call has finished.")
@@ -116,6 +119,9 @@ def show(result: Result, console: Console) -> None:
         same, other = ("with public links alone", "public links") if some else ("without edges", "no edges")
         table.add_row(f"the same {same}", *numbers(fields["edgeless"]))
         table.add_row(f"gain over {other}", *numbers(fields["gain_over_edgeless"], signed=True))
+    if "unasked" in fields:
+        table.add_row("the same with volunteers alone", *numbers(fields["unasked"]))
+        table.add_row("gain over volunteers alone", *numbers(fields["gain_over_unasked"], signed=True))
     if fields["gain_over_structure"]:
         table.add_row("gain over structure", *numbers(fields["gain_over_structure"], signed=True))
     console.print(table)

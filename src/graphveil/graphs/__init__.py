@@ -7,6 +7,7 @@ from graphveil.graphs.download import get
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.load import load
+from graphveil.graphs.panel import Panel, with_panel
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
 from graphveil.graphs.town import Town
@@ -22,6 +23,7 @@ __all__ = [
     "KnownLinks",
     "LabelTown",
     "LinkPairs",
+    "Panel",
     "Private",
     "RandomSplit",
     "SimulatedUsers",
@@ -39,4 +41,5 @@ __all__ = [
     "resplit",
     "symmetric_csr",
     "to_pyg",
+    "with_panel",
 ]

@@ -28,7 +28,7 @@ RULES = {
 class Listing:
     """One line of the catalogue. A number is None where it is not known, a range where none is known in public.
 
-    With ``several_labels`` a user may have any number of labels, and ``classes`` counts them.
+    With ``several_labels`` a user may have any number of labels, and ``classes`` counts them. So many of the users are ``volunteers``, by the file.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Listing:
     metric: str = "accuracy"
     labels: tuple[str, ...] = ("y",)
     several_labels: bool = False
+    volunteers: int = 0
 
 
 def catalogue() -> list[Listing]:
@@ -116,6 +117,7 @@ def _own(path: Path, where: str) -> Listing:
         metric=raw.metric or usual_metric(labels),
         labels=("y", *raw.other_labels),
         several_labels=several,
+        volunteers=0 if raw.panel is None else int(raw.panel.sum()),
     )
 
 
@@ -139,6 +141,7 @@ def _made(source: str) -> Listing:
         "outside" if origin is None else origin.words,
         metric=graph.metric,
         several_labels=graph.multilabel,
+        volunteers=0 if graph.panel is None else len(graph.panel),
     )
 
 

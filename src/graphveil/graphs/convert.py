@@ -39,6 +39,7 @@ def from_arrays(
     seed: int = 0,
     metric: str | None = None,
     feature_names: Any = None,
+    panel: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
     """A graph from arrays.
@@ -46,7 +47,8 @@ def from_arrays(
     ``edges`` are pairs of users (E x 2) or a square sparse matrix; both directions are meant, self-loops and repeats
     drop out. ``features`` are a dense array or a sparse matrix, one row a user; ``binary`` says that they are only ever
     the two ends of the range. ``labels`` are 0, 1, … or -1 where unknown; or rows of 0 and 1 (users x labels), where a user may
-    have any number of labels. ``metric`` is accuracy by default, and f1 for such rows.
+    have any number of labels. ``metric`` is accuracy by default, and f1 for such rows. ``panel`` marks
+    volunteers, a truth a user: their raw rows become known to the server.
 
     >>> graph, users = from_arrays([[0, 1], [1, 2], [2, 3]], np.eye(4), [0, 1, 0, 1], range=(0, 1))
     >>> graph
@@ -65,6 +67,7 @@ def from_arrays(
         binary=binary,
         metric=metric,
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+        panel=None if panel is None else np.asarray(panel),
     )
     return divide(name, raw, recipe_of(split), seed, users=users)
 
@@ -80,7 +83,7 @@ def from_pyg(
     metric: str | None = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
-    """A graph from PyG's ``Data``: ``edge_index``, ``x``, ``y`` and, if it has them, its masks.
+    """A graph from PyG's ``Data``: ``edge_index``, ``x``, ``y`` and, if it has them, its masks (``panel_mask`` marks volunteers).
 
     Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels a user, ``label`` takes one.
     """
@@ -106,6 +109,9 @@ def to_pyg(graph: Graph, users: Users | None = None) -> Data:
         test_mask=torch.from_numpy(np.array(graph.test)),
         num_nodes=graph.node_count,
     )
+    if graph.panel is not None:
+        data.panel_mask = torch.zeros(graph.node_count, dtype=torch.bool)
+        data.panel_mask[torch.from_numpy(np.array(graph.panel.users))] = True
     if users is not None:
         data.y = torch.from_numpy(np.array(users.raw.labels))
         if graph.feature_count:
@@ -163,6 +169,7 @@ def raw_from_pyg(data: Data) -> Raw:
         labels=labels,
         features=None if data.x is None else _tensor_features(data.x),
         given=_masks(data),
+        panel=None if (panel := getattr(data, "panel_mask", None)) is None else panel.detach().cpu().numpy(),
     )
 
 

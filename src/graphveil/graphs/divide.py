@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask, Metric, symmetric_csr, usual_metric
 from graphveil.graphs.npz import Raw
+from graphveil.graphs.panel import Panel, panel_of
 from graphveil.graphs.splits import Split, SplitRecipe
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.rows import PublicRange
@@ -51,6 +52,7 @@ def divide(
         metric=metric,
         feature_names=raw.feature_names,
         recipe=recipe,
+        panel=None if raw.panel is None else _volunteers(name, raw.panel, features, count),
     )
     return graph, Users(features, labels, neighbours=(indptr, indices))
 
@@ -58,7 +60,7 @@ def divide(
 def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     """The same data with the split of another seed, by the same recipe; a graph without labels stays as it is.
 
-    Labels change hands here, on the side of whoever runs the experiment.
+    Labels change hands here, on the side of whoever runs the experiment. Volunteers stay who they are.
     """
     if graph.class_count == 0:
         return graph, users
@@ -69,6 +71,18 @@ def resplit(graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
     known = _known(labels, split)
     again = replace(graph, labels=known, train=split.train, validation=split.validation, test=split.test)
     return again, users
+
+
+def _volunteers(name: str, who: Any, features: Any, count: int) -> Panel | None:
+    """The panel of those who are marked: their rows change hands here."""
+    marked = np.asarray(who)
+    if marked.shape != (count,) or marked.dtype != np.bool_:
+        raise InputError(
+            f"panel must be {count} truths, one a user, got {marked.dtype} of shape {marked.shape}"
+        )
+    if features is None and marked.any():
+        raise InputError(f"{name} has no features, so volunteers have nothing to give: leave panel out")
+    return None if features is None else panel_of(features, marked)
 
 
 def _split(labels: NDArray[np.int64], recipe: SplitRecipe, seed: int, metric: Metric) -> Split:

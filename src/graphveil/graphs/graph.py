@@ -13,6 +13,7 @@ from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
     from graphveil.graphs.links import KnownLinks
+    from graphveil.graphs.panel import Panel
     from graphveil.graphs.splits import SplitRecipe
 
 Mask = NDArray[np.bool_]
@@ -34,7 +35,7 @@ class Graph:
     of a user is known or -1 as a whole. ``recipe`` is how the
     split was drawn; with it, `resplit` draws the next one. ``links`` are the known pairs where links are to be predicted:
     then the edges are the training links alone. ``weights`` say how much each entry of ``indices`` counts, where links are not
-    known for sure; None where all count 1.
+    known for sure; None where all count 1. ``panel`` are volunteers, who gave the server their raw rows; None where there are none.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Graph:
     recipe: SplitRecipe | None = None
     links: KnownLinks | None = None
     weights: NDArray[np.float64] | None = None
+    panel: Panel | None = None
 
     def __post_init__(self) -> None:
         if (self.labels[self.test] != UNKNOWN).any():
@@ -78,6 +80,8 @@ class Graph:
             raise InputError(
                 f"weights must be {len(self.indices)} numbers, one for each direction of an edge"
             )
+        if self.panel is not None:
+            _check_panel(self, self.panel)
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
 
@@ -162,10 +166,15 @@ class Graph:
         """The same users before anybody has told a link."""
         return self.with_edges(np.empty((0, 2), dtype=np.int64))
 
+    def without_panel(self) -> Graph:
+        """The same graph before anybody has volunteered."""
+        return self if self.panel is None else replace(self, panel=None)
+
     def __repr__(self) -> str:
+        volunteers = "" if self.panel is None else f", {len(self.panel)} volunteers"
         return (
             f"Graph({self.name}, {self.node_count} users, {self.edge_count} edges, {self.feature_count} features, "
-            f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())})"
+            f"{self.class_count} {'labels' if self.multilabel else 'classes'}, {int(self.train.sum())}/{int(self.validation.sum())}/{int(self.test.sum())}{volunteers})"
         )
 
 
@@ -186,6 +195,16 @@ def _check_held_out(graph: Graph, links: KnownLinks) -> None:
     if leaked:
         raise InputError(
             f"the graph's edges hold {leaked} of the links that validate: keep to the training links"
+        )
+
+
+def _check_panel(graph: Graph, panel: Panel) -> None:
+    """Refuse volunteers whom the graph does not have, and rows of other features."""
+    if len(panel) and not 0 <= int(panel.users[0]) <= int(panel.users[-1]) < graph.node_count:
+        raise InputError(f"volunteers must be users 0..{graph.node_count - 1}")
+    if panel.rows.shape[1] != graph.feature_count:
+        raise InputError(
+            f"rows of volunteers must have the {graph.feature_count} features of the graph, got {panel.rows.shape[1]}"
         )
 
 

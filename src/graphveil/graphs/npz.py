@@ -10,6 +10,8 @@
     metric                                      accuracy, roc_auc or f1 (optional: f1 for users x labels, else accuracy)
     feature_names                               one name a feature (optional)
     train, validation, test                     masks, users or splits x users (optional)
+    panel                                       truths, one a user: whether this user is a volunteer, who gives the raw row of
+                                                features to the server by consent (optional; any user may be one)
 
 Any other array with one entry a user is a label of its own, to be chosen by its name.
 """
@@ -35,7 +37,7 @@ CSR_KEYS = ("x_indptr", "x_indices", "x_data", "x_shape")
 BYTES_A_USER, BYTES_A_FEATURE = 32, 64
 # Several labels a user are kept twice, on the server's side and on the users'.
 BYTES_A_LABEL = 16
-KNOWN_KEYS = {"edges", "x", "y", "range", "binary", "metric", "feature_names", *CSR_KEYS, *PARTS}
+KNOWN_KEYS = {"edges", "x", "y", "range", "binary", "metric", "feature_names", "panel", *CSR_KEYS, *PARTS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class Raw:
     feature_names: tuple[str, ...] | None = None
     given: GivenSplit | None = None
     other_labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    # Who volunteered to give the raw row, a truth a user.
+    panel: NDArray[np.bool_] | None = None
 
 
 def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
@@ -70,6 +74,7 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
         feature_names=_names(arrays, path),
         given=_masks(arrays, path),
         other_labels={key: array for key, array in arrays.items() if key not in KNOWN_KEYS},
+        panel=_panel(arrays, path),
     )
     _check_fit(raw, path, most)
     return raw
@@ -103,6 +108,8 @@ def write_npz(path: Path, raw: Raw) -> None:
         arrays["feature_names"] = np.array(raw.feature_names)
     if raw.given is not None:
         arrays.update({part: getattr(raw.given, part) for part in PARTS})
+    if raw.panel is not None:
+        arrays["panel"] = raw.panel
     with open(path, "wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -161,6 +168,18 @@ def _masks(arrays: Mapping[str, NDArray[Any]], path: Path) -> GivenSplit | None:
     if any(mask.dtype.kind not in "biu" for mask in masks):
         raise InputError(f"{path}: {', '.join(PARTS)} must be masks of True and False")
     return GivenSplit(*masks)
+
+
+def _panel(arrays: Mapping[str, NDArray[Any]], path: Path) -> NDArray[np.bool_] | None:
+    panel = arrays.get("panel")
+    if panel is None:
+        return None
+    if panel.ndim != 1 or panel.dtype != np.bool_:
+        raise InputError(
+            f"{path}: panel must be True for each user who volunteers and False for the others, one a user, got {panel.dtype} "
+            f"of shape {panel.shape}: write it so, or rename an array that is something else"
+        )
+    return panel
 
 
 def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> Any:
@@ -223,6 +242,10 @@ def _check_fit(raw: Raw, path: Path, max_gigabytes: float) -> None:
     if named > users:
         raise InputError(
             f"{path}: edges must name users 0..{users - 1}, got {named - 1}: leave out the others"
+        )
+    if raw.panel is not None and len(raw.panel) != users:
+        raise InputError(
+            f"{path}: panel must be True or False for each of {users} users, got {len(raw.panel)} of them"
         )
     columns = 0 if raw.features is None else int(raw.features.shape[1])
     labels = raw.labels.size if raw.labels is not None and raw.labels.ndim == 2 else 0

@@ -49,4 +49,5 @@ def with_largest_classes(raw: Raw, count: int) -> Raw:
         features=None if raw.features is None else raw.features[kept],
         given=None if raw.given is None else raw.given.of(kept),
         other_labels={},
+        panel=None if raw.panel is None else raw.panel[kept],
     )

@@ -59,6 +59,8 @@ class Job:
     # Where the norms of feature rows are learned too: the reports, once they are there.
     norms: ReportedNorms | None = None
     raw: Any = None
+    # What the panel and the graph alone give: nobody may be asked for anything about features.
+    unasked: bool = False
     # What is known of the private graph, where there is one.
     graph_numbers: dict[str, float] = field(default_factory=dict)
     progress: Progress | None = None

@@ -59,6 +59,8 @@ class Method(ABC):
     several_labels: ClassVar[bool] = False
     # Whether raw features are read: such a method claims no privacy.
     reads_features: ClassVar[bool] = False
+    # Whether it learns from volunteers' raw rows, `job.graph.panel`; it must ask nobody about features where `job.unasked`.
+    takes_panel: ClassVar[bool] = False
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
@@ -71,6 +73,10 @@ class Method(ABC):
     def holds_dense(self, settings: Any, task: str) -> bool:
         """Whether a dense matrix of users x features is held; `check_method` sees to it that no other method does."""
         return False
+
+    def uses_panel(self, settings: Any) -> bool:
+        """Whether volunteers' rows are used with these settings: else they are not handed over."""
+        return self.takes_panel
 
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         """Files besides the graph that are read: a kept run is found again only as long as they are the same."""
@@ -91,6 +97,8 @@ class Method(ABC):
 
     def begin(self, job: Job) -> Job:
         """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
+        if not self.takes_panel:
+            job = replace(job, graph=job.graph.without_panel())
         job.task.check_budgets(job.budgets)
         job.task.check(self.name, job.graph)
         check_labels(self, job)
@@ -124,9 +132,10 @@ class Method(ABC):
 
     def questions(self, job: Job) -> Questions:
         """All that this method will ask in this job; computed once, before anybody is asked."""
+        about_features = self.reports_features and not job.unasked
         return Questions(
-            features=self.feature_plans(job),
-            norms=job.norm_plans if self.reports_features else (),
+            features=() if job.unasked else self.feature_plans(job),
+            norms=job.norm_plans if about_features else (),
             labels=job.label_plan() if job.budgets.private_labels else None,
             links=job.link_plan() if job.budgets.private_links else None,
         )
@@ -165,6 +174,21 @@ def check_norms(method: Method) -> None:
         raise InputError(
             f"{method.name} learns classes alone, so norm_epsilon has no meaning for it: leave it out, or take one of {able}"
         )
+
+
+def check_panel(method: Method, settings: Any) -> None:
+    """Refuse volunteers in a method that does not learn from their rows."""
+    if method.uses_panel(settings):
+        return
+    if method.takes_panel:
+        raise InputError(
+            f"{method.name} uses no volunteers with these settings: leave panel out, or set it to learn from them"
+        )
+    able = ", ".join(name for name, other in _methods.items() if other.takes_panel)
+    other = f", or take one of {able}" if able else ""
+    raise InputError(
+        f"{method.name} does not learn from volunteers' raw features, so panel has no meaning for it: leave it out{other}"
+    )
 
 
 def check_labels(method: Method, job: Job) -> None:

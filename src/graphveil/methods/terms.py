@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
-from graphveil.checks import check_number
+from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.turnout import SILENCES
@@ -153,6 +153,22 @@ class Turnout:
 
 
 @dataclass(frozen=True)
+class Volunteers:
+    """Users who give the server their raw rows by consent, where the graph's file names none."""
+
+    panel: int | None = option(
+        None,
+        "How many volunteers give their raw features: so many training users, drawn by seed. By default those that the data "
+        "come with.",
+    )
+
+    def check(self) -> None:
+        """Refuse a number of volunteers that is none."""
+        if self.panel is not None:
+            check_whole(self.panel, "panel", least=1)
+
+
+@dataclass(frozen=True)
 class Machine:
     """What is computed with; it decides no number but by rounding."""
 
@@ -176,6 +192,7 @@ RECORDS: dict[str, type] = {
     "budgets": Budgets,
     "levels": Levels,
     "turnout": Turnout,
+    "volunteers": Volunteers,
     "machine": Machine,
 }
 

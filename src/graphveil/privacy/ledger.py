@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal, NoReturn
@@ -113,6 +113,14 @@ class Ledger:
     def ever_asked(self) -> NDArray[np.bool_]:
         """Who has been asked, and so charged, at all; whether they answered is not written here."""
         return self._asked.copy()
+
+    def asked_about(self, subjects: Collection[Subject]) -> NDArray[np.bool_]:
+        """Who has been asked, and so charged, about any of these subjects."""
+        asked = np.zeros(self.users, dtype=bool)
+        for charge, who in zip(self._charges, self._charged, strict=True):
+            if charge.subject in subjects:
+                asked[who] = True
+        return asked
 
     def asked(self, plan: Plan) -> NDArray[np.int64]:
         """The numbers of those whom a plan asks, in its order."""

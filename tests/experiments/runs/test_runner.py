@@ -90,6 +90,7 @@ def test_the_json_has_the_fields_that_others_rely_on(result):
         "raw": [],
         "sound": True,
         "trust": "local",
+        "panel": None,
     }
     assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}
     assert all(0 <= score <= 1 for score in fields["runs"])

@@ -28,7 +28,7 @@ COUNT, FEW = Unit("count", digits=",.0f"), Unit("number", digits=".2f")
 
 
 SCORE = "score"
-PARTS: tuple[Part, ...] = ("method", "control", "structure", "edgeless")
+PARTS: tuple[Part, ...] = ("method", "control", "structure", "edgeless", "unasked")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     """Attribute inference from all that the users of a method report, in its control, and without any privacy."""
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
-    parts = [part for part in parts_of(spec) if part != "structure"]
+    parts = [part for part in parts_of(spec) if part not in ("structure", "unasked")]
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
     for run in range(spec.runs):
         for part in parts:

@@ -17,7 +17,16 @@ from graphveil.experiments.runs.records import Kept
 PARQUET = ".parquet"
 TEXT, WHOLE, SEED, NUMBER, FLAG = "string", "int64", "uint64", "float64", "bool"
 # Parts of a record that are a mean with its interval.
-SUMMARIES = ("control", "structure", "gain", "gain_over_structure", "edgeless", "gain_over_edgeless")
+SUMMARIES = (
+    "control",
+    "structure",
+    "gain",
+    "gain_over_structure",
+    "edgeless",
+    "gain_over_edgeless",
+    "unasked",
+    "gain_over_unasked",
+)
 COLUMNS = {
     "number": WHOLE,
     "time": TEXT,
@@ -30,6 +39,7 @@ COLUMNS = {
     "epsilon": NUMBER,
     "label_epsilon": NUMBER,
     "link_epsilon": NUMBER,
+    "panel": WHOLE,
     "mechanism": TEXT,
     "backbone": TEXT,
     "seed": SEED,
@@ -109,6 +119,7 @@ def row(kept: Kept) -> dict[str, Any]:
         "scores": json.dumps(record.runs),
         "label_epsilon": setup.budgets.label_epsilon,
         "link_epsilon": setup.budgets.link_epsilon,
+        "panel": None if record.privacy is None else record.privacy.volunteers,
         "structure_name": record.structure.name if record.structure else None,
         "settings": json.dumps(setup.settings, sort_keys=True, default=str),
         "data_options": json.dumps(setup.data_options, sort_keys=True, default=str),

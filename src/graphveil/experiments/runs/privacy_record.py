@@ -7,9 +7,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from graphveil.audit.findings import rounded_up
+from graphveil.experiments.runs.format import counted
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Trust
 from graphveil.mechanisms.ppm import level_loss
@@ -76,6 +79,26 @@ class Round(_Part):
     of: str = "values"
 
 
+class PanelGiven(_Part):
+    """What volunteers gave by consent: how many there are, and that their features were read in the clear.
+
+    So many of them were ``asked`` besides, about features, labels or levels, and charged like everybody.
+    """
+
+    users: int
+    raw: bool = True
+    asked: int = 0
+
+    @property
+    def words(self) -> str:
+        """Who gave what.
+
+        >>> PanelGiven(users=300).words, PanelGiven(users=1).words
+        ('300 volunteers gave their raw features', '1 volunteer gave their raw features')
+        """
+        return f"{counted(self.users, 'volunteer')} gave their raw features"
+
+
 class Privacy(_Part):
     """What a method's server got to know, by subject and by round, and what it has to be trusted with.
 
@@ -84,7 +107,8 @@ class Privacy(_Part):
     does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them. A budget for
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
-    count as if they had. ``beyond_audit`` is what claims rest on that no audit can see.
+    count as if they had. ``beyond_audit`` is what claims rest on that no audit can see. ``panel`` are volunteers, whose features
+    were read in the clear: ``trust`` and all costs are about what was asked, of them or of the others.
     """
 
     features: Cost | None = None
@@ -99,6 +123,7 @@ class Privacy(_Part):
     trust: Literal["local", "curator", "none"] = "local"
     silent: bool = False
     beyond_audit: list[str] = Field(default_factory=list)
+    panel: PanelGiven | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -116,17 +141,29 @@ class Privacy(_Part):
                 }
         if not self.silent:
             del whole["silent"]
+        if self.panel is not None and not self.panel.asked:
+            del whole["panel"]["asked"]
         return whole
 
     @property
+    def volunteers(self) -> int | None:
+        """How many volunteers gave their raw features; None where there are none."""
+        return None if self.panel is None else self.panel.users
+
+    @property
     def sentence(self) -> str:
-        """Who reported what, at which budget, and whom one has to trust."""
+        """Who reported what, at which budget, and whom one has to trust; volunteers come first."""
+        own = self._sentence()
+        return own if self.panel is None else f"{self.panel.words}; {own[0].lower()}{own[1:]}"
+
+    def _sentence(self) -> str:
         reported = self._reported()
         if self.raw:
             besides = f" Besides, {reported[0].lower()}{reported[1:]}." if reported else ""
             return f"Everybody's raw {' and '.join(self.raw)} were read: this claims no privacy.{besides}"
         if not reported:
-            return "Nobody reported anything private to this method's server."
+            who = "Nobody" if self.panel is None else "Nobody else"
+            return f"{who} reported anything private to this method's server."
         beyond = "".join(f" No audit covers this: {told[0].lower()}{told[1:]}" for told in self.beyond_audit)
         return f"{reported}; {self._trusted()}.{self._claimed()}{beyond}"
 
@@ -142,7 +179,8 @@ class Privacy(_Part):
         if self.links is not None:
             told.append(f"a link {self.links.most}")
         whose = ", as an author from outside claims" if self.outside else ""
-        return f"{', '.join(told)}; {self.trust}{whose}" if told else "nothing reported"
+        gave = "" if self.panel is None else f"{counted(self.panel.users, 'volunteer')} raw; "
+        return gave + (f"{', '.join(told)}; {self.trust}{whose}" if told else "nothing reported")
 
     def _reported(self) -> str:
         costs = {"features": self.features, "labels": self.labels}
@@ -159,13 +197,20 @@ class Privacy(_Part):
         some = [subject for subject in ("labels",) if subject in held]
         some += ["norms"] if any(cost.norm for cost in held.values()) else []
         partly = bool(some) or not held or any(one.of == "class" for one in self.rounds)
-        who = "Users reported" if partly else "Every user reported"
-        if self.silent:
-            who = "Users were asked to report" if partly else "Every user was asked to report"
+        who = self._who(partly)
         part = f" ({' and '.join(some)} of training and validation users)" if some else ""
         hidden = "" if self.level is None or self.features is None else f"; {_level_words(self.level)}"
         each = "" if self.links is None else f"{';' if spent else ' links:'} {self._link_words(self.links)}"
         return f"{who} {spent}{in_all}{part}{hidden}{each}" if spent else f"{who}{each}"
+
+    def _who(self, partly: bool) -> str:
+        """Who reported: some users or every one; all but volunteers, where none of these was asked besides."""
+        others = self.panel is not None and not self.panel.asked
+        partly |= self.panel is not None and 0 < self.panel.asked < self.panel.users
+        everybody, some = ("Everybody else", "Others") if others else ("Every user", "Users")
+        if self.silent:
+            return f"{some} were asked to report" if partly else f"{everybody} was asked to report"
+        return f"{some if partly else everybody} reported"
 
     def _link_words(self, cost: Cost) -> str:
         """What a link costs, and what documents call that where they count what each end spends."""
@@ -205,15 +250,22 @@ class Privacy(_Part):
     def _trusted(self) -> str:
         if not self.sound:
             return "the mechanism does not keep what it claims, so the server learns more than that"
-        return (
-            "the server needs no trust"
-            if self.trust == "local"
-            else "the curator who adds the noise must be trusted"
-        )
+        if self.trust != "local":
+            return "the curator who adds the noise must be trusted"
+        return "the server needs no trust" + ("" if self.panel is None else " but the volunteers'")
 
 
-def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = False) -> Privacy:
-    """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered."""
+def privacy_record(
+    ledger: Ledger,
+    raw: Sequence[str] = (),
+    *,
+    silent: bool = False,
+    volunteers: NDArray[np.int64] | None = None,
+) -> Privacy:
+    """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered.
+
+    ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent.
+    """
     charges = ledger.charges
     costs = {name: _cost(ledger, subject) for subject, name in SUBJECTS.items()}
     personal = [charge.built for charge in charges if isinstance(charge.built, PersonalMechanism)]
@@ -238,8 +290,14 @@ def privacy_record(ledger: Ledger, raw: Sequence[str] = (), *, silent: bool = Fa
         outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
         trust="none" if raw else _trust(charges),
         silent=silent,
+        panel=None if volunteers is None else _panel_given(ledger, volunteers),
         beyond_audit=list(dict.fromkeys(told for charge in charges for told in _beyond_audit(charge))),
     )
+
+
+def _panel_given(ledger: Ledger, volunteers: NDArray[np.int64]) -> PanelGiven:
+    asked = ledger.asked_about(("features", "label", "level"))
+    return PanelGiven(users=len(volunteers), asked=int(asked[volunteers].sum()))
 
 
 def _beyond_audit(charge: Charge) -> tuple[str, ...]:

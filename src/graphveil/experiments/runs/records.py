@@ -16,7 +16,7 @@ from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.store.database import RESULTS, change, insert, select
 from graphveil.experiments.store.reuse import Origin, now, this_version
-from graphveil.methods.terms import Budgets, Levels, Turnout
+from graphveil.methods.terms import Budgets, Levels, Turnout, Volunteers
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)
@@ -55,6 +55,7 @@ class Setup(_Part):
     budgets: Budgets = Budgets()
     levels: Levels = Levels()
     turnout: Turnout = Turnout()
+    volunteers: Volunteers = Volunteers()
 
 
 class Record(_Part):
@@ -83,6 +84,8 @@ class Record(_Part):
     gain_over_structure: Scores | None = None
     edgeless: Scores | None = None
     gain_over_edgeless: Scores | None = None
+    unasked: Scores | None = None
+    gain_over_unasked: Scores | None = None
     verdict: str | None = None
     privacy: Privacy | None = None
     spec: Setup | None = None

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphveil.experiments.runs.statistics import Summary, link_verdict, paired_gain, t_interval, verdict
+from graphveil.experiments.runs.statistics import (
+    Summary,
+    beside,
+    link_verdict,
+    paired_gain,
+    t_interval,
+    verdict,
+)
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.specs.spec import Spec
 
@@ -56,6 +63,11 @@ class Result:
         """The paired difference to the same method without edges, where links are private."""
         return self._over("edgeless")
 
+    @property
+    def gain_over_unasked(self) -> Summary | None:
+        """The paired difference to the same method that asks nobody but volunteers, where there are some."""
+        return self._over("unasked")
+
     def _over(self, part: str) -> Summary | None:
         other = {unit.run: unit.score for unit in self.of(part)}
         both = [(unit.score, other[unit.run]) for unit in self.of("method") if unit.run in other]
@@ -69,6 +81,8 @@ class Result:
         if gain is not None and budgets.epsilon is not None:
             nobody = "the private graph alone" if budgets.private_links else "asking nobody"
             said.append(verdict(gain, budgets.epsilon, self.gain_over_structure, nobody))
+        if (volunteers := self.gain_over_unasked) is not None:
+            said.append(beside(volunteers, "volunteers alone"))
         if (edges := self.gain_over_edgeless) is not None and budgets.link_epsilon is not None:
             without = "no edges at all" if self.spec.private_edges in (None, 1) else "public links alone"
             said.append(link_verdict(edges, budgets.link_epsilon, without))
@@ -98,7 +112,8 @@ class Result:
             "structure": structure,
             "gain": None if gain is None else asdict(gain),
             "gain_over_structure": None if over is None else asdict(over),
-            **self._edgeless(),
+            **self._beside("edgeless"),
+            **self._beside("unasked"),
             "verdict": self.verdict,
             "answered": self._answered(method),
             "privacy": max((unit.privacy for unit in method), key=_spent, default=None),
@@ -107,12 +122,12 @@ class Result:
             **({"also": also} if also else {}),
         }
 
-    def _edgeless(self) -> dict[str, Any]:
-        """The same method without edges, where links are private."""
-        gain = self.gain_over_edgeless
+    def _beside(self, part: str) -> dict[str, Any]:
+        """A part that only some experiments have: the same method without edges, or without asking anybody but volunteers."""
+        gain = self._over(part)
         if gain is None:
             return {}
-        return {"edgeless": self._summary("edgeless"), "gain_over_edgeless": asdict(gain)}
+        return {part: self._summary(part), f"gain_over_{part}": asdict(gain)}
 
     def to_json(self) -> str:
         """One JSON object."""

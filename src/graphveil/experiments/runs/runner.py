@@ -12,7 +12,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.runs.pool import stop, workers
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.unit import UnitResult, load_data, run_unit
+from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data, run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
@@ -60,11 +60,12 @@ def run(
     return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
 
-def parts_of(spec: Spec) -> list[Part]:
+def parts_of(spec: Spec, given: tuple[Graph, Users] | None = None) -> list[Part]:
     """The parts of each run: the method and what it is compared with.
 
     Beside a private one its control and what the structure alone gives; where links are private, structure sees the private graph
-    too, and the same method without any edge says what that graph is worth.
+    too, and the same method without any edge says what that graph is worth. Where there are volunteers, the same method that
+    asks nobody else about features says what their rows and the graph are worth.
     """
     parts: list[Part] = ["method"]
     if not spec.control or spec.method == "structure":
@@ -75,6 +76,8 @@ def parts_of(spec: Spec) -> list[Part]:
         parts += ["structure"]
     if spec.budgets.private_links and spec.found_task.learns_labels:
         parts += ["edgeless"]
+    if spec.found_method.reports_features and has_panel(spec, given):
+        parts += ["unasked"]
     return parts
 
 
@@ -103,7 +106,7 @@ def run_spec(
     if given is not None:
         spec.check_given(given[0])
     start = time.perf_counter()
-    parts = [part for part in parts_of(spec) if part not in skip]
+    parts = [part for part in parts_of(spec, given) if part not in skip]
     # A graph that is given has no name by which its units could be found again.
     kept = store if given is None else None
     if kept is not None:

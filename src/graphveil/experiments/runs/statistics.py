@@ -154,7 +154,7 @@ def verdict(
     'features at ε = 1 add 8.0 ± 2.0 points over the control; 0.4 ± 0.2 below asking nobody'
     """
     said = f"features at {budget(epsilon)} {_added(gain)}"
-    return said if over_structure is None else f"{said}; {_beside(over_structure, nobody)}"
+    return said if over_structure is None else f"{said}; {beside(over_structure, nobody)}"
 
 
 def link_verdict(gain: Summary, epsilon: float, without: str = "no edges at all") -> str:
@@ -175,8 +175,12 @@ def _added(gain: Summary, other: str = "the control") -> str:
     return f"add {points(gain.mean)}{reach(gain)} points over {other}{nothing}"
 
 
-def _beside(over: Summary, other: str) -> str:
-    """How far a result is from what structure, which asks nobody for features, reaches."""
+def beside(over: Summary, other: str) -> str:
+    """How far a result is from what is reached without asking users for features.
+
+    >>> beside(Summary(0.02, 0.01, 0.03), "volunteers alone")
+    '2.0 ± 1.0 above volunteers alone'
+    """
     where = "above" if over.mean > 0 else "below"
     told = f"{points(abs(over.mean))}{reach(over)} {where} {other}"
     sure = over.low is None or over.high is None or over.low > 0 or over.high < 0

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
+from graphveil.experiments.runs.unasked import FeaturesUnasked
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
-from graphveil.graphs import Graph, SimulatedUsers, Users, load
+from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.identity import data_digest
 from graphveil.graphs.levels import draw_levels, level_source, read_levels
+from graphveil.graphs.panel import refuse_levels, with_panel
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job, find_method
@@ -31,7 +33,7 @@ from graphveil.methods.method import Method, public_part
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.questions import Questions
 from graphveil.methods.terms import Levels
-from graphveil.privacy import Ledger, Nobody
+from graphveil.privacy import Ledger, Nobody, Respondents
 
 # Settings that say how far reports are spread along edges.
 HOPS = ("hops", "analysis_hops")
@@ -144,7 +146,13 @@ class Ready:
 
     def privacy(self) -> Privacy:
         """What was read and reported so far."""
-        return privacy_record(self.ledger, ("features",) if self.raw else (), silent=self.who is not None)
+        panel = self.job.graph.panel
+        return privacy_record(
+            self.ledger,
+            ("features",) if self.raw else (),
+            silent=self.who is not None,
+            volunteers=None if panel is None else panel.users,
+        )
 
 
 def make_ready(
@@ -160,6 +168,7 @@ def make_ready(
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or load_data(spec)), seed)
     method = find_method("structure" if part == "structure" else spec.method)
+    graph = _with_volunteers(spec, part, graph, users, seed)
     # A method's own code sees what is public, from the first question on.
     edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
     public = public_part(
@@ -188,10 +197,28 @@ def who_answers(spec: Spec, users: Users, seed: int) -> NDArray[np.bool_] | None
     return None if turnout.complete else users.turnout(turnout.participation, seed, turnout.silence)
 
 
+def has_panel(spec: Spec, given: tuple[Graph, Users] | None = None) -> bool:
+    """Whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
+    if not spec.uses_panel:
+        return False
+    return spec.volunteers.panel is not None or (given or load_data(spec))[0].panel is not None
+
+
+def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: int) -> Graph:
+    """The graph with the volunteers of this run; without any where their rows are not used, as structure uses none."""
+    if part == "structure" or not spec.uses_panel:
+        return graph.without_panel()
+    if spec.volunteers.panel is not None:
+        return with_panel(graph, users, spec.volunteers.panel, seed)
+    if graph.panel is not None:
+        refuse_levels(users)
+    return graph
+
+
 def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
     budgets, features = spec.budgets, 0.0
-    if part != "structure" and budgets.epsilon is not None:
+    if part not in ("structure", "unasked") and budgets.epsilon is not None:
         features = max(spec.level_budgets()) if spec.has_levels else budgets.epsilon
         features += budgets.norm_epsilon or 0.0
     given = {
@@ -214,14 +241,15 @@ def answering(
     ledger: Ledger,
     seed: int,
     who: NDArray[np.bool_] | None = None,
-) -> SimulatedUsers:
+) -> Respondents:
     """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
     unsound = not entry(spec.budgets.mechanism).sound
     # Only what the experiment names: a method that writes a curator's plan by itself is refused.
     curator = spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator"
-    return users.answering(
+    asked = users.answering(
         ledger, seed=seed, blind=part == "control", unsound=unsound, who=who, curator=curator
     )
+    return FeaturesUnasked(asked) if part == "unasked" else asked
 
 
 def _learn(
@@ -283,7 +311,8 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
     settings = spec.full_settings()
     if part == "structure":
         settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
-    budgets = replace(spec.budgets, norm_epsilon=None) if part == "structure" else spec.budgets
+    nobody = part in ("structure", "unasked")
+    budgets = replace(spec.budgets, norm_epsilon=None) if nobody else spec.budgets
     if part == "edgeless":
         # Nobody is asked for links, and where there are none, no hops lead anywhere.
         budgets = replace(budgets, link_epsilon=None)
@@ -300,6 +329,7 @@ def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progre
         mechanism_options=spec.mechanism_options,
         link_options=spec.link_options,
         backbone=spec.backbone,
+        unasked=part == "unasked",
         progress=progress,
     )
 

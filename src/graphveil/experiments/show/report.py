@@ -44,8 +44,10 @@ HEAD = (
     "control",
     "structure",
 )
-TAIL = ("gain", "verdict", "privacy", "runs")
-NUMBERS = frozenset({"ε", "label ε", "link ε", "mean", "interval", "control", "structure", "gain", "runs"})
+TAIL = ("volunteers alone", "gain", "verdict", "privacy", "runs")
+NUMBERS = frozenset(
+    {"ε", "label ε", "link ε", "mean", "interval", "control", "structure", "volunteers alone", "gain", "runs"}
+)
 
 
 def write_report(
@@ -108,7 +110,7 @@ def graph_name(record: Record) -> str:
 def rows(records: Sequence[Record]) -> Table:
     """One row a result; columns that say nothing about any of them are left out."""
     cells = [dict(zip((*HEAD, *TAIL), _cells(record), strict=True)) for record in records]
-    optional = {"label ε", "link ε"}
+    optional = {"label ε", "link ε", "volunteers alone"}
     head = tuple(
         name for name in (*HEAD, *TAIL) if name not in optional or any(row[name] != NONE for row in cells)
     )
@@ -168,6 +170,7 @@ def _cells(record: Record) -> tuple[str, ...]:
         low_to_high(record),
         _mean(record.control),
         _mean(record.structure),
+        _mean(record.unasked),
         gained(record.gain),
         _verdict(record),
         _privacy(record),
@@ -226,6 +229,8 @@ def _mechanism(record: Record) -> str:
         chosen["distribution"] = setup.levels.level_distribution
     if not setup.turnout.complete:
         chosen |= {"participation": setup.turnout.participation, "silence": setup.turnout.silence}
+    if setup.volunteers.panel is not None:
+        chosen["panel"] = setup.volunteers.panel
     extra = {key: value for key, value in chosen.items() if value is not None}
     return record.mechanism + _told({**_below(record, MECHANISM_PREFIX), **extra})
 

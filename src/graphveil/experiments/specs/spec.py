@@ -17,12 +17,12 @@ from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.methods import Settings, find_method, load_method
 from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.link_variants import VARIANTS
-from graphveil.methods.method import Method, check_norms
+from graphveil.methods.method import Method, check_norms, check_panel
 from graphveil.methods.tasks import Task, find_task
-from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, nested, options_of
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, nested, options_of
 from graphveil.registry import unknown_name
 
-Part = Literal["method", "control", "structure", "edgeless"]
+Part = Literal["method", "control", "structure", "edgeless", "unasked"]
 PRIVATE_EDGES = "private_edges"
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
 
@@ -48,6 +48,7 @@ class Spec:
     budgets: Budgets = field(default_factory=Budgets)
     levels: Levels = field(default_factory=Levels)
     turnout: Turnout = field(default_factory=Turnout)
+    volunteers: Volunteers = field(default_factory=Volunteers)
     machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
@@ -174,6 +175,7 @@ class Spec:
         if budgets.norm_epsilon is not None:
             check_norms(method)
         self._check_turnout()
+        self._check_volunteers()
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
             raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
         check_seed(self.seed, self.runs)
@@ -237,6 +239,22 @@ class Spec:
         if not self.turnout.complete and (method.reads_features or not asks):
             raise InputError(
                 f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+            )
+
+    @property
+    def uses_panel(self) -> bool:
+        """Whether volunteers' rows are used, where there are volunteers."""
+        return self.found_method.uses_panel(self.full_settings())
+
+    def _check_volunteers(self) -> None:
+        if self.volunteers.panel is None:
+            return
+        self.volunteers.check()
+        check_panel(self.found_method, self.full_settings())
+        if self.has_levels:
+            raise InputError(
+                f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
+                "their level: leave panel out"
             )
 
     def key(self, part: Part, run: int) -> str:

@@ -16,7 +16,7 @@ from graphveil.experiments.sweeps.result import BESIDE, SweepResult
 TITLE_WIDTH = 64
 # Structure is dark grey, so no line is grey.
 DARK = "#444444"
-BESIDE_STYLES = {"structure": ":", "edgeless": "-."}
+BESIDE_STYLES: dict[str, Any] = {"structure": ":", "edgeless": "-.", "unasked": (0, (5, 1, 1, 1, 1, 1))}
 LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
 # Lines of one colour differ by their marks.
 MARKS = ("o", "s", "^", "D")
@@ -83,7 +83,7 @@ def _draw(
     axes: Any,
     curve: list[tuple[int, Summary]],
     factor: float,
-    style: str,
+    style: Any,
     colour: str,
     label: str,
     marker: str = "o",

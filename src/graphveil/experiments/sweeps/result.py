@@ -16,7 +16,11 @@ from graphveil.experiments.runs.statistics import SPREADS, Summary
 from graphveil.experiments.sweeps.sweep import Cell, Sweep
 
 # Parts that several lines may share, and what they are called.
-BESIDE: dict[str, str] = {"structure": "structure", "edgeless": "no private links"}
+BESIDE: dict[str, str] = {
+    "structure": "structure",
+    "edgeless": "no private links",
+    "unasked": "volunteers alone",
+}
 # Where a cell stands: x, line and panel.
 Place = tuple[int, int, int]
 Found = TypeVar("Found")

@@ -1,0 +1,62 @@
+"""A small method that learns from volunteers: nearest class means, over their raw rows and everybody's reports."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from graphveil.graphs.graph import UNKNOWN
+from graphveil.methods import Job, Method, Outcome, Settings
+from graphveil.methods.outcome import Stopwatch
+
+
+class VolunteeringSettings(Settings):
+    """Whether volunteers are used, and whether they are asked like everybody."""
+
+    use: bool = Field(True, description="whether volunteers' rows are used")
+    ask_all: bool = Field(False, description="whether volunteers are asked too")
+
+
+class Volunteering(Method):
+    """Volunteers' raw rows, and reports of everybody else."""
+
+    name = "volunteering"
+    summary = "class means of raw rows and reports"
+    settings = VolunteeringSettings
+    takes_panel = True
+
+    def uses_panel(self, settings):
+        return settings.use
+
+    def feature_plans(self, job):
+        panel = job.graph.panel
+        if panel is None or job.settings.ask_all:
+            return (job.feature_plan(),)
+        others = np.setdiff1d(np.arange(job.graph.node_count), panel.users)
+        return (job.feature_plan(users=tuple(others.tolist())),)
+
+    def learn(self, job: Job) -> Outcome:
+        graph, watch = job.graph, Stopwatch()
+        rows = np.zeros((graph.node_count, graph.feature_count))
+        for plan in job.questions.features:
+            with watch.stage("report"):
+                reports = job.users.report(plan)
+                asked = np.arange(graph.node_count) if plan.users == "all" else np.array(plan.users)
+                rows[asked[reports.places]] = reports.mechanism.estimate(reports).dense()
+        if graph.panel is not None:
+            raw = graph.panel.rows
+            rows[graph.panel.users] = raw.toarray() if hasattr(raw, "tocsr") else raw
+        if graph.links is not None:
+            return Outcome(
+                None,
+                0.0,
+                0.0,
+                watch.seconds,
+                pair_scores=lambda pairs: (rows[pairs[:, 0]] * rows[pairs[:, 1]]).sum(axis=1),
+            )
+        known = graph.train & (graph.labels != UNKNOWN)
+        belongs = (graph.labels[:, None] == np.arange(graph.class_count)) & known[:, None]
+        means = belongs.T @ rows / np.maximum(belongs.sum(axis=0), 1)[:, None]
+        scores = (rows @ means.T).astype(np.float32)
+        right = scores[graph.validation].argmax(axis=1) == graph.labels[graph.validation]
+        return Outcome(scores, 0.0, float(right.mean()), watch.seconds, embedding=scores)
