@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import load_later
 
 if TYPE_CHECKING:
+    from graphveil.learn.answer_tables import Asked, Judged, class_evidence
+    from graphveil.learn.answered import (
+        Answered,
+        Judges,
+        clearly_better,
+        edge_operators,
+        log_rows,
+        with_answers,
+    )
     from graphveil.learn.attributes import ANALYSES, combined_scores, jaccard
     from graphveil.learn.backbones import (
         APPNP,
@@ -63,6 +72,7 @@ if TYPE_CHECKING:
         signal,
     )
     from graphveil.learn.targets import DropTargets, Goal, Targets, true_classes
+    from graphveil.learn.taught import Means, Taught, learn_means, teach_by_means, teach_by_rows
     from graphveil.learn.tensors import tensor
     from graphveil.learn.topology import Topology
     from graphveil.learn.training import Fitted, Progress, Schedule, fit
@@ -71,6 +81,14 @@ else:
     __getattr__, __dir__ = load_later(
         __name__,
         {
+            "answered": (
+                "Answered",
+                "Judges",
+                "clearly_better",
+                "edge_operators",
+                "log_rows",
+                "with_answers",
+            ),
             "attributes": ("ANALYSES", "combined_scores", "jaccard"),
             "backbones": (
                 "APPNP",
@@ -85,6 +103,7 @@ else:
             ),
             "blend": ("choose_blend", "mix"),
             "calibration": ("calibrated", "calibration_error", "log_losses"),
+            "answer_tables": ("Asked", "Judged", "class_evidence"),
             "degree_table": ("degree_probabilities",),
             "denoised": ("Denoised",),
             "divided": ("divided_input", "joined_input"),
@@ -115,6 +134,7 @@ else:
             "scales": ("best_scale",),
             "several": ("SeveralTargets",),
             "spectral": ("spectrum",),
+            "taught": ("Means", "Taught", "learn_means", "teach_by_means", "teach_by_rows"),
             "targeting": (
                 "SPLITS",
                 "Round",
@@ -145,6 +165,8 @@ __all__ = [
     "SGC",
     "SPLITS",
     "SSGC",
+    "Answered",
+    "Asked",
     "Backbone",
     "Denoised",
     "DropTargets",
@@ -152,12 +174,15 @@ __all__ = [
     "Goal",
     "GraphSAGE",
     "InnerProducts",
+    "Judged",
+    "Judges",
     "Known",
     "LabelNetwork",
     "LinkModel",
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "Means",
     "MultilabelTargets",
     "OutsideBackbone",
     "PairTrees",
@@ -167,6 +192,7 @@ __all__ = [
     "SeveralTargets",
     "Target",
     "Targets",
+    "Taught",
     "Topology",
     "Turns",
     "WeightedTopology",
@@ -181,13 +207,16 @@ __all__ = [
     "calibrated",
     "calibration_error",
     "choose_blend",
+    "class_evidence",
     "class_shares",
+    "clearly_better",
     "combined_scores",
     "correlation_scores",
     "degree_probabilities",
     "degree_rates",
     "degree_scores",
     "divided_input",
+    "edge_operators",
     "estimate_input",
     "expected_error",
     "expected_target",
@@ -198,7 +227,9 @@ __all__ = [
     "jaccard",
     "joined_input",
     "known_rates",
+    "learn_means",
     "log_losses",
+    "log_rows",
     "mix",
     "one_thread",
     "page_rank",
@@ -216,9 +247,12 @@ __all__ = [
     "smaller_degree",
     "spectrum",
     "spread",
+    "teach_by_means",
+    "teach_by_rows",
     "tensor",
     "training_labels",
     "true_classes",
     "walk_scores",
+    "with_answers",
     "with_known",
 ]

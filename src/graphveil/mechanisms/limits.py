@@ -53,7 +53,7 @@ NUMBERS = (
         "levels",
         "gamma",
     ),
-    "classes",
+    *("classes", "inputs", "hash_seed", "centre"),
 )
 
 

@@ -19,6 +19,7 @@ from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.normal import MAX_THRESHOLD, density, draw_normals, draw_sides, tail, tail_bounds
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import PublicBall, Rows
+from graphveil.mechanisms.sketch import Sketch
 
 # For a whole row: below, 2^62 counts cannot hold the difference; above, the cap is beyond what can be drawn.
 MIN_EPSILON, MAX_EPSILON = 1e-8, 100.0
@@ -84,6 +85,8 @@ class PrivUnitMechanism(Mechanism):
     (probability 10^-15 a value) they thin out and end at 8.58, and a report from there may be possible for one row only.
     Where not even that is allowed, take a finite mechanism. Rounding to codes moves a mean by less than 5·10^-8 of itself
     (at worst by 2^-20/24 of it, for a row along one axis); clamping is never seen.
+
+    With a ``sketch``, the row is its sketch: fewer numbers, on the unit sphere, and the estimates are those of the sketches.
     """
 
     name: str
@@ -92,6 +95,7 @@ class PrivUnitMechanism(Mechanism):
     ball: PublicBall
     cap: Cap
     truthful: bool = True
+    sketch: Sketch | None = None
     subject: Subject = "features"
     unbiased: bool = True
     finite: ClassVar[bool] = False
@@ -104,6 +108,10 @@ class PrivUnitMechanism(Mechanism):
     @property
     def dimensions(self) -> int:
         return self.size
+
+    @property
+    def row_length(self) -> int:
+        return self.size if self.sketch is None else self.sketch.inputs
 
     @property
     def alphabet(self) -> int:
@@ -155,17 +163,20 @@ class PrivUnitMechanism(Mechanism):
 
     def randomize(self, private: Any, words: Words | None = None) -> Reports:
         source = SystemWords() if words is None else words
-        rows = Rows(private, self.size)
+        rows = Rows(private, self.row_length)
         codes = np.empty((rows.users, self.size), dtype=np.uint16)
         for start, stop in rows.blocks():
-            codes[start:stop] = self._respond(rows.dense(start, stop), source)
+            block = rows.dense(start, stop)
+            codes[start:stop] = self._respond(block if self.sketch is None else self.sketch.of(block), source)
         return Reports(self, even_pointers(rows.users, self.size), None, codes.ravel())
 
     def count(self, private: Any) -> int:
-        return Rows(private, self.size).users
+        return Rows(private, self.row_length).users
 
     def altered(self, private: Any) -> int:
-        return int(Rows(private, self.size).outside_ball(self.ball).sum())
+        rows = Rows(private, self.row_length)
+        outside = rows.outside_ball(self.ball) if self.sketch is None else rows.outside(self.sketch.public)
+        return int(outside.sum())
 
     def _respond(self, block: NDArray[np.float64], words: Words) -> NDArray[np.uint16]:
         """The codes of some rows; how many words that takes depends on their number alone."""
@@ -192,7 +203,16 @@ class PrivUnitMechanism(Mechanism):
         return Estimate(shape, reports.indptr, None, values, self.ball.centre, self.unbiased)
 
     def extremes(self) -> list[NDArray[np.float64]]:
-        """The two ends of the ball along its first axis: opposite directions are told apart best."""
+        """The two ends of the ball along its first axis: opposite directions are told apart best.
+
+        With a sketch, the first value at one end of the range, and at the other; the others at the centre.
+        """
+        if self.sketch is not None:
+            ends = (self.sketch.public.high, self.sketch.public.low)
+            own = [np.full(self.row_length, self.sketch.centre) for _ in ends]
+            for row, end in zip(own, ends, strict=True):
+                row[0] = end
+            return own
         rows = [np.full(self.size, self.ball.centre) for _ in range(2)]
         rows[0][0] += self.ball.radius
         rows[1][0] -= self.ball.radius
@@ -212,7 +232,13 @@ class PrivUnitMechanism(Mechanism):
 
     def described(self) -> dict[str, Any]:
         ball, cap = [self.ball.radius, self.ball.centre], [self.cap.threshold, self.cap.count]
-        return {"dims": self.size, "ball": ball, "cap": cap, "truthful": self.truthful}
+        told = {"dims": self.size, "ball": ball, "cap": cap, "truthful": self.truthful}
+        if self.sketch is None:
+            return told
+        sketch = self.sketch
+        ends = [sketch.public.low, sketch.public.high]
+        hashed = {"inputs": sketch.inputs, "seed": sketch.seed, "range": ends, "centre": sketch.centre}
+        return {**told, "sketch": hashed}
 
     def __repr__(self) -> str:
         return (
@@ -248,8 +274,8 @@ def best_cap(epsilon: float, dims: int) -> Cap:
     return Cap(threshold, int(odds / (1 + odds) * TOTAL))
 
 
-def privunit(epsilon: float, dims: int, ball: PublicBall) -> PrivUnitMechanism:
-    """PrivUnitG for rows of ``dims`` values in a public ball.
+def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None = None) -> PrivUnitMechanism:
+    """PrivUnitG for rows of ``dims`` values in a public ball, or for sketches of so many numbers.
 
     >>> privunit(1.0, 1433, PublicBall(3.0)).epsilon <= 1.0
     True
@@ -258,4 +284,5 @@ def privunit(epsilon: float, dims: int, ball: PublicBall) -> PrivUnitMechanism:
         raise InputError(
             f"epsilon must be between {MIN_EPSILON:g} and {MAX_EPSILON:g} for privunit, got {epsilon:g}"
         )
-    return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, best_cap(epsilon, dims)))
+    cap = best_cap(epsilon, dims)
+    return verified(PrivUnitMechanism("privunit", Claim(epsilon), dims, ball, cap, sketch=sketch))

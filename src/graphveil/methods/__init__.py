@@ -12,6 +12,7 @@ from graphveil.methods import (
     structure,
     togl,
     upgnet,
+    veil,
 )
 from graphveil.methods.check import check_method, method_checks
 from graphveil.methods.job import Job
@@ -58,4 +59,5 @@ __all__ = [
     "togl",
     "train_backbone",
     "upgnet",
+    "veil",
 ]

@@ -67,6 +67,11 @@ def method_checks(name: str, **settings: Any) -> Iterator[Check]:
             "several labels: refused before anybody is asked", partial(check_refused, method, settings)
         )
     for title, trial in trials_of(method, settings).items():
+        if trial.task not in method.tasks:
+            yield Check(
+                f"{title}: refused before anybody is asked", partial(check_task_refused, method, trial)
+            )
+            continue
         tried = Tried(method, trial)
         for told, check in checks_of(tried):
             yield Check(f"{title}: {told}", partial(check, tried))
@@ -174,6 +179,19 @@ def check_refused(method: Method, settings: dict[str, Any]) -> None:
         raise AssertionError(
             f"{method.name} learned from several labels a user: it should say that it can, with `several_labels`"
         )
+
+
+def check_task_refused(method: Method, trial: Trial) -> None:
+    """A method that does not learn a task says so before anybody is asked."""
+    graph, users = trial_data(trial)
+    try:
+        run(method, graph, Unasked(), trial, users)
+    except InputError as error:
+        assert method.name in str(error), (
+            f"{method.name} must be named where it refuses the task {trial.task}"
+        )
+    else:
+        raise AssertionError(f"{method.name} learned {trial.task}: it should say that it can, with `tasks`")
 
 
 def check_finite(tried: Tried) -> None:

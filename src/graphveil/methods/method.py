@@ -61,6 +61,8 @@ class Method(ABC):
     reads_features: ClassVar[bool] = False
     # Whether it learns from volunteers' raw rows, `job.graph.panel`; it must ask nobody about features where `job.unasked`.
     takes_panel: ClassVar[bool] = False
+    # What it can predict.
+    tasks: ClassVar[tuple[str, ...]] = ("node", "link")
 
     @abstractmethod
     def learn(self, job: Job) -> Outcome:
@@ -99,6 +101,7 @@ class Method(ABC):
         """Refuse what cannot be done, then ask for labels and norms where they have a budget: the job as it goes on."""
         if not self.takes_panel:
             job = replace(job, graph=job.graph.without_panel())
+        check_task(self, job)
         job.task.check_budgets(job.budgets)
         job.task.check(self.name, job.graph)
         check_labels(self, job)
@@ -165,6 +168,16 @@ def refuse_links(job: Job) -> None:
     """Refuse, before anybody is asked, private links whose noise would not fit into memory, or hide every link."""
     if job.budgets.private_links:
         denoise.refuse_too_many(job.link_plan().build(), job.max_memory, dense=job.machine.allow_dense)
+
+
+def check_task(method: Method, job: Job) -> None:
+    """Refuse a task that the method does not learn."""
+    if job.task.name not in method.tasks:
+        able = ", ".join(name for name, other in _methods.items() if job.task.name in other.tasks)
+        raise InputError(
+            f"{method.name} predicts {' and '.join(find_task(name).summary for name in method.tasks)}, not {job.task.summary}: take "
+            f"another task, or one of {able}"
+        )
 
 
 def check_norms(method: Method) -> None:

@@ -1,0 +1,237 @@
+"""What answers make of a posterior: evidence is spread along edges, weighed, and used only where it clearly helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, diags_array
+from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
+
+from graphveil.graphs.graph import Graph
+from graphveil.learn.calibration import log_losses
+
+Floats = NDArray[np.float64]
+
+# Probabilities below this count as this.
+SMALLEST = 1e-6
+# What is tried in spreading: how much evidence counts, and how much neighbours do.
+EVIDENCE_WEIGHTS = (0.3, 0.5, 0.7, 1.0, 1.4)
+NEIGHBOUR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+# Steps of spreading, each of which goes half the way.
+STEPS, DAMPING = 10, 0.5
+FOLDS = 5
+# How strongly weights keep to those of the spread, and the penalties of weights for each class.
+RIDGE = 1.0
+PENALTIES, ITERATIONS = (0.1, 1.0), 200
+# Weights for each class need so many validation users.
+MANY_JUDGES = 1000
+# How many standard errors lower a loss must be before answers are used.
+CLEARLY = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Validation users: who, their labels, which of two halves each belongs to, and how labels were reported, if they were."""
+
+    users: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    folds: NDArray[np.int64]
+    transition: Floats | None
+
+    def losses(self, rows: Floats) -> Floats:
+        """The loss of each, from everybody's probabilities."""
+        return log_losses(rows[self.users], self.labels, self.transition)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Probabilities with answers (n x C), those that they are to be compared with, and how they came about."""
+
+    rows: Floats
+    beside: Floats
+    detail: str
+
+
+def edge_operators(graph: Graph) -> dict[str, Any]:
+    """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    matrix = csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
+    degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
+    root = diags_array(degrees**-0.5)
+    return {
+        "mean": (diags_array(1 / degrees) @ matrix).tocsr(),
+        "both": (root @ matrix @ root).tocsr(),
+        "root": (root @ matrix).tocsr(),
+    }
+
+
+def with_answers(graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges) -> Answered:
+    """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms).
+
+    ``by_fold`` are the same two matrices without the labels of one half of the judges each: what a judge is judged by never rests
+    on that judge's label. Spread, shared weights and weights for each class are tried; that with the lowest loss is returned.
+    """
+    prior = np.maximum(prior, SMALLEST)
+    prior /= prior.sum(axis=1, keepdims=True)
+    operators = edge_operators(graph)
+    own = evidence.copy()
+    for fold in (0, 1):
+        chosen = judges.users[judges.folds == fold]
+        own[chosen] = by_fold[fold][chosen]
+    rows, detail = _best_spread(prior, own, operators, judges)
+    best = Answered(rows, prior, detail)
+    features = _features(prior, own, rows, operators)
+    shared = _weighed(features, judges)
+    if judges.losses(shared).mean() < judges.losses(best.rows).mean():
+        best = Answered(shared, prior, f"{detail}, weighed")
+    if len(judges.users) >= MANY_JUDGES and judges.transition is None:
+        each = _by_class(features.reshape(len(features), -1), judges, prior.shape[1])
+        if judges.losses(each).mean() < judges.losses(best.rows).mean():
+            alone = _by_class(np.log(prior), judges, prior.shape[1])
+            best = Answered(each, alone, f"{detail}, weighed by class")
+    return best
+
+
+def clearly_better(
+    answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
+) -> bool:
+    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before."""
+    fewer = judges.losses(answered.beside) - judges.losses(answered.rows)
+    error = float(fewer.std()) / np.sqrt(max(len(fewer), 1))
+    return bool(float(fewer.mean()) > CLEARLY * error and metric(answered.rows) >= before)
+
+
+def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: float) -> Floats:
+    """b = softmax(log q + L + β·W(b - q)), a step at a time: what neighbours' answers have changed counts for one's own class."""
+    base = np.log(prior) + evidence
+    rows = softmax(base, axis=1)
+    if neighbours == 0:
+        return np.asarray(rows)
+    for _ in range(STEPS):
+        moved = softmax(base + neighbours * (operator @ (rows - prior)), axis=1)
+        rows = DAMPING * rows + (1 - DAMPING) * moved
+    return np.asarray(rows)
+
+
+def _best_spread(
+    prior: Floats, evidence: Floats, operators: dict[str, Any], judges: Judges
+) -> tuple[Floats, str]:
+    """The spread with the lowest loss on validation users: how neighbours count first, then how much answers do, twice."""
+    ways = [("mean", 0.0), *((name, weight) for name in operators for weight in NEIGHBOUR_WEIGHTS)]
+
+    @cache
+    def loss(weight: float, way: tuple[str, float]) -> float:
+        rows = spread_evidence(prior, weight * evidence, operators[way[0]], way[1])
+        return float(judges.losses(rows).mean())
+
+    weight = EVIDENCE_WEIGHTS[len(EVIDENCE_WEIGHTS) // 2]
+    for _ in range(2):
+        way = min(ways, key=lambda each: loss(weight, each))
+        weight = min(EVIDENCE_WEIGHTS, key=lambda each: loss(each, way))
+        ways = [other for other in ways if other[0] == way[0] or other[1] == way[1]]
+    name, neighbours = way
+    rows = spread_evidence(prior, weight * evidence, operators[name], neighbours)
+    return rows, f"answers times {weight:g}, neighbours ({name}) times {neighbours:g}"
+
+
+def _features(prior: Floats, evidence: Floats, rows: Floats, operators: dict[str, Any]) -> Floats:
+    """What may count for a class of a user (n x C x kinds), centred: the first two add up to the spread's own logarithms."""
+    mean, both = operators["mean"], operators["both"]
+    before, moved = np.log(prior), rows - prior
+    near = mean @ evidence
+    step = mean @ moved
+    kinds = [
+        before,
+        np.log(np.maximum(rows, SMALLEST)) - before,
+        evidence,
+        near,
+        mean @ near,
+        step,
+        mean @ step,
+        both @ moved,
+        both @ evidence,
+    ]
+    return np.stack([kind - kind.mean(axis=1, keepdims=True) for kind in kinds], axis=2)
+
+
+def _weighed(features: Floats, judges: Judges) -> Floats:
+    """Probabilities by weights that all classes share: a conditional logit, kept near the spread, five-fold for those who judge."""
+    start = np.zeros(features.shape[2])
+    start[:2] = 1.0
+    own = features[judges.users]
+    folds = np.arange(len(judges.users)) % FOLDS
+    rows = softmax(features @ _conditional_logit(own, judges.labels, judges.transition, start), axis=1)
+    for fold in range(FOLDS):
+        held = folds == fold
+        weights = _conditional_logit(own[~held], judges.labels[~held], judges.transition, start)
+        rows[judges.users[held]] = softmax(own[held] @ weights, axis=1)
+    return np.asarray(rows)
+
+
+def _conditional_logit(
+    features: Floats, labels: NDArray[np.int64], transition: Floats | None, start: Floats
+) -> Floats:
+    """The weights of the least penalised loss, where reported labels are as likely as the transition makes them."""
+    scale = np.sqrt((features**2).mean(axis=(0, 1))) + 1e-9
+    scaled, centre = features / scale, start * scale
+    every = np.arange(len(labels))
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        chances = softmax(scaled @ weights, axis=1)
+        # How likely the label that came is for each class.
+        coming = np.zeros_like(chances) if transition is None else transition[:, labels].T
+        if transition is None:
+            coming[every, labels] = 1.0
+        whole = np.maximum((chances * coming).sum(axis=1, keepdims=True), 1e-300)
+        slope = chances - chances * coming / whole
+        apart = weights - centre
+        value = -np.log(whole).sum() + RIDGE / 2 * (apart**2).sum()
+        return float(value), np.einsum("nc,nck->k", slope, scaled) + RIDGE * apart
+
+    found: Floats = minimize(loss, centre, jac=True, method="L-BFGS-B").x / scale
+    return found
+
+
+def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
+    """Probabilities by weights for each class (multinomial regression), five-fold for those who judge."""
+    own = columns[judges.users]
+    centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
+    columns, own = (columns - centre) / width, (own - centre) / width
+    folds = np.arange(len(judges.users)) % FOLDS
+    best: tuple[float, Floats, float] | None = None
+    for penalty in PENALTIES:
+        held_out = np.full((len(own), classes), SMALLEST)
+        for fold in range(FOLDS):
+            held = folds == fold
+            held_out[held] = _regressed(own[~held], judges.labels[~held], own[held], penalty, classes)
+        loss = float(log_losses(held_out, judges.labels).mean())
+        if best is None or loss < best[0]:
+            best = loss, held_out, penalty
+    assert best is not None
+    rows = _regressed(own, judges.labels, columns, best[2], classes)
+    rows[judges.users] = best[1]
+    return rows
+
+
+def _regressed(
+    features: Floats, labels: NDArray[np.int64], of: Floats, penalty: float, classes: int
+) -> Floats:
+    rows = np.full((len(of), classes), SMALLEST)
+    if len(np.unique(labels)) < 2:
+        rows[:, labels[0]] = 1.0
+        return rows
+    model = LogisticRegression(C=penalty, max_iter=ITERATIONS).fit(features, labels)
+    rows[:, model.classes_] = model.predict_proba(of)
+    return rows
+
+
+def log_rows(rows: Floats) -> Floats:
+    """Logarithms of probabilities, none of which is too small."""
+    return np.asarray(log_softmax(np.log(np.maximum(rows, SMALLEST)), axis=1))

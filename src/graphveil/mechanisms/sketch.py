@@ -1,0 +1,105 @@
+"""A row in fewer numbers: signed sums of its values by a public hash, divided by their length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.checks import check_number, check_whole
+from graphveil.errors import InputError
+from graphveil.mechanisms.limits import MAX_DIMS
+from graphveil.mechanisms.rows import Floats, PublicRange
+
+MAX_HASH_SEED = (1 << 53) - 1
+# SplitMix64 (Steele, Lea and Flood 2014).
+STEP, FIRST, SECOND = (
+    np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """``inputs`` values of a row as ``size`` numbers z/‖z‖, z_j = Σ s(i)·(x_i - centre) over the values i that fall on j.
+
+    Values are clipped to the public range first; what is no number counts as the centre. Where there are as many inputs as
+    numbers, each value stays at its place. Else value i falls on ⌊h·size/2^32⌋ for h the upper half of SplitMix64's output
+    after seed + (i+1) steps, and s(i) is -1 where the lowest bit is set, else 1 (Weinberger et al. 2009, "Feature hashing for
+    large scale multitask learning"). A row whose sums are all 0 stays 0.
+
+    All of this is public and acts on the row before anything is drawn: what a mechanism claims of any row it claims of this.
+
+    >>> Sketch(3, 3, 0, PublicRange(0.0, 1.0), 0.5).of(np.array([[1.0, 0.5, 0.5]])).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+
+    inputs: int
+    size: int
+    seed: int
+    public: PublicRange
+    centre: float
+
+    def __post_init__(self) -> None:
+        check_whole(self.inputs, "inputs", least=1, most=MAX_DIMS)
+        check_whole(self.seed, "hash_seed", least=0, most=MAX_HASH_SEED)
+        check_number(self.centre, "centre", least=self.public.low, most=self.public.high)
+        if self.size > self.inputs:
+            raise InputError(
+                f"a sketch of {self.inputs} values has at most as many numbers, got dims = {self.size}: take {self.inputs}"
+            )
+
+    def of(self, block: Floats) -> Floats:
+        """The sketches of some rows (users x inputs), as users x size."""
+        moved = np.clip(np.where(np.isnan(block), self.centre, block), self.public.low, self.public.high)
+        moved -= self.centre
+        if self.size < self.inputs:
+            order, starts, filled = self._order
+            moved *= self.signs
+            sums = np.zeros((len(block), self.size))
+            sums[:, filled] = np.add.reduceat(moved[:, order], starts, axis=1)
+            moved = sums
+        # The range may be huge: nothing over- or underflows.
+        top = np.abs(moved).max(axis=1, keepdims=True, initial=0.0)
+        moved /= np.where(top > 0, top, 1.0)
+        length = np.sqrt(np.einsum("ij,ij->i", moved, moved))[:, None]
+        moved /= np.where(length > 0, length, 1.0)
+        return moved
+
+    def lifted(self, weights: Floats) -> Floats:
+        """Weights of sketches (classes x size) as weights of rows (classes x inputs): the same sums, but for the length."""
+        if self.size == self.inputs:
+            return weights
+        lifted: Floats = weights[:, self.places] * self.signs
+        return lifted
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Which number each value falls on."""
+        if self.size == self.inputs:
+            return np.arange(self.inputs)
+        upper = self._hashes >> np.uint64(32)
+        return ((upper * np.uint64(self.size)) >> np.uint64(32)).astype(np.int64)
+
+    @cached_property
+    def signs(self) -> Floats:
+        """What each value is multiplied by."""
+        if self.size == self.inputs:
+            return np.ones(self.inputs)
+        return 1.0 - 2.0 * (self._hashes & np.uint64(1)).astype(np.float64)
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint64]:
+        with np.errstate(over="ignore"):
+            state = np.uint64(self.seed) + STEP * np.arange(1, self.inputs + 1, dtype=np.uint64)
+            state = (state ^ (state >> np.uint64(30))) * FIRST
+            state = (state ^ (state >> np.uint64(27))) * SECOND
+            return np.asarray(state ^ (state >> np.uint64(31)))
+
+    @cached_property
+    def _order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Values by the number that they fall on, where each number's values start, and the numbers that have any."""
+        order = np.argsort(self.places, kind="stable")
+        filled, starts = np.unique(self.places[order], return_index=True)
+        return order, starts, filled

@@ -1,0 +1,404 @@
+"""veil: send the question to the data. Every device evaluates a public model on its own row and reports the class, once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from graphveil import learn
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.mechanisms import FeatureMechanism, PrivUnitMechanism
+from graphveil.methods.job import Job
+from graphveil.methods.method import Method, register_method
+from graphveil.methods.method_settings import AUTO
+from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.questions import Questions
+from graphveil.methods.structure import StructureSettings, scores_of, transition_of, validation_quality
+from graphveil.methods.structure_posterior import Posterior, structure_posterior
+from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
+from graphveil.privacy import Plan
+from graphveil.privacy.integer_model import integer_model
+
+if TYPE_CHECKING:
+    from graphveil.learn.answer_tables import Asked
+    from graphveil.learn.answered import Judges
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# How many classes are left open, and whether what the graph says is added on the device, up to which ε.
+OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
+# Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
+FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
+# The stream of a run's seed that public coins come from.
+COINS = 11
+# Probabilities below this count as this before their logarithm is sent.
+SMALLEST = 1e-6
+
+
+class VeilSettings(StructureSettings):
+    """Training of what graph and labels say, and how to ask."""
+
+    teach: Literal["auto", "public", "panel", "private"] = Field(
+        "auto",
+        description="who teaches the model: public (a file), panel (volunteers), private (reports of a part of the users); "
+        "auto: volunteers if there are any, else private",
+    )
+    weights: Path | None = Field(None, description="teach=public: the .npz file of weights")
+    teachers: float = Field(
+        0.5, gt=0, lt=1, description="teach=private: the share of users who teach, training users first"
+    )
+    about: Literal["auto", "self", "neighbours"] = Field(
+        "auto",
+        description="whose class is asked for: one's own, those of one's neighbours, or what a row tells more of",
+    )
+    open: Annotated[int, Field(ge=2)] | Literal["auto"] = Field(
+        "auto", description="how many classes are left open for each user; auto: 2 to 5 by the budget"
+    )
+    sketch: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto",
+        description="teach=private with privunit: numbers in a sketch of a row; auto: 256 up to a budget of 2, else 512",
+    )
+    asked: float = Field(
+        1.0, gt=0, le=1, description="the share of those who could be asked that is, the least certain first"
+    )
+
+
+class Veil(Method):
+    """Every device evaluates a small public model on its own row, and reports the class that comes out, by k-ary response
+    among the two to five classes that the public graph leaves open.
+
+    What graph and labels say (`structure`, calibrated) is where it starts and what it falls back to. The model comes from a file
+    (``teach=public``), from volunteers' raw rows (``panel``), or from a part of the users who report a sketch of their row
+    instead (``private``); users are divided, not budgets, so that everybody answers once at ε. Answers are decoded by how often
+    validation users of each class give them, spread along edges, weighed, and used only where the loss of validation users is
+    clearly lower with them.
+    """
+
+    name = "veil"
+    summary = "a public model is evaluated on the own row, and the class that it gives is reported; falls back to structure"
+    mechanism = "privunit"
+    settings = VeilSettings
+    takes_panel = True
+    tasks: ClassVar[tuple[str, ...]] = ("node",)
+
+    def uses_panel(self, settings: Any) -> bool:
+        return settings.teach in (AUTO, "panel")
+
+    def public_files(self, settings: Any) -> tuple[Path, ...]:
+        return () if settings.weights is None else (settings.weights,)
+
+    def prepare(self, job: Job) -> None:
+        """Refuse a teacher who is not there, and mechanisms that cannot teach."""
+        settings: VeilSettings = job.settings
+        if settings.teach == "panel" and job.graph.panel is None:
+            raise InputError(
+                "teach=panel needs volunteers: give --panel N, a graph file with a column panel, or take teach=private"
+            )
+        if (settings.teach == "public") != (settings.weights is not None):
+            raise InputError(
+                "teach=public needs a file of weights, and only that does: give both, or neither"
+            )
+        if settings.weights is not None:
+            read_weights(settings.weights, job.graph)
+        if job.graph.feature_count == 0:
+            raise InputError(f"{job.graph.name} has no features to ask about: take structure")
+        if teacher_of(job) == "private" and not job.unasked:
+            mechanism = job.questions.features[0].build()
+            if not isinstance(mechanism, (FeatureMechanism, PrivUnitMechanism)) or not mechanism.unbiased:
+                raise InputError(
+                    f"veil learns its model from unbiased reports of rows, which {job.budgets.mechanism} does not give: take privunit, "
+                    "multibit or piecewise, or another teacher"
+                )
+
+    def questions(self, job: Job) -> Questions:
+        """Who answers which round follows from labels and graph; here two halves stand for them, as nobody answers both."""
+        asked = super().questions(job)
+        if job.unasked or job.graph.public_range is None or job.graph.class_count < 2:
+            return replace(asked, features=())
+        half = job.graph.node_count // 2
+        first, second = range(half), range(half, job.graph.node_count)
+        blank = _blank_model(job.graph)
+        lists = np.tile(np.arange(open_of(job)[0]), (len(second), 1))
+        classes = _class_plan(job, blank, np.array(second), lists, None)
+        if teacher_of(job) != "private":
+            return replace(asked, features=(), classes=(classes,))
+        return replace(asked, features=(_teaching_plan(job, np.array(first)),), classes=(classes,))
+
+    def learn(self, job: Job) -> Outcome:
+        watch = Stopwatch()
+        with watch.stage("train"):
+            posterior = structure_posterior(job, job.settings)
+            known = Known.of(job, posterior)
+        model, teachers = _taught(job, known, watch)
+        evidence, by_fold, asked = _evidence(job, known, model, teachers, watch)
+        with watch.stage("train"):
+            job.say("weighing answers", 0.0)
+            answered = learn.with_answers(job.graph, known.prior, evidence, by_fold, known.judges)
+            used = learn.clearly_better(answered, known.judges, known.metric, known.metric(posterior.raw))
+        rows = answered.rows if used else posterior.raw
+        also = {"answers_used": float(used), "asked_for_class": float(asked)}
+        if model is not None and model.gain is not None:
+            also["model_nats"] = model.gain
+        detail = answered.detail if used else f"{posterior.detail}; answers were not clearly better"
+        return Outcome(
+            scores_of(rows.astype(np.float32), several=False),
+            float(known.judges.losses(np.asarray(rows, dtype=np.float64)).mean()),
+            float((rows.argmax(axis=1) == job.graph.labels)[job.graph.validation].mean()),
+            watch.seconds,
+            detail,
+            embedding=learn.log_rows(np.asarray(rows, dtype=np.float64)).astype(np.float32),
+            also=also,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known before anybody is asked about a row: calibrated probabilities, and the validation users who judge."""
+
+    graph: Graph
+    prior: Floats
+    judges: Judges
+
+    @classmethod
+    def of(cls, job: Job, posterior: Posterior) -> Known:
+        graph, transition = job.graph, transition_of(job)
+        prior = np.maximum(posterior.rows, SMALLEST)
+        if job.label_mechanism is not None and transition is not None:
+            # A training user's own report has not been taken for certain: it counts for as much as it says.
+            trained = np.flatnonzero(graph.train)
+            prior[trained] *= transition[:, graph.labels[trained]].T
+        prior /= prior.sum(axis=1, keepdims=True)
+        users = np.flatnonzero(graph.validation)
+        folds = np.random.default_rng([job.seed, COINS, 1]).permutation(len(users)) % 2
+        judges = learn.Judges(users, graph.labels[users], folds, transition)
+        return cls(graph, prior, judges)
+
+    def metric(self, rows: NDArray[np.floating]) -> float:
+        """The graph's metric on validation users."""
+        own = rows[self.judges.users].astype(np.float32)
+        return validation_quality(self.graph, own, self.judges.transition)[0]
+
+    def targets(self, about: str) -> Floats:
+        """What a model is to predict of each user: the own class, or the classes of the neighbours."""
+        if about == "self":
+            return self.prior
+        near: Floats = learn.edge_operators(self.graph)["mean"] @ self.prior
+        lonely = near.sum(axis=1) == 0
+        near[lonely] = self.prior.mean(axis=0)
+        near /= near.sum(axis=1, keepdims=True)
+        return near
+
+    def shares(self, about: str) -> Floats:
+        """How common each class is."""
+        shares: Floats = self.targets(about).mean(axis=0)
+        return np.asarray(shares / shares.sum())
+
+
+def teacher_of(job: Job) -> str:
+    """Who teaches the model."""
+    teach: str = job.settings.teach
+    if teach != AUTO:
+        return teach
+    return "private" if job.graph.panel is None else "panel"
+
+
+def open_of(job: Job) -> tuple[int, bool]:
+    """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
+    epsilon = job.budgets.epsilon
+    assert epsilon is not None
+    count, offset = next((count, offset) for most, count, offset in OPEN if epsilon < most)
+    chosen = count if job.settings.open == AUTO else int(job.settings.open)
+    return min(chosen, job.graph.class_count), offset
+
+
+def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:
+    """The public model, and who has answered to teach it; no model where nobody is there who could."""
+    graph, settings, nobody = job.graph, job.settings, np.empty(0, dtype=np.int64)
+    teacher = teacher_of(job)
+    if teacher == "public":
+        return read_weights(settings.weights, graph), nobody
+    if teacher == "panel":
+        with watch.stage("train"):
+            job.say("learning from volunteers", 0.0)
+            return taught_by_panel(graph, known.targets, known.shares, settings.about, job.seed), nobody
+    teachers = teaching_users(graph, known.prior, settings.teachers)
+    with watch.stage("report"):
+        job.say("first round", 0.0)
+        reports = job.users.report(_teaching_plan(job, teachers))
+    with watch.stage("train"):
+        if reports.users == 0:
+            return None, teachers
+        return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
+
+
+def teaching_users(graph: Graph, prior: Floats, share: float) -> Whole:
+    """Who teaches: all training users, and the most certain others up to that share; never those who validate."""
+    trained = np.flatnonzero(graph.train)
+    missing = round(share * graph.node_count) - len(trained)
+    if missing <= 0:
+        return trained
+    others = np.flatnonzero(~graph.train & ~graph.validation)
+    order = np.argsort(-prior[others].max(axis=1), kind="stable")
+    return np.sort(np.concatenate([trained, others[order[:missing]]]))
+
+
+def _teaching_plan(job: Job, users: Whole) -> Plan:
+    """The question by which some users teach: a sketch of the row by privunit, or its values by another mechanism."""
+    chosen = tuple(users.tolist())
+    if job.budgets.mechanism != "privunit":
+        return job.feature_plan(users=chosen)
+    graph, around = job.graph, Around.of(job.graph)
+    assert job.budgets.epsilon is not None
+    usual = SMALL_SKETCH if job.budgets.epsilon <= FEW_BUDGET else SKETCH
+    size = usual if job.settings.sketch == AUTO else int(job.settings.sketch)
+    coin = int(np.random.default_rng([job.seed, COINS, 2]).integers(1 << 53))
+    sketch = {"inputs": graph.feature_count, "hash_seed": coin, "centre": around.centre}
+    return job.feature_plan(users=chosen, dims=min(size, graph.feature_count), options=sketch)
+
+
+def _evidence(
+    job: Job, known: Known, model: PublicModel | None, teachers: Whole, watch: Stopwatch
+) -> tuple[Floats, Floats, int]:
+    """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
+    graph = job.graph
+    evidence = np.zeros((graph.node_count, graph.class_count))
+    if model is not None and model.own is not None and graph.panel is not None:
+        evidence[graph.panel.users] = model.own
+    by_fold = np.stack([evidence, evidence])
+    users = _asked_users(job, known, teachers)
+    if model is None or job.unasked or not users.size:
+        return evidence, by_fold, 0
+    with watch.stage("report"):
+        job.say("asking for classes", 0.0)
+        asked = _ask(job, known, model, users)
+    with watch.stage("denoise"):
+        if not asked.users.size:
+            return evidence, by_fold, len(users)
+        folded, whole = learn.class_evidence(asked, _judged(known, asked, model.about), graph.class_count)
+        spread = _spread_to(graph, asked.users, model.about)
+        evidence = evidence + spread(whole)
+        by_fold = by_fold + np.stack([spread(each) for each in folded])
+    return evidence, by_fold, len(users)
+
+
+def _asked_users(job: Job, known: Known, teachers: Whole) -> Whole:
+    """Who is asked for a class: neither those who have taught nor those whose label is known; validation users always are."""
+    graph = job.graph
+    may = np.ones(graph.node_count, dtype=bool)
+    may[teachers] = False
+    if graph.panel is not None:
+        may[graph.panel.users] = False
+    if job.label_mechanism is None:
+        may[graph.train] = False
+    users = np.flatnonzero(may)
+    if job.settings.asked < 1:
+        rank = np.argsort(known.prior[users].max(axis=1), kind="stable")
+        chosen = np.zeros(len(users), dtype=bool)
+        chosen[rank[: math.ceil(job.settings.asked * len(users))]] = True
+        users = users[chosen | graph.validation[users]]
+    return users
+
+
+def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
+    """Ask for classes, and put what was answered beside what was asked."""
+    count, add = open_of(job)
+    expected = known.targets(model.about)[users]
+    lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
+    logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
+    # Of neighbours the question is whether there are more of a class than the graph says.
+    logs = -logs if model.about == "neighbours" else logs
+    plan = _class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
+    reports = job.users.report(plan)
+    assert job.budgets.epsilon is not None
+    least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
+    who = reports.places
+    return learn.Asked(
+        users[who],
+        lists[who],
+        reports.codes.astype(np.int64),
+        known.prior[users[who]].max(axis=1),
+        least,
+    )
+
+
+def _class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
+    """The question for a class, with what each user is asked beyond the model."""
+    public = job.graph.public_range
+    assert public is not None
+    offsets = None
+    if logs is not None:
+        most = model.model.largest_offset
+        offsets = np.clip(np.rint(model.scale * logs), -most, most).astype(np.int64)
+    return Plan(
+        mechanism="krr",
+        epsilon=job.budgets.epsilon,
+        of="class",
+        round=2 if teacher_of(job) == "private" else 1,
+        users=tuple(users.tolist()),
+        dims=job.graph.feature_count,
+        range=(public.low, public.high),
+        classes=lists.shape[1],
+        model=model.model,
+        lists=lists,
+        offsets=offsets,
+    )
+
+
+def _judged(known: Known, asked: Asked, about: str) -> Any:
+    """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours."""
+    judges = known.judges
+    places = np.full(known.graph.node_count, -1)
+    places[asked.users] = np.arange(len(asked.users))
+    likely = np.zeros((len(judges.users), known.graph.class_count))
+    if judges.transition is None:
+        likely[np.arange(len(judges.users)), judges.labels] = 1.0
+    else:
+        likely = known.prior[judges.users] * judges.transition[:, judges.labels].T
+    if about == "self":
+        answers, who = places[judges.users], np.arange(len(judges.users))
+    else:
+        numbers = np.full(known.graph.node_count, -1)
+        numbers[judges.users] = np.arange(len(judges.users))
+        ends = known.graph.edge_list()
+        ends = ends[:, numbers[ends[0]] >= 0]
+        answers, who = places[ends[1]], numbers[ends[0]]
+    there = answers >= 0
+    return learn.Judged(answers[there], likely[who[there]], judges.folds[who[there]])
+
+
+def _spread_to(graph: Graph, users: Whole, about: str) -> Any:
+    """What answers say of everybody's class: of those who answered, or of all their neighbours."""
+
+    def own(told: Floats) -> Floats:
+        whole = np.zeros((graph.node_count, told.shape[1]))
+        whole[users] = told
+        return whole
+
+    if about == "self":
+        return own
+    operator = learn.edge_operators(replace(graph, weights=None))["mean"]
+    return lambda told: graph.degrees[:, None] * (operator @ own(told))
+
+
+@cache
+def _blank(classes: int, features: int, public: tuple[float, float]) -> PublicModel:
+    model, scale = integer_model(np.zeros((classes, features)), np.zeros(classes), public)
+    return PublicModel(model, scale)
+
+
+def _blank_model(graph: Graph) -> PublicModel:
+    """A model that says nothing, in place of one that is not known yet."""
+    assert graph.public_range is not None
+    return _blank(graph.class_count, graph.feature_count, (graph.public_range.low, graph.public_range.high))
+
+
+register_method(Veil())

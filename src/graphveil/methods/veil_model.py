@@ -1,0 +1,187 @@
+"""Where veil's public model comes from: a file of weights, volunteers' raw rows, or private reports of a part of the users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil import learn
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.mechanisms import PrivUnitMechanism, Reports
+from graphveil.mechanisms.class_model import ClassModel
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.privacy.integer_model import integer_model
+
+if TYPE_CHECKING:
+    from graphveil.learn.taught import Taught
+
+Floats = NDArray[np.float64]
+# Up to so many features values are taken around the middle of their range; rows of more features are mostly zeros.
+FEW_FEATURES = 128
+# Variances of values are at least those of a value that is at one end of the range with this probability.
+LEAST_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class PublicModel:
+    """A model as clients evaluate it, what a score of 1 is in its integers, and what is known of it.
+
+    ``gain`` is what a row tells of a class, in nats, as far as whoever taught it can say (None where nobody can); ``own`` are
+    log-likelihood ratios of volunteers' own rows, each by a model that the others taught. ``about`` says whose class it is:
+    one's own, or those of one's neighbours.
+    """
+
+    model: ClassModel
+    scale: float
+    gain: float | None = None
+    own: Floats | None = None
+    about: str = "self"
+
+
+@dataclass(frozen=True)
+class Around:
+    """Values as differences from a centre, in the range that they have then."""
+
+    public: PublicRange
+    centre: float
+
+    @classmethod
+    def of(cls, graph: Graph) -> Around:
+        """The middle of the range where features are few or 0 is no end of it; else 0, where most values are."""
+        public = graph.public_range
+        assert public is not None
+        ends = (public.low, public.high)
+        return cls(public, 0.0 if graph.feature_count > FEW_FEATURES and 0.0 in ends else public.centre)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of the differences."""
+        return self.public.low - self.centre, self.public.high - self.centre
+
+    def moved(self, rows: Any) -> Any:
+        """Rows of values as rows of differences, clipped to the range."""
+        if hasattr(rows, "tocsr") and self.centre == 0:
+            clipped = rows.tocsr().astype(np.float64)
+            clipped.data = np.clip(clipped.data, self.public.low, self.public.high)
+            return clipped
+        dense = rows.toarray() if hasattr(rows, "tocsr") else rows
+        return np.clip(np.asarray(dense, dtype=np.float64), self.public.low, self.public.high) - self.centre
+
+    def model(self, taught: Taught, about: str) -> PublicModel:
+        """What was taught on differences, in integers."""
+        model, scale = integer_model(taught.weights, taught.bias, self.range, unit=taught.unit)
+        return PublicModel(model, scale, taught.gain, taught.own, about)
+
+
+def taught_by_panel(
+    graph: Graph, targets: Callable[[str], Floats], prior: Callable[[str], Floats], about: str, seed: int
+) -> PublicModel:
+    """The model that volunteers' rows teach, about themselves or about their neighbours: whichever a row tells more of."""
+    panel, around = graph.panel, Around.of(graph)
+    assert panel is not None
+    rows = around.moved(panel.rows)
+    kinds = ("self", "neighbours") if about == "auto" else (about,)
+    taught = {
+        kind: learn.teach_by_rows(rows, targets(kind)[panel.users], prior(kind), seed) for kind in kinds
+    }
+    chosen = better_question({kind: each.gain for kind, each in taught.items()})
+    model = around.model(taught[chosen], chosen)
+    return model if chosen == "self" else replace(model, own=None)
+
+
+def taught_by_reports(
+    reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
+) -> PublicModel:
+    """The model that unbiased reports of some users teach: the class whose mean row is nearest."""
+    users = users[reports.places]
+    estimate = reports.mechanism.estimate(reports)
+    sketched = isinstance(reports.mechanism, PrivUnitMechanism)
+    matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
+    noise = _second_moments(matrix)
+    kinds = ("self", "neighbours") if about == "auto" else (about,)
+    means = {kind: learn.learn_means(matrix, targets(kind)[users], noise) for kind in kinds}
+    chosen = better_question({kind: each.signal for kind, each in means.items()})
+    found = means[chosen]
+    if sketched:
+        return _of_sketches(reports, found, noise, len(users), graph, chosen)
+    offset = 0.0 if estimate.indices is None else estimate.offset
+    found = replace(found, centre=found.centre + offset)
+    public = graph.public_range
+    assert public is not None
+    width = public.high - public.low
+    share = np.clip((found.centre - public.low) / width, LEAST_SHARE, 1 - LEAST_SHARE)
+    spread = share * (1 - share) * width**2 / (1 if graph.binary else 3)
+    taught = learn.teach_by_means(found, spread, unit=False)
+    return Around(public, 0.0).model(taught, chosen)
+
+
+def _of_sketches(
+    reports: Reports, means: Any, noise: Floats, count: int, graph: Graph, about: str
+) -> PublicModel:
+    """The same, where rows were sketched: weights of sketches become weights of rows, whose length is nearly the same."""
+    mechanism = reports.mechanism
+    assert isinstance(mechanism, PrivUnitMechanism) and mechanism.sketch is not None
+    # What is left of a unit row's square when the mean row is taken away, over all its numbers.
+    square = float((means.centre**2 - noise / max(count, 1)).sum())
+    spread = np.full(mechanism.size, max(1 - square, 0.1) / mechanism.size)
+    taught = learn.teach_by_means(means, spread, unit=True)
+    lifted = replace(taught, weights=mechanism.sketch.lifted(taught.weights))
+    return Around(mechanism.sketch.public, mechanism.sketch.centre).model(lifted, about)
+
+
+def _second_moments(matrix: Any) -> Floats:
+    """The mean square of each column: what the noise of reports comes to, as rows add little to it."""
+    squares = matrix.multiply(matrix) if hasattr(matrix, "tocsr") else matrix**2
+    moments = np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
+    return np.maximum(moments, 1e-300)
+
+
+def better_question(tells: dict[str, float]) -> str:
+    """Whose class to ask for: one's own, unless a row clearly tells more of the neighbours' classes."""
+    if len(tells) == 1:
+        return next(iter(tells))
+    return "neighbours" if tells["neighbours"] > 2 * max(tells["self"], 0.0) else "self"
+
+
+def read_weights(file: str | Path, graph: Graph) -> PublicModel:
+    """A model from a public file (npz): ``weights`` (classes x features) and ``bias``, whose scores are logarithms of
+    probabilities up to a constant; ``shares`` of the classes that it learned from, if they are not to count; ``unit`` where it
+    takes rows over their length; ``first`` (units x features) and ``first_bias`` where it has a hidden layer."""
+    path = Path(file)
+    expected = "a file of weights is an .npz with weights (classes x features) and bias, and if need be shares, unit, first, first_bias"
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            held = {name: np.asarray(arrays[name]) for name in arrays.files}
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"{path} cannot be read ({error}): {expected}") from None
+    for name in ("weights", "bias"):
+        if name not in held or held[name].dtype.kind not in "iuf":
+            raise InputError(f"{path} has no numbers {name}: {expected}")
+    weights, bias, first = held["weights"], held["bias"].astype(np.float64), held.get("first")
+    columns = weights.shape[-1] if first is None else first.shape[-1]
+    if weights.ndim != 2 or weights.shape[0] != graph.class_count or columns != graph.feature_count:
+        raise InputError(
+            f"{path} has a model of {weights.shape[0]} classes and {columns} features, and {graph.name} has {graph.class_count} and "
+            f"{graph.feature_count}: {expected}"
+        )
+    if "shares" in held:
+        if held["shares"].shape != bias.shape or not (held["shares"] > 0).all():
+            raise InputError(f"{path}: shares must be {graph.class_count} positive numbers, one a class")
+        bias = bias - np.log(held["shares"] / held["shares"].sum())
+    public = graph.public_range
+    assert public is not None
+    model, scale = integer_model(
+        weights,
+        bias,
+        (public.low, public.high),
+        first=first,
+        first_bias=held.get("first_bias"),
+        unit=bool(held.get("unit", False)),
+    )
+    return PublicModel(model, scale)
