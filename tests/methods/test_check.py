@@ -221,7 +221,11 @@ BROKEN = [
     (Silent, "norms: everybody gets a norm", "must predict a norm for every user"),
     (Spare, "norms: what is claimed is charged", "spare claims"),
     (Reader, "private labels: labels are known from reports alone", "knows more of private labels"),
-    (Hasty, "several labels: refused before anybody is asked", "asked about features before it was refused"),
+    (
+        Hasty,
+        "several labels: refused before anybody is asked",
+        "users were asked about features, and nobody should have been",
+    ),
     (Coy, "several labels: refused before anybody is asked", "it should say that it can"),
     (Peeking, "links: test links are not seen", "knows which test pairs are linked"),
 ]

@@ -215,6 +215,11 @@ def test_only_runs_with_volunteers_have_a_part_without_asking():
     assert parts_of(spec_of(control=False)) == ["method"]
 
 
+def test_units_are_counted_where_a_graph_cannot_be_loaded(tmp_path):
+    missing = Spec.of(METHOD, str(tmp_path / "none.npz"), epsilon=4.0)
+    assert parts_of(missing) == ["method", "control", "structure"]
+
+
 def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
     file = tmp_path / "results.sqlite"
     spec = spec_of(runs=2)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.errors import InputError, PrivacyError
+from graphveil.errors import GraphveilError, InputError, PrivacyError
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
 from graphveil.experiments.runs.unasked import FeaturesUnasked
 from graphveil.experiments.specs.outside_names import load_names
@@ -201,7 +201,13 @@ def has_panel(spec: Spec, given: tuple[Graph, Users] | None = None) -> bool:
     """Whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
     if not spec.uses_panel:
         return False
-    return spec.volunteers.panel is not None or (given or load_data(spec))[0].panel is not None
+    if spec.volunteers.panel is not None:
+        return True
+    try:
+        return (given or load_data(spec))[0].panel is not None
+    except GraphveilError:
+        # Whoever runs it is told why it cannot be loaded; whoever counts units goes on.
+        return False
 
 
 def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: int) -> Graph:

@@ -92,5 +92,5 @@ def _draw(
         return
     places, points = zip(*curve, strict=True)
     lows, means, highs = band(points, factor)
-    axes.plot(places, means, style, marker=marker, color=colour, label=label)
+    axes.plot(places, means, linestyle=style, marker=marker, color=colour, label=label)
     axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
