@@ -30,8 +30,9 @@ FOLDS = 5
 # How strongly weights keep to those of the spread, and the penalties of weights for each class.
 RIDGE = 1.0
 PENALTIES, ITERATIONS = (0.1, 1.0), 200
-# Weights for each class need so many validation users.
-MANY_JUDGES = 1000
+# Weights for each class need so many validation users, and see what counts for the class itself alone: the prior, what the spread
+# adds to it, and one's own answer.
+MANY_JUDGES, OWN = 1000, 3
 # How many standard errors lower a loss must be before answers are used.
 CLEARLY = 2.0
 
@@ -92,7 +93,7 @@ def with_answers(graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats,
     if judges.losses(shared).mean() < judges.losses(best.rows).mean():
         best = Answered(shared, prior, f"{detail}, weighed")
     if len(judges.users) >= MANY_JUDGES and judges.transition is None:
-        each = _by_class(features.reshape(len(features), -1), judges, prior.shape[1])
+        each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
         if judges.losses(each).mean() < judges.losses(best.rows).mean():
             alone = _by_class(np.log(prior), judges, prior.shape[1])
             best = Answered(each, alone, f"{detail}, weighed by class")
