@@ -39,9 +39,9 @@ if TYPE_CHECKING:
         smaller_degree,
         walk_scores,
     )
-    from graphveil.learn.link_model import LinkModel, adjacency_rows
+    from graphveil.learn.link_model import LinkModel, adjacency_rows, fit_link
     from graphveil.learn.link_targets import InnerProducts, LinkTargets
-    from graphveil.learn.masked_labels import LabelNetwork, fit_masked
+    from graphveil.learn.masked_labels import LabelNetwork, MaskedInputs, fit_masked, masked_inputs
     from graphveil.learn.moments import correlation_scores, pair_fisher_scores
     from graphveil.learn.multilabel import MultilabelTargets
     from graphveil.learn.outside_backbone import OutsideBackbone
@@ -102,9 +102,9 @@ else:
                 "smaller_degree",
                 "walk_scores",
             ),
-            "link_model": ("LinkModel", "adjacency_rows"),
+            "link_model": ("LinkModel", "adjacency_rows", "fit_link"),
             "link_targets": ("InnerProducts", "LinkTargets"),
-            "masked_labels": ("LabelNetwork", "fit_masked"),
+            "masked_labels": ("LabelNetwork", "MaskedInputs", "fit_masked", "masked_inputs"),
             "moments": ("correlation_scores", "pair_fisher_scores"),
             "multilabel": ("MultilabelTargets",),
             "outside_backbone": ("OutsideBackbone",),
@@ -158,6 +158,7 @@ __all__ = [
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "MaskedInputs",
     "MultilabelTargets",
     "OutsideBackbone",
     "PairTrees",
@@ -192,6 +193,7 @@ __all__ = [
     "expected_error",
     "expected_target",
     "fit",
+    "fit_link",
     "fit_links",
     "fit_masked",
     "fit_with_links",
@@ -199,6 +201,7 @@ __all__ = [
     "joined_input",
     "known_rates",
     "log_losses",
+    "masked_inputs",
     "mix",
     "one_thread",
     "page_rank",

@@ -60,6 +60,9 @@ class _Candidates:
         if job.label_mechanism is not None and self.targets.transition is not None:
             self.response = learn.tensor(job.label_mechanism.transition, job.device)
         self.labels = learn.training_labels(self.targets, job.graph.class_count)
+        # What both networks on labels read, and the one without ids, from which the other goes on.
+        self.masked: learn.MaskedInputs | None = None
+        self.without_ids: learn.LabelNetwork | None = None
         # Several labels a user spread beside who is known, so that what arrives says how common each is.
         if self.graph.multilabel:
             self.labels = learn.with_known(self.labels, self.targets.train)
@@ -95,21 +98,29 @@ class _Candidates:
         return learn.true_classes(learn.as_probabilities(reached, shares), self.response)
 
     def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:
+        """Trained on masked labels; ids are added to the network that has learned without them."""
+        settings = self.settings
         model = learn.LabelNetwork(
             self.graph.node_count,
             self.graph.class_count,
-            self.settings.label_hops,
-            self.settings.hidden,
+            settings.label_hops,
+            settings.hidden,
             ids,
-            self.settings.activation,
-            self.settings.dropout,
+            settings.activation,
+            settings.dropout,
         ).to(self.device)
-        masked = self.settings.masked
-        fitted = learn.fit_masked(model, self.topology, self.targets, self.schedule, masked, progress)
+        if self.masked is None:
+            self.masked = learn.masked_inputs(
+                model, self.topology, self.targets, settings.masked, settings.epochs
+            )
+        if ids and self.without_ids is not None:
+            model.go_on_from(self.without_ids)
+        fitted = learn.fit_masked(model, self.topology, self.targets, self.schedule, self.masked, progress)
+        if not ids:
+            self.without_ids = model
         return self.targets.probabilities(fitted.scores)
 
     def link(self, by_degree: bool, progress: learn.Progress) -> Tensor:
-        rows = learn.adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
-        model = learn.LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
-        fitted = learn.fit(model, rows, self.topology, self.targets, self.schedule, progress)
+        rows = learn.adjacency_rows(self.graph, by_degree=by_degree)
+        fitted = learn.fit_link(rows, self.graph.class_count, self.targets, self.schedule, progress)
         return self.targets.probabilities(fitted.scores)
