@@ -31,7 +31,7 @@ class StructureSettings(Settings):
     epochs: int = Field(200, ge=1, description="epochs at most, for each candidate")
     lr: float = Field(0.02, gt=0, description="learning rate of Adam")
     patience: int | None = Field(
-        30, ge=1, description="stop after so many epochs without a lower validation loss"
+        50, ge=1, description="stop after so many epochs without a lower validation loss"
     )
     alpha: float = Field(
         0.9, gt=0, lt=1, description="label propagation: weight of the neighbours beside one's own label"
