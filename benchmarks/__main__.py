@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from benchmarks import (
     propagation,
     reports,
     rounds,
+    structure,
     tables,
     training,
     whole,
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,
+    "structure": structure.run,
     "tables": tables.run,
     "training": training.run,
     "whole": whole.run,

@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import draws, kernels, propagation, reports, rounds, tables, whole
+from benchmarks import draws, kernels, propagation, reports, rounds, structure, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
 from graphveil.denoise import HOA
@@ -166,3 +166,18 @@ def test_two_rounds_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> No
     ]
     assert set(shapes) == {(TINY.users, TINY.dimensions, TINY.epochs)}
     assert all(result.ours > 0 and result.theirs > 0 for result in results)
+
+
+def test_structure_is_compared_with_plain_loops_by_time_and_by_what_is_wrong() -> None:
+    time, wrong = structure.run(TINY)
+    assert (time.reference, wrong.reference) == ("plain loops", "plain loops")
+    assert (time.unit, time.target, wrong.unit) == ("s", structure.TIME_TARGET, "% wrong")
+    assert time.case.startswith("all candidates, generated")
+
+
+def test_the_generated_graph_has_two_thirds_of_its_links_inside_a_class() -> None:
+    _, graph = structure._graph(3000)
+    labels = np.random.default_rng(structure.SEED).integers(0, structure.CLASSES, 3000)
+    pairs = graph.pairs()
+    # 22,000 links: the standard error is 0.003.
+    assert float((labels[pairs[:, 0]] == labels[pairs[:, 1]]).mean()) == pytest.approx(2 / 3, abs=0.02)

@@ -39,3 +39,32 @@ def test_more_rounds_are_never_worse_than_the_best_alone(seed):
     weights = choose_blend(candidates, quality, 6)
     assert sum(weights.values()) == pytest.approx(1)
     assert quality(mix(candidates, weights)) >= max(quality(rows) for rows in candidates.values())
+
+
+def test_the_best_alone_stays_where_whatever_is_added_spoils_it():
+    # The sure one is right about all but one user; averaged with any other it is right about fewer.
+    labels = np.zeros(6, dtype=int)
+    candidates = {
+        "sure of the wrong": np.array([[0.0, 1.0]] * 4 + [[1.0, 0.0]] * 2),
+        "best": np.array([[0.6, 0.4]] * 5 + [[0.4, 0.6]]),
+    }
+    quality = accuracy_on(labels)
+    assert quality(mix(candidates, {"best": 0.5, "sure of the wrong": 0.5})) < 5 / 6
+    weights = choose_blend(candidates, quality, 4)
+    assert weights == {"best": 1.0}
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_blend_is_below_a_candidate_by_the_metric_whatever_the_loss(seed, rounds):
+    # As structure judges: the metric first, then the likelihood, in single precision, many ties.
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, 12)
+    rows = {str(each): random.dirichlet(np.ones(2) / 4, 12).astype(np.float32) for each in range(6)}
+
+    def quality(values):
+        right = values[np.arange(12), labels]
+        return accuracy_on(labels)(values), float(np.log(np.maximum(right, 1e-9)).mean())
+
+    chosen = mix(rows, choose_blend(rows, quality, rounds))
+    assert quality(chosen)[0] >= max(quality(each)[0] for each in rows.values())

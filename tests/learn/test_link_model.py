@@ -3,15 +3,25 @@ import pytest
 import torch
 
 from graphveil.graphs.splits import random_split
-from graphveil.learn import Schedule, Targets, Topology, fit
-from graphveil.learn.link_model import ROW_NORM, LinkModel, adjacency_rows
+from graphveil.learn import Schedule, Targets
+from graphveil.learn.link_model import ROW_NORM, LinkModel, adjacency_rows, fit_link
 from tests.learn.graphs import as_graph, small_graph
+
+
+def whole(graph, **options):
+    """The matrix of everybody's rows and columns."""
+    everybody = np.arange(graph.node_count)
+    return adjacency_rows(graph, **options).matrix(everybody, everybody)
+
+
+def targets_of(graph):
+    return Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
 
 
 @pytest.mark.parametrize("by_degree", [False, True])
 def test_rows_are_the_scaled_adjacency_matrix(by_degree):
     graph, _, _ = small_graph()
-    dense = adjacency_rows(graph, by_degree=by_degree).to_dense().numpy()
+    dense = whole(graph, by_degree=by_degree).to_dense().numpy()
     links = np.zeros_like(dense)
     links[tuple(graph.edge_list())] = 1
     norms = np.sqrt(links.sum(1, keepdims=True) if by_degree else links.sum() / len(links))
@@ -22,18 +32,71 @@ def test_rows_are_the_scaled_adjacency_matrix(by_degree):
 def test_a_graph_without_edges_has_empty_rows(by_degree):
     split, _, labels = small_graph()
     graph = as_graph(np.zeros((0, 2), dtype=int), labels, 1, split)
-    assert not adjacency_rows(graph, by_degree=by_degree).to_dense().any()
+    assert not whole(graph, by_degree=by_degree).to_dense().any()
+
+
+def test_some_rows_and_columns_are_those_of_the_whole():
+    graph, _, _ = small_graph()
+    users, neighbours = np.array([7, 2, 11]), np.array([3, 0, 12, 5])
+    part = adjacency_rows(graph, by_degree=True).matrix(users, neighbours)
+    expected = whole(graph, by_degree=True).to_dense()[users][:, neighbours]
+    assert torch.equal(part.to_dense(), expected)
+    assert torch.equal(part.transposed.to_dense(), expected.T)
+
+
+def test_the_neighbours_of_some_are_all_whom_they_know():
+    graph = as_graph([[0, 1], [1, 2], [3, 4]], np.zeros(6, dtype=int), 1, small_graph(users=6)[0])
+    rows = adjacency_rows(graph)
+    assert rows.neighbours(np.array([1, 3])).tolist() == [0, 2, 4]
+    assert rows.neighbours(np.array([5])).tolist() == []
 
 
 def test_gradients_equal_those_of_the_dense_model():
     graph, _, _ = small_graph()
-    rows, model = adjacency_rows(graph, by_degree=True), LinkModel(graph.node_count, graph.class_count)
-    model(rows, Topology(graph)).pow(2).add(torch.arange(3.0) * model(rows, Topology(graph))).sum().backward()
-    sparse = model.conv1.weight.grad.clone()
+    rows, model = whole(graph, by_degree=True), LinkModel(graph.node_count, graph.class_count)
+    model(rows).pow(2).add(torch.arange(3.0) * model(rows)).sum().backward()
+    sparse = model.weight.grad.clone()
     model.zero_grad()
-    scores = model.conv1(rows.to_dense())
+    scores = rows.to_dense() @ model.weight + model.bias
     scores.pow(2).add(torch.arange(3.0) * scores).sum().backward()
-    assert torch.allclose(sparse, model.conv1.weight.grad, atol=1e-4)
+    assert torch.allclose(sparse, model.weight.grad, atol=1e-4)
+
+
+@pytest.mark.parametrize("by_degree", [False, True])
+def test_leaving_out_rows_and_columns_changes_nothing(by_degree):
+    # The same model by dense matrices, with everybody's rows and columns.
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 60)
+    pairs = random.integers(0, 60, (500, 2))
+    pairs = pairs[labels[pairs[:, 0]] == labels[pairs[:, 1]]]
+    graph = as_graph(pairs, labels, 1, random_split(labels, 0))
+    schedule, targets = Schedule(epochs=30), targets_of(graph)
+    dense = whole(graph, by_degree=by_degree).to_dense()
+    weight = torch.zeros(60, graph.class_count, requires_grad=True)
+    bias = torch.zeros(graph.class_count, requires_grad=True)
+    optimizer = torch.optim.Adam([weight, bias], lr=schedule.lr, weight_decay=schedule.weight_decay)
+    losses, each = [], []
+    for _ in range(30):
+        scores = dense @ weight + bias
+        losses.append(float(targets.validation_loss(scores.detach())))
+        each.append(scores.detach())
+        optimizer.zero_grad()
+        targets.train_loss(scores).backward()
+        optimizer.step()
+    best = int(np.argmin(losses))
+    assert best > 0
+    fitted = fit_link(adjacency_rows(graph, by_degree=by_degree), graph.class_count, targets, schedule)
+    assert fitted.epoch == best
+    assert fitted.validation_loss == pytest.approx(losses[best], abs=1e-5)
+    assert torch.allclose(fitted.scores, each[best], atol=1e-4)
+
+
+def test_training_users_who_know_nobody_give_finite_scores():
+    graph = as_graph([[4, 5]], np.arange(6) % 2, 1, small_graph(users=6)[0])
+    graph_targets = targets_of(graph)
+    fitted = fit_link(adjacency_rows(graph), 2, graph_targets, Schedule(epochs=3))
+    assert fitted.scores.shape == (6, 2)
+    assert torch.isfinite(fitted.scores).all()
 
 
 def test_it_learns_whom_a_class_knows():
@@ -42,8 +105,6 @@ def test_it_learns_whom_a_class_knows():
     labels = random.integers(0, 2, 200)
     pairs = [(user, random.integers(0, 10) + 10 * labels[user]) for user in range(20, 200) for _ in range(3)]
     graph = as_graph(pairs, labels, 1, random_split(labels, 0))
-    targets = Targets(*(torch.tensor(array) for array in (graph.labels, graph.train, graph.validation)))
-    model = LinkModel(graph.node_count, 2)
-    fitted = fit(model, adjacency_rows(graph), Topology(graph), targets, Schedule(epochs=100))
+    fitted = fit_link(adjacency_rows(graph), 2, targets_of(graph), Schedule(epochs=100))
     predicted = fitted.scores.argmax(1).numpy()
     assert (predicted == labels)[20:][graph.test[20:]].mean() > 0.95

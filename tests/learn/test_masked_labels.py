@@ -6,7 +6,8 @@ import torch
 
 from graphveil.learn import Schedule, Targets, Topology
 from graphveil.learn.label_propagation import training_labels
-from graphveil.learn.masked_labels import LABEL_SCALE, LabelNetwork, fit_masked, mask
+from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, mask, masked_inputs
+from graphveil.learn.masked_labels import fit_masked as fit_on
 from tests.learn.graphs import as_graph, small_graph
 
 
@@ -17,6 +18,12 @@ def targets_of(graph):
 def network_of(graph, seed=0, **options):
     torch.manual_seed(seed)
     return LabelNetwork(graph.node_count, graph.class_count, **options)
+
+
+def fit_masked(model, topology, targets, schedule, masked=0.5, progress=None):
+    """Masks that are drawn for this network alone."""
+    inputs = masked_inputs(model, topology, targets, masked)
+    return fit_on(model, topology, targets, schedule, inputs, progress)
 
 
 def alone(users=40, classes=3):
@@ -61,8 +68,55 @@ def test_no_user_s_own_label_enters_the_input_on_which_they_are_trained():
     trained = [inputs for training, inputs in seen if training]
     assert len(trained) == 20
     assert not any(inputs[:, 1:].any() for inputs in trained)
-    # Where users are not trained on, all training labels are input: the planted label would be seen.
-    assert all(inputs[:, 1:].any() for training, inputs in seen if not training)
+    # In the end all training labels are input: the planted label would be seen.
+    assert seen[-1][1][:, 1:].any() and not seen[-1][0]
+
+
+@pytest.mark.parametrize("masked", [0.2, 0.5])
+def test_masked_rows_are_the_labels_of_the_others_after_each_hop(masked):
+    graph, _, _ = small_graph()
+    targets, topology, model = targets_of(graph), Topology(graph), network_of(graph, hops=3)
+    torch.manual_seed(5)
+    found = masked_inputs(model, topology, targets, masked)
+    torch.manual_seed(5)
+    labels, train = training_labels(targets, graph.class_count), targets.train.nonzero().ravel()
+    assert len(found.masks) == MASKS
+    assert torch.allclose(found.everything, model.inputs(labels, topology))
+    for hidden, rows in found.masks:
+        left, expected = mask(labels, train, masked)
+        assert torch.equal(hidden, expected)
+        # One mask at a time, where several spread side by side.
+        assert torch.allclose(rows, model.inputs(left, topology)[expected], atol=1e-5)
+
+
+def test_no_more_masks_than_asked_for_and_than_memory_allows(monkeypatch):
+    graph, _, _ = small_graph()
+    given = network_of(graph), Topology(graph), targets_of(graph)
+    assert len(masked_inputs(*given, masks=5).masks) == 5
+    monkeypatch.setattr("graphveil.learn.masked_labels.MOST_NUMBERS", 1)
+    assert len(masked_inputs(*given).masks) == 2
+
+
+def test_a_network_with_ids_goes_on_where_the_other_ended():
+    graph, _, _ = small_graph()
+    first, second = network_of(graph), network_of(graph, seed=1, ids=True)
+    second.go_on_from(first)
+    rows = torch.randn(4, 1 + 6 * graph.class_count)
+    nothing = torch.zeros(4, 1)
+    assert torch.equal(first.eval()(rows, nothing), second.eval()(rows, nothing))
+    with torch.no_grad():
+        second.read.weight += 1
+    assert not torch.equal(first.read.weight, second.read.weight)
+
+
+def test_the_model_is_left_at_its_best():
+    graph, _, _ = small_graph()
+    model, targets, topology = network_of(graph, ids=True), targets_of(graph), Topology(graph)
+    fitted = fit_masked(model, topology, targets, Schedule(epochs=30, lr=0.3))
+    everything = model.inputs(training_labels(targets, graph.class_count), topology)
+    scores = model.eval()(everything, model.near_ids(topology)).detach()
+    assert torch.allclose(scores, fitted.scores)
+    assert float(targets.validation_loss(scores)) == pytest.approx(fitted.validation_loss, abs=1e-5)
 
 
 @pytest.mark.statistical

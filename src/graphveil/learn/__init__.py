@@ -48,9 +48,9 @@ if TYPE_CHECKING:
         smaller_degree,
         walk_scores,
     )
-    from graphveil.learn.link_model import LinkModel, adjacency_rows
+    from graphveil.learn.link_model import LinkModel, adjacency_rows, fit_link
     from graphveil.learn.link_targets import InnerProducts, LinkTargets
-    from graphveil.learn.masked_labels import LabelNetwork, fit_masked
+    from graphveil.learn.masked_labels import LabelNetwork, MaskedInputs, fit_masked, masked_inputs
     from graphveil.learn.moments import correlation_scores, pair_fisher_scores
     from graphveil.learn.multilabel import MultilabelTargets
     from graphveil.learn.outside_backbone import OutsideBackbone
@@ -121,9 +121,9 @@ else:
                 "smaller_degree",
                 "walk_scores",
             ),
-            "link_model": ("LinkModel", "adjacency_rows"),
+            "link_model": ("LinkModel", "adjacency_rows", "fit_link"),
             "link_targets": ("InnerProducts", "LinkTargets"),
-            "masked_labels": ("LabelNetwork", "fit_masked"),
+            "masked_labels": ("LabelNetwork", "MaskedInputs", "fit_masked", "masked_inputs"),
             "moments": ("correlation_scores", "pair_fisher_scores"),
             "multilabel": ("MultilabelTargets",),
             "outside_backbone": ("OutsideBackbone",),
@@ -182,6 +182,7 @@ __all__ = [
     "LinkObjective",
     "LinkSchedule",
     "LinkTargets",
+    "MaskedInputs",
     "Means",
     "MultilabelTargets",
     "OutsideBackbone",
@@ -221,6 +222,7 @@ __all__ = [
     "expected_error",
     "expected_target",
     "fit",
+    "fit_link",
     "fit_links",
     "fit_masked",
     "fit_with_links",
@@ -230,6 +232,7 @@ __all__ = [
     "learn_means",
     "log_losses",
     "log_rows",
+    "masked_inputs",
     "mix",
     "one_thread",
     "page_rank",

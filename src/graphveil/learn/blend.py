@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,21 +23,25 @@ def choose_blend(
     >>> choose_blend({"one": np.ones(1), "four": np.full(1, 4.0)}, near, rounds=3)
     {'one': 0.6666666666666666, 'four': 0.3333333333333333}
     """
-    total: Any = 0.0
     added: list[str] = []
-    best, best_size = None, 0
-    for size in range(1, rounds + 1):
-        reached = {name: quality((total + values) / size) for name, values in candidates.items()}
+    best, chosen = None, dict[str, float]()
+    for _ in range(rounds):
+        # Judged as they are mixed in the end: rounding could break a tie in another way.
+        tried = {name: _shares([*added, name]) for name in candidates}
+        reached = {name: quality(mix(candidates, weights)) for name, weights in tried.items()}
         name = max(reached, key=lambda each: reached[each])
-        total = total + candidates[name]
         added.append(name)
         if best is None or reached[name] > best:
-            best, best_size = reached[name], size
-    counts = Counter(added[:best_size])
-    return {name: count / best_size for name, count in counts.items()}
+            best, chosen = reached[name], tried[name]
+    return chosen
 
 
 def mix(candidates: Mapping[str, NDArray[Any]], weights: Mapping[str, float]) -> NDArray[Any]:
     """The weighted mean of the chosen candidates, of the same shape."""
     mean: NDArray[Any] = np.sum([weight * candidates[name] for name, weight in weights.items()], axis=0)
     return mean
+
+
+def _shares(names: Sequence[str]) -> dict[str, float]:
+    """How often each name stands there, as a share."""
+    return {name: count / len(names) for name, count in Counter(names).items()}

@@ -12,13 +12,13 @@ VALUES_A_WORD, LEVELS = 4, 1 << 16
 FEW_VALUES = 1 << 18
 
 
-def dropout(values: Tensor, share: float, training: bool) -> Tensor:
+def dropout(values: Tensor, share: float, training: bool, few: int | None = None) -> Tensor:
     """A random share of the values at 0 and the others scaled up, in training; the values themselves otherwise.
 
     ``values`` may have any shape, which stays; ``share`` is in [0, 1). torch's own draws a number for every value, which takes
-    several times as long.
+    several times as long; below ``few`` values (`FEW_VALUES` unless given) it is taken all the same.
     """
-    if values.numel() < FEW_VALUES:
+    if values.numel() < (FEW_VALUES if few is None else few):
         return functional.dropout(values, share, training)
     level = min(round(share * LEVELS), LEVELS - 1)
     if not training or level == 0:

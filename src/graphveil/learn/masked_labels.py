@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +20,10 @@ from graphveil.learn.training import Best, Fitted, Progress, Schedule, adam
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
 ID_HOPS = 3
+# So many masks are drawn, and epochs take turns with them; fewer where their rows would be more than so many numbers.
+MASKS, MOST_NUMBERS = 32, 2**26
+# Labels of several masks spread side by side, in about so many columns: a wide product costs less than several narrow ones.
+COLUMNS = 64
 
 
 class LabelNetwork(nn.Module):
@@ -50,8 +56,7 @@ class LabelNetwork(nn.Module):
 
     def inputs(self, labels: Tensor, topology: Topology) -> Tensor:
         """The degree and the labels (n x c) after each of K hops, side by side: n x (1 + Kc)."""
-        degrees = torch.from_numpy(topology.graph.degrees).to(labels)
-        columns, reached = [torch.log1p(degrees)[:, None]], labels
+        columns, reached = [log_degrees(topology).to(labels)[:, None]], labels
         for _ in range(self.hops):
             reached = topology.gcn @ reached
             columns.append(LABEL_SCALE * reached)
@@ -69,8 +74,15 @@ class LabelNetwork(nn.Module):
     def forward(self, inputs: Tensor, near: Tensor) -> Tensor:
         """Scores of the classes, for rows of `inputs` and `near_ids`."""
         hidden = self.activation(self.read(inputs) + near)
-        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training))
+        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0))
         return scores
+
+    def go_on_from(self, trained: LabelNetwork) -> None:
+        """Start with the weights of a network without ids: ids, small at first, only add what labels nearby do not say."""
+        with torch.no_grad():
+            for mine, learned in ((self.read, trained.read), (self.score, trained.score)):
+                mine.weight.copy_(learned.weight)
+                mine.bias.copy_(learned.bias)
 
 
 def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
@@ -86,31 +98,84 @@ def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
     return left, hidden
 
 
+@dataclass(frozen=True)
+class MaskedInputs:
+    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide."""
+
+    everything: Tensor
+    masks: tuple[tuple[Tensor, Tensor], ...]
+
+
+def masked_inputs(
+    model: LabelNetwork, topology: Topology, targets: Targets, masked: float = 0.5, masks: int = MASKS
+) -> MaskedInputs:
+    """Hide a random share of the training labels, ``masks`` times at most, and let what is left spread.
+
+    It depends on the model's number of hops alone, so that networks with and without ids may share it.
+    """
+    labels = training_labels(targets, model.score.out_features)
+    everything = model.inputs(labels, topology)
+    train = targets.train_rows
+    numbers = max(1, round(masked * len(train)) * everything.shape[1])
+    count = max(2, min(masks, MASKS, MOST_NUMBERS // numbers))
+    drawn = [mask(labels, train, masked) for _ in range(count)]
+    together = max(1, COLUMNS // labels.shape[1])
+    degrees = everything[:, :1]
+    found: list[tuple[Tensor, Tensor]] = []
+    for first in range(0, count, together):
+        block = drawn[first : first + together]
+        reached, columns = torch.cat([left for left, _ in block], dim=1), [[degrees[who]] for _, who in block]
+        for _ in range(model.hops):
+            reached = topology.gcn.multiply(reached)
+            parts = reached.split(labels.shape[1], dim=1)
+            for rows, part, (_, who) in zip(columns, parts, block, strict=True):
+                rows.append(LABEL_SCALE * part[who])
+        found += [(who, torch.cat(rows, dim=1)) for rows, (_, who) in zip(columns, block, strict=True)]
+    return MaskedInputs(everything, tuple(found))
+
+
 def fit_masked(
     model: LabelNetwork,
     topology: Topology,
     targets: Targets,
     schedule: Schedule,
-    masked: float = 0.5,
+    inputs: MaskedInputs,
     progress: Progress | None = None,
 ) -> Fitted:
     """Train on the users whose labels are hidden in each epoch, and return the scores of the lowest validation loss.
 
     Without the mask a network would copy each training user's label from its own input, where it comes back from the
-    neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input.
+    neighbours (Shi et al. 2021, Wang et al. 2021). For validation and in the end all training labels are input. Epochs take
+    turns with the masks of ``inputs``, see `masked_inputs`. The model is left as it was at its best.
     """
-    labels = training_labels(targets, model.score.out_features)
-    train = targets.train.nonzero().ravel()
-    everything = model.inputs(labels, topology)
-    best, step = Best(targets, schedule, progress), adam(model, schedule)
+    judges = targets.validation_rows
+    held_out, everything = of_rows(targets, judges), inputs.everything[judges]
+    best, step = Best(held_out, schedule, progress), adam(model, schedule)
+    kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)
         with torch.no_grad():
-            scores = model.eval()(everything, near)
-        best.keep(epoch, scores)
+            scores = model.eval()(everything, near[judges])
+        if best.keep(epoch, scores):
+            kept = copy.deepcopy(model.state_dict())
         if best.enough(epoch):
             break
-        left, hidden = mask(labels, train, masked)
-        predicted = model.train()(model.inputs(left, topology)[hidden], near[hidden])
+        hidden, rows = inputs.masks[epoch % len(inputs.masks)]
+        predicted = model.train()(rows, near[hidden])
         step(targets.loss(predicted, targets.labels[hidden]))
-    return best.fitted()
+    fitted = best.fitted()
+    model.load_state_dict(kept)
+    with torch.no_grad():
+        everybody = model.eval()(inputs.everything, model.near_ids(topology))
+    return replace(fitted, scores=everybody)
+
+
+def of_rows(targets: Targets, rows: Tensor) -> Targets:
+    """The same goal for some users alone, all of whom validate."""
+    everybody = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+    return replace(targets, labels=targets.labels[rows], train=~everybody, validation=everybody)
+
+
+def log_degrees(topology: Topology) -> Tensor:
+    """log(1 + degree) of each user."""
+    return torch.log1p(torch.from_numpy(topology.graph.degrees).float())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from graphveil.errors import InputError
@@ -44,11 +45,12 @@ class SparseMatrix:
         forward = _csr_tensor(indptr, indices, values, shape, device, dtype)
         if symmetric:
             return cls(forward, forward)
-        order = np.argsort(indices, kind="stable")
-        rows = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(indptr))[order]
-        counts = np.bincount(indices, minlength=shape[1])
-        columns = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        backward = _csr_tensor(columns, rows, values[order], (shape[1], shape[0]), device, dtype)
+        # Entry numbers, column by column: scipy counts where sorting would compare.
+        turned = csr_matrix((np.arange(len(indices)), indices, indptr), shape=shape).tocsc()
+        order = turned.data
+        backward = _csr_tensor(
+            turned.indptr, turned.indices, values[order], (shape[1], shape[0]), device, dtype
+        )
         return cls(forward, backward, torch.from_numpy(order).to(device))
 
     @property

@@ -29,6 +29,7 @@ class StructureSettings(Settings):
     """Training of the candidates that are trained, and how to choose."""
 
     epochs: int = Field(200, ge=1, description="epochs at most, for each candidate")
+    lr: float = Field(0.02, gt=0, description="learning rate of Adam")
     patience: int | None = Field(
         50, ge=1, description="stop after so many epochs without a lower validation loss"
     )

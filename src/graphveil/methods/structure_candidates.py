@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # After how many hops label propagation may stop.
 HOPS = (1, 2, 3, 5, 10, 20, 50)
+# Where fewer users than this train, the network with ids learns from the start: that is quick, and what goes on from the other
+# network is more like it and adds less to a blend (ten cases with fewer, validation users of three to six splits).
+MANY = 2000
 Rows = NDArray[np.float32]
 Quality = Callable[[Rows], Any]
 
@@ -60,6 +64,9 @@ class _Candidates:
         if job.label_mechanism is not None and self.targets.transition is not None:
             self.response = learn.tensor(job.label_mechanism.transition, job.device)
         self.labels = learn.training_labels(self.targets, job.graph.class_count)
+        # What both networks on labels read, and the one without ids, from which the other goes on.
+        self.masked: learn.MaskedInputs | None = None
+        self.without_ids: learn.LabelNetwork | None = None
         # Several labels a user spread beside who is known, so that what arrives says how common each is.
         if self.graph.multilabel:
             self.labels = learn.with_known(self.labels, self.targets.train)
@@ -95,21 +102,32 @@ class _Candidates:
         return learn.true_classes(learn.as_probabilities(reached, shares), self.response)
 
     def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:
+        """Trained on masked labels; where these are many, ids are added to the network that has learned without them."""
+        settings = self.settings
         model = learn.LabelNetwork(
             self.graph.node_count,
             self.graph.class_count,
-            self.settings.label_hops,
-            self.settings.hidden,
+            settings.label_hops,
+            settings.hidden,
             ids,
-            self.settings.activation,
-            self.settings.dropout,
+            settings.activation,
+            settings.dropout,
         ).to(self.device)
-        masked = self.settings.masked
-        fitted = learn.fit_masked(model, self.topology, self.targets, self.schedule, masked, progress)
+        if self.masked is None:
+            self.masked = learn.masked_inputs(
+                model, self.topology, self.targets, settings.masked, settings.epochs
+            )
+        schedule = self.schedule
+        if ids and self.without_ids is not None and self.graph.train.sum() >= MANY:
+            model.go_on_from(self.without_ids)
+            # It starts near its end, which half of the patience finds.
+            schedule = replace(schedule, patience=schedule.patience and -(-schedule.patience // 2))
+        fitted = learn.fit_masked(model, self.topology, self.targets, schedule, self.masked, progress)
+        if not ids:
+            self.without_ids = model
         return self.targets.probabilities(fitted.scores)
 
     def link(self, by_degree: bool, progress: learn.Progress) -> Tensor:
-        rows = learn.adjacency_rows(self.graph, by_degree=by_degree, device=self.device)
-        model = learn.LinkModel(self.graph.node_count, self.graph.class_count).to(self.device)
-        fitted = learn.fit(model, rows, self.topology, self.targets, self.schedule, progress)
+        rows = learn.adjacency_rows(self.graph, by_degree=by_degree)
+        fitted = learn.fit_link(rows, self.graph.class_count, self.targets, self.schedule, progress)
         return self.targets.probabilities(fitted.scores)
