@@ -448,6 +448,61 @@ def test_a_page_has_all_that_ran_and_says_that_it_is_quick(capsys, figures, tmp_
     assert "small/walks: lastfm is not here" in rest.partition("Not run")[2]
 
 
+@pytest.mark.usefixtures("swept")
+def test_what_to_do_about_a_missing_graph_stands_once_on_a_page(capsys, tmp_path):
+    (tmp_path / "small.toml").write_text(PAPER + "[figures" + SWEPT.partition("[figures")[2])
+    assert status(["paper", "small", "--quick", "--page", "all.html"]) == 0
+    page = (tmp_path / "all.html").read_text()
+    assert page.count("lastfm.npz") == 1
+    end = page.partition("<h2>Graphs that are not here</h2>")[2]
+    assert end.startswith(
+        "<p>lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder"
+    )
+    # Three cells of the table, each with what is printed of it.
+    assert page.count("<td>not here</td>") == 3 and "60.5" in page
+    assert "small/far: lastfm is not here" in page.partition("Not run</h2>")[2]
+
+
+def test_a_page_without_missing_graphs_speaks_of_none(capsys, tmp_path):
+    assert status(["paper", "small", "--quick", "--data", "town", "--page", "all.html"]) == 0
+    assert "not here" not in (tmp_path / "all.html").read_text()
+
+
+@pytest.mark.parametrize(("columns", "count"), [(["town"], 3), (["town", "lastfm"], 6)])
+def test_columns_of_a_table_can_be_named(columns, count, capsys):
+    asked = [word for column in columns for word in ("--column", column)]
+    assert status(["paper", "small/one", "--quick", "--json", *asked]) == 0
+    cells = json.loads(capsys.readouterr().out)["tables"][0]["cells"]
+    assert (len(cells), sorted({cell["column"] for cell in cells})) == (count, sorted(columns))
+
+
+def test_figures_have_no_columns_and_are_left_out(capsys, figures, tmp_path):
+    (tmp_path / "small.toml").write_text(FIGURES + SETTINGS)
+    assert status(["paper", "small", "--quick", "--column", "town", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [table["name"] for table in told["tables"]] == ["one"]
+    assert (told["figures"], figures) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["small/one", "--column", "cora"], "no table here has a column 'cora': choose from town; lastfm"),
+        (["--every", "--column", "town"], "--column is for the tables of one paper: name it"),
+        (["--column", "town"], "name a paper, or give --every"),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused(arguments, words, capsys):
+    assert status(["paper", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_figure_alone_refuses_a_column(capsys, figures):
+    assert status(["paper", "small/errors", "--column", "town"]) == 2
+    assert "small/errors has no table, so no columns: leave --column out" in capsys.readouterr().err
+    assert figures == []
+
+
 def test_a_page_that_is_not_quick_does_not_say_so(capsys, tmp_path):
     assert status(["paper", "small", "--data", "town", "--page", "all.html"]) == 0
     page = (tmp_path / "all.html").read_text()

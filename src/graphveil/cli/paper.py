@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import Terms
 from graphveil.experiments.papers.page import not_runnable, papers_page
-from graphveil.experiments.papers.paper import figures_on, find_parts, only, papers
+from graphveil.experiments.papers.paper import figures_on, find_parts, in_columns, only, papers
 from graphveil.experiments.papers.parts import Paper, PaperCell, PaperFigure, PaperTable
 from graphveil.experiments.papers.result import (
     QUICK,
@@ -68,6 +68,13 @@ def paper(
             help="Only the cells on this graph, may be repeated; a figure is computed from this one.",
         ),
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            help="Only this column of a table, by its label, may be repeated; figures have none and are left out.",
+        ),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
@@ -102,6 +109,8 @@ def paper(
 
     Example: graphveil paper ppgnn/table3 --data cora --quick
 
+    Example: graphveil paper togl/table5 --column 1 --column 2
+
     Example: graphveil paper heterorr/fig10 --out errors.png
 
     Example: graphveil paper --every --quick --page papers.html
@@ -109,13 +118,15 @@ def paper(
     Example: graphveil paper my-paper.toml/table1
     """
     if name is None and not every:
-        if everything or quick or data or page is not None:
+        if everything or quick or data or column or page is not None:
             raise InputError("name a paper, or give --every: `graphveil paper` alone lists them")
         listed(as_json)
         return
     if name is not None and every:
         raise InputError("--every runs all papers, so none is named: leave one of both out")
-    chosen = every_part(data or []) if name is None else [chosen_parts(name, data or [])]
+    if every and column:
+        raise InputError("--column is for the tables of one paper: name it, or leave --column out")
+    chosen = every_part(data or []) if name is None else [chosen_parts(name, data or [], column or [])]
     if every and out is not None:
         raise InputError("--out is for one figure: name it, or leave --out out")
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
@@ -164,9 +175,16 @@ def kept_words(done: list[PaperAnswer]) -> str:
     return f"{' and '.join(said)} are finished; {kept}"
 
 
-def chosen_parts(name: str, data: list[str]) -> Parts:
-    """What of a paper is computed: its tables and figures on some graphs, or all where none is named."""
+def chosen_parts(name: str, data: list[str], columns: Sequence[str] = ()) -> Parts:
+    """What of a paper is computed: its tables and figures on some graphs, or all where none is named.
+
+    Where ``columns`` are named, its tables have these alone, and figures, which have none, are left out.
+    """
     paper, tables, figures = find_parts(name)
+    if columns and not tables:
+        raise InputError(f"{name} has no table, so no columns: leave --column out")
+    if columns:
+        tables, figures = in_columns(tables, columns), ()
     chosen = figures_on(figures, data, alone=not tables and len(figures) == 1)
     if figures and not tables and not chosen:
         raise InputError(f"{name} is computed without a graph: leave --data out")

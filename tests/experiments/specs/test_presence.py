@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.specs.presence import not_here
+from graphveil.experiments.specs.presence import briefly, not_here, sentences_of
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +22,16 @@ def test_a_town_a_file_and_a_stored_graph_are_here(tmp_path):
     assert [not_here(name) for name in ("town", "cora", str(tmp_path / "cora.npz"), "mine.py:graph")] == [
         ""
     ] * 4
+
+
+@pytest.mark.parametrize("graph", ["lastfm", "flickr-mir", "own/far"])
+def test_what_to_do_is_found_in_a_text_and_left_out_of_it(graph):
+    why, other = not_here(graph), not_here("reddit")
+    text = f"Left out: {why}; {other}. The rest is here."
+    assert sentences_of(text) == [why, other]
+    assert briefly(text) == f"Left out: {graph} is not here; reddit is not here. The rest is here."
+    assert briefly(why) == "not here"
+
+
+def test_another_text_stays_as_it_is():
+    assert (sentences_of("cora is here"), briefly("cora is here")) == ([], "cora is here")

@@ -10,6 +10,7 @@ from graphveil.experiments.papers.result import FigureAnswer, PaperAnswer, Swept
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.specs.presence import briefly, sentences_of
 from graphveil.experiments.specs.shortened import QUICK_EPOCHS
 from graphveil.experiments.sweeps.figure import sweep_svg
 from graphveil.experiments.sweeps.result import SweepResult
@@ -19,6 +20,7 @@ QUICK = (
     f"Quick: at most {QUICK_EPOCHS} epochs, as few runs as can be, and figures at few values, to see that it works. "
     "None of these numbers compares with anything, and none is stored as a result."
 )
+MISSING = "Graphs that are not here"
 INTERRUPTED = "Interrupted: what is missing was not finished."
 FOOTER = (
     "Scores are in percent on test users unless a unit or a note says otherwise. The control is the same method with blinded "
@@ -37,7 +39,19 @@ def papers_page(answers: Sequence[PaperAnswer]) -> str:
         f"{counted(len(tables), 'table')} and {counted(len(figures), 'figure')} of {counted(len(answers), 'paper')}."
     )
     sections = [section for answer in answers for section in _paper(answer)]
-    return page(TITLE, " ".join(said), [*sections, *_not_run(answers)], FOOTER)
+    return page(TITLE, " ".join(said), _said_once([*sections, *_not_run(answers)]), FOOTER)
+
+
+def _said_once(sections: Sequence[Section]) -> list[Section]:
+    """The sections, where what to do about a graph that is not here stands once, at their end."""
+    texts = [
+        text
+        for section in sections
+        for text in (*section.text, *(cell for row in section.rows for cell in row))
+    ]
+    said = tuple(dict.fromkeys(f"{sentence}." for text in texts for sentence in sentences_of(text)))
+    brief = [section.with_words(briefly) for section in sections]
+    return [*brief, *([Section(MISSING, said)] if said else [])]
 
 
 def _paper(answer: PaperAnswer) -> list[Section]:

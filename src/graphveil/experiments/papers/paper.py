@@ -132,6 +132,21 @@ def only(tables: Sequence[PaperTable], data: Sequence[str]) -> tuple[PaperTable,
     return tuple(table for table in chosen if table.cells)
 
 
+def in_columns(tables: Sequence[PaperTable], columns: Sequence[str]) -> tuple[PaperTable, ...]:
+    """The cells in some columns, or all where none is named."""
+    known = list(dict.fromkeys(cell.column for table in tables for cell in table.cells))
+    for name in columns:
+        if name not in known:
+            raise InputError(f"no table here has a column {name!r}: choose from {'; '.join(known)}")
+    if not columns:
+        return tuple(tables)
+    chosen = (
+        replace(table, cells=tuple(cell for cell in table.cells if cell.column in columns))
+        for table in tables
+    )
+    return tuple(table for table in chosen if table.cells)
+
+
 def read_paper(file: Path) -> Paper:
     """A paper from its file; whatever cannot be run is refused."""
     content, where = read_toml(file, "a TOML file with a paper"), file.name

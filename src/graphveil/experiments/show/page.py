@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
 STYLE = """
@@ -66,6 +66,18 @@ class Section:
     svg: str = ""
     table: Table | None = None
     level: int = 2
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Those of its table, if it has one."""
+        return () if self.table is None else self.table.rows
+
+    def with_words(self, change: Callable[[str], str]) -> Section:
+        """The section with its sentences and the cells of its table put in other words."""
+        table = self.table
+        if table is not None:
+            table = replace(table, rows=tuple(tuple(map(change, row)) for row in table.rows))
+        return replace(self, text=tuple(map(change, self.text)), table=table)
 
     def html(self) -> str:
         """The section as HTML."""
