@@ -223,6 +223,11 @@ def test_what_is_hashed_otherwise_has_another_fingerprint(change):
     assert hashed(**{**plan_options(), **change}).fingerprint != hashed().fingerprint
 
 
+@pytest.mark.parametrize("centre", [0, np.int64(0), np.float32(0), None])
+def test_one_centre_has_one_fingerprint_however_it_is_written(centre):
+    assert hashed(centre=centre).fingerprint == hashed(centre=0.0).fingerprint
+
+
 def test_epsilon_does_not_depend_on_the_seed():
     assert {hashed(hash_seed=seed).epsilon for seed in range(5)} == {hashed().epsilon}
 

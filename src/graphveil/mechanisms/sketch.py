@@ -45,7 +45,9 @@ class Sketch:
     def __post_init__(self) -> None:
         check_whole(self.inputs, "inputs", least=1, most=MAX_DIMS)
         check_whole(self.seed, "hash_seed", least=0, most=MAX_HASH_SEED)
-        check_number(self.centre, "centre", least=self.public.low, most=self.public.high)
+        centre = check_number(self.centre, "centre", least=self.public.low, most=self.public.high)
+        # 0 and 0.0 are the same centre, and have the same fingerprint.
+        object.__setattr__(self, "centre", centre)
         if self.size > self.inputs:
             raise InputError(
                 f"a sketch of {self.inputs} values has at most as many numbers, got dims = {self.size}: take {self.inputs}"
