@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 FEW_FEATURES = 128
 # Variances of values are at least those of a value that is at one end of the range with this probability.
 LEAST_SHARE = 0.05
+# Where a row tells so many nats of the own class, nobody asks what it tells of the neighbours' classes.
+TELLING = 0.1
 # What a file of weights holds, and how many dimensions its arrays of numbers have.
 EXPECTED = "a file of weights is an .npz with weights (classes x features) and bias, and if need be shares, unit, first, first_bias"
 DIMENSIONS = {"weights": 2, "bias": 1, "shares": 1, "first": 2, "first_bias": 1}
@@ -90,13 +92,14 @@ def taught_by_panel(
     panel, around = graph.panel, Around.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
-    kinds = ("self", "neighbours") if about == "auto" else (about,)
-    taught = {
-        kind: learn.teach_by_rows(rows, targets(kind)[panel.users], prior(kind), seed) for kind in kinds
-    }
-    chosen = better_question({kind: each.gain for kind, each in taught.items()})
-    model = around.model(taught[chosen], chosen)
-    return model if chosen == "self" else replace(model, own=None)
+    kind = "self" if about == "auto" else about
+    taught = learn.teach_by_rows(rows, targets(kind)[panel.users], prior(kind), seed)
+    if about == "auto" and taught.gain < TELLING:
+        other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], prior("neighbours"), seed)
+        if better_question({"self": taught.gain, "neighbours": other.gain}) == "neighbours":
+            kind, taught = "neighbours", other
+    model = around.model(taught, kind)
+    return model if kind == "self" else replace(model, own=None)
 
 
 def taught_by_reports(
