@@ -325,8 +325,8 @@ def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     expected = known.targets(model.about)[users]
     lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
     logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
-    # Of neighbours the question is whether there are more of a class than the graph says.
-    logs = -logs if model.about == "neighbours" else logs
+    # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
+    logs = np.log(known.shares(model.about))[lists] - logs if model.about == "neighbours" else logs
     plan = _class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.users.report(plan)
     assert job.budgets.epsilon is not None
