@@ -165,7 +165,7 @@ def accuracy(rows, labels):
 def test_answers_that_tell_lower_the_loss_and_are_used():
     graph = crowd()
     prior, whole, by_fold, judges, truth = answers_on(graph, telling=0.6)
-    found = with_answers(graph, prior, whole, by_fold, judges)
+    found = with_answers(graph, prior, whole, by_fold, judges)[0]
 
     def metric(rows):
         return accuracy(rows[judges.users], judges.labels)
@@ -180,9 +180,17 @@ def test_answers_that_tell_lower_the_loss_and_are_used():
 def test_rows_are_probabilities():
     graph = crowd()
     prior, whole, by_fold, judges, _ = answers_on(graph, telling=0.3)
-    rows = with_answers(graph, prior, whole, by_fold, judges).rows
-    assert (rows > 0).all()
-    np.testing.assert_allclose(rows.sum(axis=1), 1)
+    for way in with_answers(graph, prior, whole, by_fold, judges):
+        assert (way.rows > 0).all()
+        np.testing.assert_allclose(way.rows.sum(axis=1), 1)
+
+
+def test_the_way_of_the_lowest_loss_comes_first():
+    graph = crowd()
+    prior, whole, by_fold, judges, _ = answers_on(graph, telling=0.3)
+    losses = [judges.losses(way.rows).mean() for way in with_answers(graph, prior, whole, by_fold, judges)]
+    assert len(losses) == 2
+    assert losses == sorted(losses)
 
 
 def test_judges_have_the_evidence_of_their_own_fold():
@@ -195,7 +203,7 @@ def test_judges_have_the_evidence_of_their_own_fold():
     judges = Judges(np.arange(20), np.arange(20) % 2, np.arange(20) % 2, None)
     by_fold = np.zeros((2, users, 2))
     by_fold[0, :, 0] = by_fold[1, :, 1] = 3.0
-    rows = with_answers(graph, prior, np.zeros((users, 2)), by_fold, judges).rows
+    rows = with_answers(graph, prior, np.zeros((users, 2)), by_fold, judges)[0].rows
     assert rows[:20].argmax(axis=1).tolist() == (np.arange(20) % 2).tolist()
     np.testing.assert_allclose(rows[20:], 0.5, atol=1e-6)
 
@@ -206,13 +214,26 @@ def test_only_few_runs_of_pure_noise_pass_the_guard():
     for seed in range(40):
         graph = crowd(240, seed)
         prior, whole, by_fold, judges, _ = answers_on(graph, seed)
-        found = with_answers(graph, prior, whole, by_fold, judges)
+        ways = with_answers(graph, prior, whole, by_fold, judges)
 
         def metric(rows, judges=judges):
             return accuracy(rows[judges.users], judges.labels)
 
-        passed += clearly_better(found, judges, metric, metric(prior))
+        passed += any(clearly_better(way, judges, metric, metric(prior)) for way in ways)
     assert passed <= 10
+
+
+@pytest.mark.parametrize("power", [0.3, 3.0], ids=["too unsure", "too sure"])
+def test_a_prior_that_is_as_unsure_as_it_should_not_be_makes_no_answers_of_nothing(power):
+    """Where nobody has answered, to sharpen the prior lowers the loss: that is no merit of answers."""
+    graph = crowd()
+    prior, _, _, judges, _ = answers_on(graph)
+    prior = prior**power
+    prior /= prior.sum(axis=1, keepdims=True)
+    nothing = np.zeros_like(prior)
+    ways = with_answers(graph, prior, nothing, np.stack([nothing, nothing]), judges)
+    assert judges.losses(ways[0].rows).mean() < judges.losses(prior).mean() - 0.01
+    assert not any(clearly_better(way, judges, lambda rows: 1.0, 0.0) for way in ways)
 
 
 # The guard by itself
