@@ -67,7 +67,9 @@ class Around:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The range of the differences."""
+        """The range of the differences; around the middle it has the same ends, however they are rounded: 0 is on every grid."""
+        if self.centre == self.public.centre:
+            return -self.public.half_width, self.public.half_width
         return self.public.low - self.centre, self.public.high - self.centre
 
     def moved(self, rows: Any) -> Any:
