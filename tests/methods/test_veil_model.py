@@ -250,3 +250,48 @@ def test_what_reports_teach_is_what_clients_compute(name, public):
 )
 def test_one_s_own_class_is_asked_for_unless_rows_clearly_tell_more_of_neighbours(tells, chosen):
     assert better_question(tells) == chosen
+
+
+# What may come along
+
+
+@pytest.mark.parametrize("public", [(0.1, 0.7), (-0.3, 1.1), (1e-3, 3e3), (-7.7, -0.1)], ids=str)
+@pytest.mark.parametrize("features", [FEATURES, 130])
+def test_any_range_can_be_taught_by_sketches(public, features):
+    """Its middle is a point of the grid, however it is rounded."""
+    graph, users = people(300, features, public=public)
+    built = mechanism(
+        "privunit", epsilon=8.0, dims=4, range=public, inputs=features, centre=Around.of(graph).centre
+    )
+    reports = built.randomize(users.raw.features, SeededWords(0))
+    found = taught_by_reports(reports, graph, targets_of(graph, users), np.arange(300), "self")
+    assert found.model.unit
+
+
+@pytest.mark.parametrize("public", [(0.1, 0.7), (-0.3, 1.1), (-7.7, -0.1)], ids=str)
+def test_any_range_can_be_taught_by_volunteers(public):
+    graph, users = people(public=public)
+    graph = replace(graph, panel=Panel(np.arange(40), users.raw.features[:40]))
+    found = taught_by_panel(graph, targets_of(graph, users), flat, "self", seed=0)
+    assert np.isfinite(found.scale)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_volunteers_teach_something_or_nothing(count):
+    graph = replace(GRAPH, panel=Panel(np.arange(count), USERS.raw.features[:count]))
+    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "auto", seed=0)
+    assert np.isfinite(found.gain)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_volunteers_with_nothing_in_their_rows_teach_nothing(kind):
+    graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.zeros((6, 200)))))
+    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "self", seed=0)
+    assert not found.model.weights.array.any()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_volunteers_who_are_all_alike_teach_nothing_of_rows(kind):
+    graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.ones((6, 200)))))
+    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "self", seed=0)
+    assert np.isfinite(found.gain)
