@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 Floats = NDArray[np.float64]
 
 # What is tried on volunteers: inverse weights of the penalty, and what scores are multiplied by.
-PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0)
-TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
+TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
 FOLDS = 5
 ITERATIONS = 200
 # Classes that a volunteer without a label has with less than this are left out.
@@ -65,12 +65,13 @@ def unit_rows(rows: Any) -> Any:
     return scaled
 
 
-def teach_by_rows(rows: Any, targets: Floats, prior: Floats, seed: int) -> Taught:
+def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     """Logistic regression on volunteers' rows (users x values), whose classes are certain or likely (users x classes).
 
     Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen by five-fold
-    cross-validation, by the loss of log ``prior`` plus scores.
+    cross-validation, by the loss. How common classes are among volunteers is taken out of the scores: elsewhere it is another.
     """
+    prior = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
     folds = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
     best: tuple[float, float, float, str, Floats] | None = None
     rarity = _rarity(rows)

@@ -208,11 +208,6 @@ class Known:
         near /= near.sum(axis=1, keepdims=True)
         return near
 
-    def shares(self, about: str) -> Floats:
-        """How common each class is."""
-        shares: Floats = self.targets(about).mean(axis=0)
-        return np.asarray(shares / shares.sum())
-
 
 def teacher_of(job: Job) -> str:
     """Who teaches the model."""
@@ -240,7 +235,7 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
     if teacher == "panel":
         with watch.stage("train"):
             job.say("learning from volunteers", 0.0)
-            return taught_by_panel(graph, known.targets, known.shares, settings.about, job.seed), nobody
+            return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     teachers = teaching_users(graph, known.prior, settings.teachers)
     with watch.stage("report"):
         job.say("first round", 0.0)

@@ -87,17 +87,15 @@ class Around:
         return PublicModel(model, scale, taught.gain, taught.own, about)
 
 
-def taught_by_panel(
-    graph: Graph, targets: Callable[[str], Floats], prior: Callable[[str], Floats], about: str, seed: int
-) -> PublicModel:
+def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
     """The model that volunteers' rows teach, about themselves or about their neighbours: whichever a row tells more of."""
     panel, around = graph.panel, Around.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
     kind = "self" if about == "auto" else about
-    taught = learn.teach_by_rows(rows, targets(kind)[panel.users], prior(kind), seed)
+    taught = learn.teach_by_rows(rows, targets(kind)[panel.users], seed)
     if about == "auto" and taught.gain < TELLING:
-        other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], prior("neighbours"), seed)
+        other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], seed)
         if better_question({"self": taught.gain, "neighbours": other.gain}) == "neighbours":
             kind, taught = "neighbours", other
     model = around.model(taught, kind)
