@@ -35,9 +35,6 @@ def certain(labels, classes=3):
     return np.eye(classes)[labels]
 
 
-FLAT = np.full(3, 1 / 3)
-
-
 # Rows over their length
 
 
@@ -53,7 +50,7 @@ def test_rows_are_divided_by_their_length_and_zeros_stay(kind):
 
 def test_separable_rows_are_told_apart():
     rows, labels = separable()
-    taught = teach_by_rows(rows, certain(labels), FLAT, seed=0)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
     others, theirs = separable(seed=1)
     # Whoever knows how rows come about is right in 0.64 + 0.32/2 + 0.04/3 = 81 of 100.
     assert (taught.scores(others).argmax(axis=1) == theirs).mean() > 0.7
@@ -61,13 +58,13 @@ def test_separable_rows_are_told_apart():
 
 def test_the_gain_is_about_what_such_rows_tell():
     rows, labels = separable()
-    taught = teach_by_rows(rows, certain(labels), FLAT, seed=0)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
     assert 0.4 < taught.gain < np.log(3)
 
 
 def test_rows_that_tell_nothing_gain_next_to_nothing():
     rows, labels = separable(strength=0.0)
-    taught = teach_by_rows(rows, certain(labels), FLAT, seed=0)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
     assert taught.gain < 0.02
 
 
@@ -75,8 +72,8 @@ def test_scores_are_log_likelihood_ratios_so_that_a_rare_class_is_not_counted_tw
     """With the prior taken off, scores of rows that tell nothing are about equal, however rare a class is."""
     random = np.random.default_rng(3)
     labels = np.repeat([0, 1, 2], [120, 20, 10])
-    rows, prior = random.random((150, 4)), np.array([0.8, 2 / 15, 1 / 15])
-    scores = teach_by_rows(rows, certain(labels), prior, seed=0).scores(rows)
+    rows = random.random((150, 4))
+    scores = teach_by_rows(rows, certain(labels), seed=0).scores(rows)
     assert np.abs(scores - scores.mean(axis=1, keepdims=True)).max() < 1.0
 
 
@@ -84,27 +81,27 @@ def test_own_scores_are_by_a_model_that_others_taught():
     """Labels that are drawn at random cannot be told, not even by those who taught: only a model that saw them could."""
     random = np.random.default_rng(5)
     rows, labels = random.random((100, 200)), random.integers(0, 3, 100)
-    taught = teach_by_rows(rows, certain(labels), FLAT, seed=0)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
     assert (taught.own.argmax(axis=1) == labels).mean() < 0.5
     assert (taught.scores(rows).argmax(axis=1) == labels).mean() > 0.8
 
 
 def test_sparse_rows_teach_like_dense_ones():
     rows, labels = separable()
-    first, second = (teach_by_rows(each, certain(labels), FLAT, seed=0) for each in (rows, csr_array(rows)))
+    first, second = (teach_by_rows(each, certain(labels), seed=0) for each in (rows, csr_array(rows)))
     np.testing.assert_allclose(first.scores(rows), second.scores(rows), atol=1e-6)
 
 
 def test_the_same_seed_teaches_the_same():
     rows, labels = separable()
-    first, second = (teach_by_rows(rows, certain(labels), FLAT, seed=4).weights for _ in range(2))
+    first, second = (teach_by_rows(rows, certain(labels), seed=4).weights for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_likely_classes_teach_too():
     rows, labels = separable()
     likely = 0.7 * certain(labels) + 0.1
-    found = teach_by_rows(rows, likely, FLAT, seed=0).scores(rows)
+    found = teach_by_rows(rows, likely, seed=0).scores(rows)
     assert (found.argmax(axis=1) == labels).mean() > 0.8
 
 

@@ -196,17 +196,13 @@ def targets_of(graph, users):
     return known.__getitem__
 
 
-def flat(about):
-    return np.full(CLASSES, 1 / CLASSES)
-
-
 @pytest.mark.parametrize("public", [(0, 1), (-1, 1), (2, 6)])
 def test_what_volunteers_teach_is_what_clients_compute(public):
     """Classes that clients would report, of everybody's rows: nearly all right, as rows tell them."""
     graph, users = people(public=public)
     who = np.arange(0, 60, 2)
     graph = replace(graph, panel=Panel(who, users.raw.features[who]))
-    found = taught_by_panel(graph, targets_of(graph, users), flat, "self", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, users), "self", seed=0)
     integers = found.model.integers(users.raw.features, graph.public_range)
     right = found.model.scores(integers)[0].argmax(axis=1) == users.raw.labels
     assert right.mean() > 0.9
@@ -215,7 +211,7 @@ def test_what_volunteers_teach_is_what_clients_compute(public):
 
 def test_own_scores_are_not_kept_where_the_question_is_about_neighbours():
     graph = replace(GRAPH, panel=Panel(np.arange(30), USERS.raw.features[:30]))
-    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "neighbours", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, USERS), "neighbours", seed=0)
     assert (found.about, found.own) == ("neighbours", None)
 
 
@@ -272,26 +268,26 @@ def test_any_range_can_be_taught_by_sketches(public, features):
 def test_any_range_can_be_taught_by_volunteers(public):
     graph, users = people(public=public)
     graph = replace(graph, panel=Panel(np.arange(40), users.raw.features[:40]))
-    found = taught_by_panel(graph, targets_of(graph, users), flat, "self", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, users), "self", seed=0)
     assert np.isfinite(found.scale)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_volunteers_teach_something_or_nothing(count):
     graph = replace(GRAPH, panel=Panel(np.arange(count), USERS.raw.features[:count]))
-    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "auto", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, USERS), "auto", seed=0)
     assert np.isfinite(found.gain)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_volunteers_with_nothing_in_their_rows_teach_nothing(kind):
     graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.zeros((6, 200)))))
-    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "self", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, USERS), "self", seed=0)
     assert not found.model.weights.array.any()
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_volunteers_who_are_all_alike_teach_nothing_of_rows(kind):
     graph = replace(GRAPH, feature_count=200, panel=Panel(np.arange(6), kind(np.ones((6, 200)))))
-    found = taught_by_panel(graph, targets_of(graph, USERS), flat, "self", seed=0)
+    found = taught_by_panel(graph, targets_of(graph, USERS), "self", seed=0)
     assert np.isfinite(found.gain)

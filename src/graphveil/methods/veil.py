@@ -319,11 +319,13 @@ def _asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
 def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     """Ask for classes, and put what was answered beside what was asked."""
     count, add = open_of(job)
-    expected = known.targets(model.about)[users]
+    targets = known.targets(model.about)
+    expected = targets[users]
     lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
     logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
     # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
-    logs = np.log(known.shares(model.about))[lists] - logs if model.about == "neighbours" else logs
+    if model.about == "neighbours":
+        logs = np.log(np.maximum(targets.mean(axis=0), SMALLEST))[lists] - logs
     plan = _class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.users.report(plan)
     assert job.budgets.epsilon is not None
