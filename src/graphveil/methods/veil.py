@@ -294,8 +294,10 @@ def _evidence(
     if model is not None and model.own is not None and graph.panel is not None:
         evidence[graph.panel.users] = model.own
     by_fold = np.stack([evidence, evidence])
-    users = _asked_users(job, known, teachers)
-    if model is None or job.unasked or not users.size:
+    if model is None or job.unasked:
+        return evidence, by_fold, 0
+    users = _asked_users(job, known, teachers, model.about)
+    if not users.size:
         return evidence, by_fold, 0
     with watch.stage("report"):
         job.say("asking for classes", 0.0)
@@ -310,14 +312,14 @@ def _evidence(
     return evidence, by_fold, len(users)
 
 
-def _asked_users(job: Job, known: Known, teachers: Whole) -> Whole:
-    """Who is asked for a class: neither those who have taught nor those whose label is known; validation users always are."""
+def _asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
+    """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
     graph = job.graph
     may = np.ones(graph.node_count, dtype=bool)
     may[teachers] = False
     if graph.panel is not None:
         may[graph.panel.users] = False
-    if job.label_mechanism is None:
+    if job.label_mechanism is None and about == "self":
         may[graph.train] = False
     users = np.flatnonzero(may)
     if job.settings.asked < 1:
@@ -331,11 +333,13 @@ def _asked_users(job: Job, known: Known, teachers: Whole) -> Whole:
 def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     """Ask for classes, and put what was answered beside what was asked."""
     count, add = open_of(job)
-    expected = known.targets(model.about)[users]
+    targets = known.targets(model.about)
+    expected = targets[users]
     lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
     logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
-    # Of neighbours the question is whether there are more of a class than the graph says.
-    logs = -logs if model.about == "neighbours" else logs
+    # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
+    if model.about == "neighbours":
+        logs = np.log(np.maximum(targets.mean(axis=0), SMALLEST))[lists] - logs
     plan = _class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.users.report(plan)
     assert job.budgets.epsilon is not None
