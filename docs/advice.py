@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="*", default=list(GRAPHS), help="which real graphs")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no graph after so many")
     asked = parser.parse_args()
-    file, start = SOURCE / FILE, time.monotonic()
+    file, start = SOURCE / "experiments" / "tuning" / FILE, time.monotonic()
     lines: list[dict[str, Any]] = []
     if file.exists():
         with file.open(encoding="utf-8", newline="") as stream:

@@ -1,0 +1,166 @@
+"""What veil would gain over structure, from public numbers: a curve fitted to measured gains, and how far it was off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation
+
+Floats = NDArray[np.float64]
+# Who teaches: a part of the users, a panel whose rows are there, a panel of which only the size is known.
+Kind = Literal["private", "panel", "planned"]
+# A real graph counts for so many towns.
+REAL_WEIGHT = 4.0
+# How strongly weights keep to 0, in lines.
+RIDGE = 3.0
+# Differences beyond this many points count linearly.
+HUBER = 3.0
+# An error of this many points, and this share of the gain, is one unit of what intervals are made of.
+UNIT, UNIT_SHARE = 1.0, 0.5
+# Intervals leave out so much at each end.
+TAIL = 0.1
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A gain in points, with an interval that held in four of five graphs which the curve had not seen."""
+
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class GainModel:
+    """Gains are a share of what structure lacks; the share is a logistic curve of public numbers.
+
+    ``errors`` are those on graphs that were left out of the fit, in units that grow with the gain, and ``counts`` how much each counts.
+    """
+
+    kind: Kind
+    weights: Floats
+    centre: Floats
+    width: Floats
+    errors: Floats
+    counts: Floats
+
+    @classmethod
+    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain]) -> GainModel:
+        """The curve of all lines of that kind, and its errors on each graph by the curve of all others."""
+        lines = [line for line in lines if (line.situation.panel > 0) == (kind != "private")]
+        points = np.array([features(line.situation, kind) for line in lines])
+        most = np.array([_most(line.situation) for line in lines])
+        gains = np.array([line.gain for line in lines])
+        counts = _counts(lines)
+        centre, width = points.mean(axis=0), points.std(axis=0) + 1e-9
+        scaled = (points - centre) / width
+        least = _least(kind)
+        weights = _fitted(scaled, most, gains, counts, least)
+        names = np.array([line.data for line in lines])
+        held = np.empty(len(lines))
+        for name in np.unique(names):
+            out = names == name
+            others = _fitted(scaled[~out], most[~out], gains[~out], counts[~out], least, weights)
+            held[out] = _curve(others, scaled[out], most[out])
+        return cls(kind, weights, centre, width, (gains - held) / _unit(held), counts)
+
+    def predict(self, situation: Situation) -> Predicted:
+        """The gain that is expected, and its interval."""
+        point = (features(situation, self.kind) - self.centre) / self.width
+        most = np.array([_most(situation)])
+        gain = float(_curve(self.weights, point[None, :], most)[0])
+        low, high = (gain + _quantile(self.errors, self.counts, at) * _unit(gain) for at in (TAIL, 1 - TAIL))
+        return Predicted(gain, min(low, gain), min(max(high, gain), float(most[0])))
+
+
+def features(situation: Situation, kind: Kind) -> Floats:
+    """The numbers that decide: the first ones may only raise a gain."""
+    numbers = situation.numbers
+    told = {
+        "private": [],
+        "panel": [math.log(max(situation.nats, 0.01))],
+        "planned": [math.log(max(situation.panel, 1))],
+    }
+    return np.array(
+        [
+            math.log(numbers.users),
+            math.log(situation.epsilon),
+            math.log(max(situation.reach, 1e-4)),
+            *told[kind],
+            math.log(numbers.dims),
+            math.log(numbers.classes),
+            math.log(numbers.trained / numbers.users),
+            math.log(max(numbers.validated, 1)),
+            math.log(max(numbers.degree, 0.1)),
+            numbers.agreeing,
+            numbers.sure,
+            numbers.doubt / math.log(numbers.classes),
+        ]
+    )
+
+
+def _least(kind: Kind) -> int:
+    """How many of the first features may only raise a gain."""
+    return 3 if kind == "private" else 4
+
+
+def _most(situation: Situation) -> float:
+    """All that structure lacks, in points."""
+    return 100 * max(situation.numbers.left, 0.001)
+
+
+def _unit(gain: Floats | float) -> Floats | float:
+    return UNIT + UNIT_SHARE * gain
+
+
+def _counts(lines: Sequence[MeasuredGain]) -> Floats:
+    """How much lines count: a real graph for more than a town, and none for more because it has more lines at one budget."""
+    keys = [(line.graph, line.situation.epsilon, line.situation.panel) for line in lines]
+    times = {key: keys.count(key) for key in set(keys)}
+    return np.array(
+        [(1.0 if line.town else REAL_WEIGHT) / times[key] for line, key in zip(lines, keys, strict=True)]
+    )
+
+
+def _curve(weights: Floats, points: Floats, most: Floats) -> Floats:
+    share: Floats = most / (1 + np.exp(-np.clip(points @ weights[1:] + weights[0], -30, 30)))
+    return share
+
+
+def _fitted(
+    points: Floats, most: Floats, gains: Floats, counts: Floats, rising: int, start: Floats | None = None
+) -> Floats:
+    """The weights of the least penalised error; large errors count linearly."""
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        curve = _curve(weights, points, most)
+        away = curve - gains
+        value = HUBER**2 * (np.sqrt(1 + (away / HUBER) ** 2) - 1)
+        slope = counts * away / np.sqrt(1 + (away / HUBER) ** 2) * curve * (1 - curve / most)
+        kept = np.concatenate([[0.0], weights[1:]])
+        return (
+            float((counts * value).sum() + RIDGE / 2 * (kept**2).sum()),
+            np.concatenate([[slope.sum()], slope @ points]) + RIDGE * kept,
+        )
+
+    begin = np.concatenate([[-2.0], np.zeros(points.shape[1])]) if start is None else start
+    bounds = [
+        (None, None),
+        *((0.0, None) if place < rising else (None, None) for place in range(points.shape[1])),
+    ]
+    found: Floats = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found
+
+
+def _quantile(values: Floats, counts: Floats, at: float) -> float:
+    """The value below which this share of the counts lies."""
+    order = np.argsort(values)
+    share = np.cumsum(counts[order]) / counts.sum()
+    return float(values[order][min(int(np.searchsorted(share, at)), len(values) - 1)])
