@@ -50,7 +50,7 @@ FAST = ["--set", "epochs=5"]
 def test_budgets_are_told_with_a_verdict_and_what_two_points_need(capsys):
     assert status(["advise", "budget", *SMALL, *FAST, "--epsilon", "1,4"]) == 0
     out = capsys.readouterr().out
-    assert "veil over structure" in out and "+2 points would need" in out and "Nobody was asked" in out
+    assert "veil gains" in out and "collect" in out and "Nobody was asked" in out
 
 
 def test_budgets_as_json_with_a_panel_and_a_page(capsys, tmp_path):

@@ -29,7 +29,7 @@ from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.advice import advise_levels
 from graphveil.experiments.tuning.budget_advice import advise_budget
-from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences
+from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdicts
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.terms import Budgets, Levels, Volunteers
@@ -168,11 +168,11 @@ def budget_command(
         typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False))
         return
     table = Table(box=None, padding=(0, 2), header_style="bold")
-    for place, heading in enumerate(head()):
-        table.add_column(heading, justify="right" if place < 3 else "left")
+    for heading in head():
+        table.add_column(heading, justify="right")
     for row in rows(advice):
         table.add_row(*row)
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
-    for sentence in sentences(advice):
+    for sentence in (*verdicts(advice), *sentences(advice)):
         console.print(sentence, markup=False)

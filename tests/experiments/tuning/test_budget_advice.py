@@ -11,7 +11,6 @@ from graphveil.experiments.tuning import budget_advice
 from graphveil.experiments.tuning.budget_advice import (
     BudgetLine,
     advise_budget,
-    needs_sentence,
     with_users,
 )
 from graphveil.experiments.tuning.gain_model import GainModel
@@ -109,13 +108,6 @@ def test_a_verdict_follows_from_gain_and_interval(gain, low, high, collect):
     line = BudgetLine(4.0, gain, low, high, None, None)
     assert line.collect == collect
     assert (line.verdict == "do not collect: asking nobody is as good") == (collect == "no")
-
-
-def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
-    bare = BudgetLine(1.0, 0.1, -1, 2, None, None)
-    assert needs_sentence(bare, advice) == "not within 10 times as many users, or not within 1,000 volunteers"
-    enough = BudgetLine(1.0, 0.1, -1, 2, 12_000, 120)
-    assert needs_sentence(enough, advice) == "12,000 users, or 120 volunteers"
 
 
 def test_needed_users_are_the_fewest_that_the_curve_gives_two_points(advice):

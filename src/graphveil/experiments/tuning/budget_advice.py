@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import InputError
-from graphveil.experiments.runs.format import counted
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.gain_model import GainModel, Predicted
@@ -90,6 +89,12 @@ class Ground:
     nats: float = 0.0
     doubling: float = 0.0
 
+    @property
+    def most_volunteers(self) -> int:
+        """The most that are looked at: training users alone volunteer."""
+        most = round(MOST_TIMES * self.panel) if self.panel else MOST_VOLUNTEERS
+        return min(most, self.numbers.trained)
+
     def at(self, epsilon: float) -> Situation:
         """The graph and a budget."""
         return Situation(self.numbers, epsilon, within_reach(self.rows, epsilon), self.panel, self.nats)
@@ -119,6 +124,11 @@ class BudgetAdvice:
     ground: Ground = field(repr=False)
     learned_from: int = 0
     left_out: bool = False
+
+    @property
+    def most_volunteers(self) -> int:
+        """The most that were looked at."""
+        return self.ground.most_volunteers
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -244,24 +254,5 @@ def with_users(situation: Situation, times: float) -> Situation:
 
 def _counts(ground: Ground) -> list[int]:
     """How many volunteers are looked at."""
-    first, last = (ground.panel, MOST_TIMES * ground.panel) if ground.panel else (FEWEST, MOST_VOLUNTEERS)
-    last = min(last, ground.numbers.trained)
+    first, last = ground.panel or FEWEST, ground.most_volunteers
     return sorted({round(count) for count in np.geomspace(first, max(first, last), STEPS).tolist()})
-
-
-def needs_sentence(line: BudgetLine, advice: BudgetAdvice) -> str:
-    """What +2 points would take at this budget."""
-    users = (
-        f"not within {MOST_TIMES:g} times as many users"
-        if line.users_needed is None
-        else f"{counted(line.users_needed, 'user')}"
-    )
-    most = (
-        f"{MOST_TIMES:g} times as many volunteers" if advice.volunteers else f"{MOST_VOLUNTEERS:,} volunteers"
-    )
-    volunteers = (
-        f"not within {most}"
-        if line.volunteers_needed is None
-        else f"{counted(line.volunteers_needed, 'volunteer')}"
-    )
-    return f"{users}, or {volunteers}"

@@ -8,10 +8,11 @@ from graphveil.experiments.runs.format import rounded
 from graphveil.experiments.show.figure import TITLE_SIZE, Drawing
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.tuning.budget_advice import (
+    MOST_TIMES,
+    OTHERS,
     OTHERS_SAID,
     WORTH,
     BudgetAdvice,
-    needs_sentence,
     with_users,
 )
 
@@ -34,21 +35,41 @@ def signed(value: float) -> str:
 
 def head() -> tuple[str, ...]:
     """The columns of the table."""
-    return ("ε", "veil over structure", "interval", "verdict", f"+{WORTH:g} points would need")
+    return (
+        "ε",
+        "veil gains",
+        "interval",
+        "best other",
+        f"users for +{WORTH:g}",
+        f"volunteers for +{WORTH:g}",
+    )
 
 
 def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
-    """The table: a line for each budget."""
+    """The table: a line for each budget, in points over structure."""
     return tuple(
         (
             f"{line.epsilon:g}",
             signed(line.gain),
             f"{signed(line.low)} to {signed(line.high)}",
-            line.verdict,
-            needs_sentence(line, advice),
+            f"{OTHERS[1]:+g} or less",
+            _needed(line.users_needed, f"over {MOST_TIMES:g} times as many"),
+            _needed(line.volunteers_needed, f"over {advice.most_volunteers:,}"),
         )
         for line in advice.lines
     )
+
+
+def _needed(count: int | None, beyond: str) -> str:
+    return beyond if count is None else f"{count:,}"
+
+
+def verdicts(advice: BudgetAdvice) -> tuple[str, ...]:
+    """A sentence for each verdict, with the budgets that it is said of."""
+    said: dict[str, list[str]] = {}
+    for line in advice.lines:
+        said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
+    return tuple(f"ε = {', '.join(budgets)}: {verdict}." for verdict, budgets in said.items())
 
 
 def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
@@ -75,13 +96,14 @@ def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
 def budget_page(advice: BudgetAdvice) -> str:
     """The whole page."""
     first, *others = sentences(advice)
-    table = Table(head(), rows(advice), frozenset({"ε", "veil over structure", "interval"}))
+    told = tuple((*row, line.verdict) for row, line in zip(rows(advice), advice.lines, strict=True))
+    table = Table((*head(), "verdict"), told, frozenset(head()))
     map_says = (
         f"What veil would add to structure, in points, if there were more or fewer users like these, with as many labels each. The line "
         f"is +{WORTH:g} points; the marks are {advice.data} at the budgets that were asked for."
     )
     sections = (
-        Section("What a budget would buy", tuple(others), table=table),
+        Section("What a budget would buy", (*verdicts(advice), *others), table=table),
         Section("The map", (map_says,), budget_map(advice)),
     )
     return page(
