@@ -12,8 +12,10 @@ import argparse
 import csv
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,11 +26,14 @@ from graphveil.experiments.runs.unit import Ready, make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.measured_gains import COLUMNS, FILE
 from graphveil.experiments.tuning.public_numbers import PublicNumbers, unlabelled_rows, within_reach
-from graphveil.graphs import load
+from graphveil.experiments.tuning.simulated_answers import simulated_gain, told_by
+from graphveil.graphs import Graph, Users, load
+from graphveil.methods import veil
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.structure import StructureSettings, scores_of
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.veil import Veil
+from graphveil.methods.veil_model import PublicModel, taught_by_panel
 
 GRAPHS = (
     *("cora", "citeseer", "twitch", "squirrel-filtered", "flickr-small", "pubmed", "tolokers"),
@@ -98,22 +103,26 @@ def few(names: list[str]) -> list[Ground]:
     return [Ground(f"{name} few", name, {"split": "few"}, asked=asked) for name in names]
 
 
-def measured(ground: Ground) -> list[dict[str, Any]]:
-    """The lines of a graph: structure once a split, and veil with every budget on top of it."""
+def measured(ground: Ground, done: Collection[tuple[str, ...]]) -> list[dict[str, Any]]:
+    """The lines of a graph that are not done: structure once a split, and veil with every budget on top of it."""
     lines = []
-    given = load(ground.data, seed=0, **ground.options)
+    given: tuple[Graph, Users] | None = None
     options = {f"data.{key}": value for key, value in ground.options.items()}
     for seed in ground.seeds:
         posterior: Posterior | None = None
+        taught = OnceTaught()
         for epsilon, panel in ground.asked if seed == ground.seeds[0] else AGAIN:
+            if (ground.name, str(seed), str(panel), shown(epsilon)) in done:
+                continue
             volunteers = {"panel": panel} if panel else {}
+            given = given or load(ground.data, seed=0, **ground.options)
             spec = Spec.of("veil", ground.data, epsilon=epsilon, seed=seed, settings=options, **volunteers)
             try:
-                with learn.one_thread():
+                with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
                     ready = make_ready(spec, "method", 0, None, given)
                     if posterior is None:
                         posterior = structure_posterior(ready.job, StructureSettings.of(None))
-                    line = one_line(spec, ready, posterior)
+                    line = one_line(spec, ready, posterior, taught)
             except GraphveilError as error:
                 print(f"{ground.name}, {panel} volunteers: {error}", file=sys.stderr)
                 continue
@@ -121,7 +130,20 @@ def measured(ground: Ground) -> list[dict[str, Any]]:
     return lines
 
 
-def one_line(spec: Spec, ready: Ready, posterior: Posterior) -> dict[str, Any]:
+class OnceTaught:
+    """What a panel teaches, computed once for all budgets: it does not depend on them."""
+
+    def __init__(self) -> None:
+        self.models: dict[int, PublicModel] = {}
+
+    def __call__(self, graph: Graph, *more: Any) -> PublicModel:
+        assert graph.panel is not None
+        if len(graph.panel) not in self.models:
+            self.models[len(graph.panel)] = taught_by_panel(graph, *more)
+        return self.models[len(graph.panel)]
+
+
+def one_line(spec: Spec, ready: Ready, posterior: Posterior, taught: OnceTaught) -> dict[str, Any]:
     """What is public, and what came of asking."""
     method = ready.method
     assert isinstance(method, Veil)
@@ -131,11 +153,17 @@ def one_line(spec: Spec, ready: Ready, posterior: Posterior) -> dict[str, Any]:
     graph, users = ready.graph, ready.users
     before, after = (spec.found_task.test_score(graph, users, each) for each in (alone, outcome))
     numbers = PublicNumbers.of(ready.job.graph, posterior)
-    assert spec.budgets.epsilon is not None
+    epsilon, rows = spec.budgets.epsilon, unlabelled_rows(graph, posterior)
+    assert epsilon is not None
+    nats = simulated = 0.0
+    if ready.job.graph.panel is not None:
+        told = told_by(ready.job.graph, posterior, taught(ready.job.graph))
+        nats, simulated = told.nats, simulated_gain(rows, told, epsilon)
     return {
         **asdict(numbers),
-        "reach": within_reach(unlabelled_rows(graph, posterior), spec.budgets.epsilon),
-        "nats": outcome.also.get("model_nats", 0.0),
+        "reach": within_reach(rows, epsilon),
+        "nats": nats,
+        "simulated": simulated,
         "tested": int(graph.test.sum()),
         "structure": 100 * before,
         "gain": 100 * (after - before),
@@ -154,13 +182,15 @@ def main() -> None:
     if file.exists():
         with file.open(encoding="utf-8", newline="") as stream:
             lines = list(csv.DictReader(stream))
-    done = {line["graph"] for line in lines}
+    done = {tuple(line[key] for key in COLUMNS[:4]) for line in lines}
     for ground in (*graphs(asked.graphs), *few(asked.graphs), *towns(asked.towns)):
-        if ground.name in done or time.monotonic() - start > 60 * asked.minutes:
-            continue
+        if time.monotonic() - start > 60 * asked.minutes:
+            break
         begun = time.monotonic()
-        for line in measured(ground):
-            lines.append({key: shown(line[key]) for key in COLUMNS})
+        new = measured(ground, done)
+        if not new:
+            continue
+        lines += [{key: shown(line[key]) for key in COLUMNS} for line in new]
         print(f"{ground.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
         with file.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")

@@ -14,13 +14,14 @@ from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
-from graphveil.experiments.tuning.gain_model import GainModel, Predicted
+from graphveil.experiments.tuning.gain_model import LEAST_NATS, GainModel, Predicted
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation, measured_gains
 from graphveil.experiments.tuning.public_numbers import PublicNumbers, unlabelled_rows, within_reach
+from graphveil.experiments.tuning.simulated_answers import Told, simulated_gain, told_by
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.panel import Panel
 from graphveil.methods.job import Job, Progress
-from graphveil.methods.structure_posterior import structure_posterior
+from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.veil import Known, teacher_of
 from graphveil.methods.veil_model import taught_by_panel
 from graphveil.privacy import Nobody
@@ -80,14 +81,18 @@ class BudgetLine:
 class Ground:
     """A graph as advice sees it: its numbers, how sure graph and labels are of those without a label, and what volunteers tell.
 
-    ``doubling`` is what twice as many volunteers would add to ``nats``.
+    ``doubling`` is what twice as many volunteers would add to the nats of their rows.
     """
 
     numbers: PublicNumbers
     rows: Floats
-    panel: int = 0
-    nats: float = 0.0
+    told: Told | None = None
     doubling: float = 0.0
+
+    @property
+    def panel(self) -> int:
+        """How many volunteers there are."""
+        return 0 if self.told is None else len(self.told.scores)
 
     @property
     def most_volunteers(self) -> int:
@@ -97,15 +102,20 @@ class Ground:
 
     def at(self, epsilon: float) -> Situation:
         """The graph and a budget."""
-        return Situation(self.numbers, epsilon, within_reach(self.rows, epsilon), self.panel, self.nats)
+        here = Situation(self.numbers, epsilon, within_reach(self.rows, epsilon))
+        if self.told is None:
+            return here
+        simulated = simulated_gain(self.rows, self.told, epsilon)
+        return replace(here, panel=self.panel, nats=self.told.nats, simulated=simulated)
 
     def with_volunteers(self, situation: Situation, count: int) -> Situation:
-        """The same with so many volunteers, of whose rows nothing is known but what those who are there tell."""
-        nats = 0.0
-        if self.panel:
-            most = math.log(self.numbers.classes)
-            nats = min(self.nats + self.doubling * math.log2(count / self.panel), most)
-        return replace(situation, panel=count, nats=nats)
+        """The same with so many volunteers. What their rows would tell is foretold from those who are there; what answers add grows alike."""
+        if self.told is None:
+            return replace(situation, panel=count)
+        most = math.log(self.numbers.classes)
+        nats = min(self.told.nats + self.doubling * math.log2(count / self.panel), most)
+        simulated = situation.simulated * nats / max(self.told.nats, LEAST_NATS)
+        return replace(situation, panel=count, nats=nats, simulated=min(simulated, situation.reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +182,7 @@ def advise_budget(
         ground.numbers,
         structure,
         ground.panel,
-        ground.nats if ground.panel else None,
+        None if ground.told is None else ground.told.nats,
         lines,
         model,
         ground,
@@ -201,18 +211,19 @@ def _ground(
         if teacher_of(job) == "panel" and panel is not None:
             job.say("learning from volunteers", 0.5)
             known = Known.of(job, posterior)
-            nats = _told(job, known, panel)
-            less = _told(job, known, _every_other(panel)) if len(panel) >= SPLIT_PANEL else nats
-            ground = replace(ground, panel=len(panel), nats=nats, doubling=max(nats - less, 0.0))
+            told = _told(job, known, posterior, panel)
+            doubling = 0.0
+            if len(panel) >= SPLIT_PANEL:
+                doubling = max(told.nats - _told(job, known, posterior, _every_other(panel)).nats, 0.0)
+            ground = replace(ground, told=told, doubling=doubling)
     return ground, job.graph, posterior.validation_score, job.graph.name
 
 
-def _told(job: Job, known: Known, panel: Panel) -> float:
-    """What a row of these volunteers tells of the class, in nats, by a model that others of them taught."""
+def _told(job: Job, known: Known, posterior: Posterior, panel: Panel) -> Told:
+    """What rows of these volunteers tell."""
     graph = replace(job.graph, panel=panel)
-    gain = taught_by_panel(graph, known.targets, known.shares, job.settings.about, job.seed).gain
-    assert gain is not None
-    return max(gain, 0.0)
+    model = taught_by_panel(graph, known.targets, known.shares, job.settings.about, job.seed)
+    return told_by(graph, posterior, model)
 
 
 def _every_other(panel: Panel) -> Panel:

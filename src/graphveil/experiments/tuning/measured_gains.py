@@ -14,7 +14,7 @@ from graphveil.experiments.tuning.public_numbers import PublicNumbers
 FILE = "measured_gains.csv"
 COLUMNS = (
     *("graph", "seed", "panel", "epsilon", *PublicNumbers.names()),
-    *("reach", "nats", "tested", "structure", "gain"),
+    *("reach", "nats", "simulated", "tested", "structure", "gain"),
 )
 TOWN = "town"
 
@@ -23,7 +23,8 @@ TOWN = "town"
 class Situation:
     """A graph and a budget: its public numbers, how many volunteers there are (0: none), and what is within reach at that ε.
 
-    ``nats`` is what a volunteer's row tells of the class, by those volunteers that did not teach; 0 where it is not known.
+    ``nats`` is what a volunteer's row tells of the class, and ``simulated`` what answers add to the accuracy in worlds drawn with such
+    rows; both are 0 where they are not known.
     """
 
     numbers: PublicNumbers
@@ -31,6 +32,7 @@ class Situation:
     reach: float
     panel: int = 0
     nats: float = 0.0
+    simulated: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def _line(row: dict[str, Any]) -> MeasuredGain:
         float(row["epsilon"]),
         float(row["reach"]),
         int(row["panel"]),
-        float(row["nats"]) if int(row["panel"]) else 0.0,
+        float(row["nats"]),
+        float(row["simulated"]),
     )
     return MeasuredGain(
         row["graph"],
