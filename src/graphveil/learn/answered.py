@@ -73,11 +73,14 @@ def edge_operators(graph: Graph) -> dict[str, Any]:
     }
 
 
-def with_answers(graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges) -> Answered:
-    """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms).
+def with_answers(
+    graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges
+) -> list[Answered]:
+    """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
 
     ``by_fold`` are the same two matrices without the labels of one half of the judges each: what a judge is judged by never rests
-    on that judge's label. Spread, shared weights and weights for each class are tried; that with the lowest loss is returned.
+    on that judge's label. The ways are the spread, weights that all classes share, and with many judges weights for each class,
+    which are to be compared with such weights of the prior alone. That with the lowest loss comes first.
     """
     prior = np.maximum(prior, SMALLEST)
     prior /= prior.sum(axis=1, keepdims=True)
@@ -87,17 +90,16 @@ def with_answers(graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats,
         chosen = judges.users[judges.folds == fold]
         own[chosen] = by_fold[fold][chosen]
     rows, detail = _best_spread(prior, own, operators, judges)
-    best = Answered(rows, prior, detail)
     features = _features(prior, own, rows, operators)
-    shared = _weighed(features, judges)
-    if judges.losses(shared).mean() < judges.losses(best.rows).mean():
-        best = Answered(shared, prior, f"{detail}, weighed")
+    ways = [
+        Answered(rows, prior, detail),
+        Answered(_weighed(features, judges), prior, f"{detail}, weighed"),
+    ]
     if len(judges.users) >= MANY_JUDGES and judges.transition is None:
         each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
-        if judges.losses(each).mean() < judges.losses(best.rows).mean():
-            alone = _by_class(np.log(prior), judges, prior.shape[1])
-            best = Answered(each, alone, f"{detail}, weighed by class")
-    return best
+        alone = _by_class(np.log(prior), judges, prior.shape[1])
+        ways.append(Answered(each, alone, f"{detail}, weighed by class"))
+    return sorted(ways, key=lambda way: float(judges.losses(way.rows).mean()))
 
 
 def clearly_better(

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import diags_array
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 Floats = NDArray[np.float64]
 
 # What is tried on volunteers: inverse weights of the penalty, and what scores are multiplied by.
-PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0)
-TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
+TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
 FOLDS = 5
 ITERATIONS = 200
 # Classes that a volunteer without a label has with less than this are left out.
@@ -64,16 +65,24 @@ def unit_rows(rows: Any) -> Any:
     return scaled
 
 
-def teach_by_rows(rows: Any, targets: Floats, prior: Floats, seed: int) -> Taught:
+def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     """Logistic regression on volunteers' rows (users x values), whose classes are certain or likely (users x classes).
 
-    Penalty, temperature and whether rows are divided by their length are chosen by five-fold cross-validation, by the loss of
-    log ``prior`` plus scores.
+    Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen by five-fold
+    cross-validation, by the loss. How common classes are among volunteers is taken out of the scores: elsewhere it is another.
     """
+    prior = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
     folds = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
-    best: tuple[float, float, float, bool, Floats] | None = None
-    spaces = {unit: _Space.of(unit_rows(rows) if unit else rows) for unit in (True, False)}
-    for unit, space in spaces.items():
+    best: tuple[float, float, float, str, Floats] | None = None
+    rarity = _rarity(rows)
+    spaces = {
+        "unit": _Space.of(unit_rows(rows)),
+        "plain": _Space.of(rows),
+        "rare": _Space.of(
+            rows * rarity if not hasattr(rows, "tocsr") else (rows @ diags_array(rarity)).tocsr()
+        ),
+    }
+    for kind, space in spaces.items():
         for penalty in PENALTIES:
             raw = np.zeros(targets.shape)
             for fold in range(FOLDS):
@@ -84,13 +93,20 @@ def teach_by_rows(rows: Any, targets: Floats, prior: Floats, seed: int) -> Taugh
             for temperature in TEMPERATURES:
                 loss = _loss(np.log(prior) + temperature * ratios, targets)
                 if best is None or loss < best[0]:
-                    best = loss, penalty, temperature, unit, temperature * ratios
+                    best = loss, penalty, temperature, kind, temperature * ratios
     assert best is not None
-    loss, penalty, temperature, unit, own = best
-    weights, bias = _regression(spaces[unit].points, targets, penalty)
+    loss, penalty, temperature, kind, own = best
+    weights, bias = _regression(spaces[kind].points, targets, penalty)
     bias = temperature * (bias - np.log(prior))
+    lifted = temperature * spaces[kind].lifted(weights) * (rarity if kind == "rare" else 1.0)
     gain = _loss(np.broadcast_to(np.log(prior), targets.shape), targets) - loss
-    return Taught(temperature * spaces[unit].lifted(weights), bias, unit, gain, own)
+    return Taught(lifted, bias, kind == "unit", gain, own)
+
+
+def _rarity(rows: Any) -> Floats:
+    """log((n+1)/(m+1)) + 1 for a value that m of n rows have (inverse document frequency)."""
+    counts = np.asarray((rows != 0).sum(axis=0), dtype=np.float64).ravel()
+    return np.asarray(np.log((rows.shape[0] + 1) / (counts + 1)) + 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # After how many hops label propagation may stop.
 HOPS = (1, 2, 3, 5, 10, 20, 50)
-# Where fewer users than this train, the network with ids learns from the start: that is quick, and what goes on from the other
-# network is more like it and adds less to a blend (ten cases with fewer, validation users of three to six splits).
+# Where fewer users than this train, the network with ids learns from the start, which is quick there. On validation users of three
+# to six splits a blend was then better in six of nine cases (0.3 points on average over all nine, a patience of 30 for both).
 MANY = 2000
 Rows = NDArray[np.float32]
 Quality = Callable[[Rows], Any]

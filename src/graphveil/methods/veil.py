@@ -29,7 +29,7 @@ from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
     from graphveil.learn.answer_tables import Asked
-    from graphveil.learn.answered import Judges
+    from graphveil.learn.answered import Answered, Judges
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -147,13 +147,13 @@ class Veil(Method):
         evidence, by_fold, asked = _evidence(job, known, model, teachers, watch)
         with watch.stage("train"):
             job.say("weighing answers", 0.0)
-            answered = learn.with_answers(job.graph, known.prior, evidence, by_fold, known.judges)
-            used = learn.clearly_better(answered, known.judges, known.metric, known.metric(posterior.raw))
-        rows = answered.rows if used else posterior.raw
-        also = {"answers_used": float(used), "asked_for_class": float(asked)}
+            ways = learn.with_answers(job.graph, known.prior, evidence, by_fold, known.judges)
+            used = _best_of(ways, known, posterior, job.unasked)
+        rows = posterior.raw if used is None else used.rows
+        also = {"answers_used": float(used is not None), "asked_for_class": float(asked)}
         if model is not None and model.gain is not None:
             also["model_nats"] = model.gain
-        detail = answered.detail if used else f"{posterior.detail}; answers were not clearly better"
+        detail = f"{posterior.detail}; answers were not clearly better" if used is None else used.detail
         return Outcome(
             scores_of(rows.astype(np.float32), several=False),
             float(known.judges.losses(np.asarray(rows, dtype=np.float64)).mean()),
@@ -163,6 +163,17 @@ class Veil(Method):
             embedding=learn.log_rows(np.asarray(rows, dtype=np.float64)).astype(np.float32),
             also=also,
         )
+
+
+def _best_of(ways: list[Answered], known: Known, posterior: Posterior, unasked: bool) -> Answered | None:
+    """The way of the lowest loss, if answers clearly help in any; where nobody is asked, if anything does that the server can do."""
+    before = known.metric(posterior.raw)
+    if unasked:
+        ways = [replace(way, beside=known.prior) for way in ways]
+    helped = [way for way in ways if learn.clearly_better(way, known.judges, known.metric, before)]
+    if not helped:
+        return None
+    return ways[0] if known.metric(ways[0].rows) >= before else helped[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,11 +213,6 @@ class Known:
         near /= near.sum(axis=1, keepdims=True)
         return near
 
-    def shares(self, about: str) -> Floats:
-        """How common each class is."""
-        shares: Floats = self.targets(about).mean(axis=0)
-        return np.asarray(shares / shares.sum())
-
 
 def teacher_of(job: Job) -> str:
     """Who teaches the model."""
@@ -234,7 +240,7 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
     if teacher == "panel":
         with watch.stage("train"):
             job.say("learning from volunteers", 0.0)
-            return taught_by_panel(graph, known.targets, known.shares, settings.about, job.seed), nobody
+            return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     teachers = teaching_users(graph, known.prior, settings.teachers)
     with watch.stage("report"):
         job.say("first round", 0.0)

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 FEW_FEATURES = 128
 # Variances of values are at least those of a value that is at one end of the range with this probability.
 LEAST_SHARE = 0.05
+# Where a row tells so many nats of the own class, nobody asks what it tells of the neighbours' classes.
+TELLING = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +81,19 @@ class Around:
         return PublicModel(model, scale, taught.gain, taught.own, about)
 
 
-def taught_by_panel(
-    graph: Graph, targets: Callable[[str], Floats], prior: Callable[[str], Floats], about: str, seed: int
-) -> PublicModel:
+def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, seed: int) -> PublicModel:
     """The model that volunteers' rows teach, about themselves or about their neighbours: whichever a row tells more of."""
     panel, around = graph.panel, Around.of(graph)
     assert panel is not None
     rows = around.moved(panel.rows)
-    kinds = ("self", "neighbours") if about == "auto" else (about,)
-    taught = {
-        kind: learn.teach_by_rows(rows, targets(kind)[panel.users], prior(kind), seed) for kind in kinds
-    }
-    chosen = better_question({kind: each.gain for kind, each in taught.items()})
-    model = around.model(taught[chosen], chosen)
-    return model if chosen == "self" else replace(model, own=None)
+    kind = "self" if about == "auto" else about
+    taught = learn.teach_by_rows(rows, targets(kind)[panel.users], seed)
+    if about == "auto" and taught.gain < TELLING:
+        other = learn.teach_by_rows(rows, targets("neighbours")[panel.users], seed)
+        if better_question({"self": taught.gain, "neighbours": other.gain}) == "neighbours":
+            kind, taught = "neighbours", other
+    model = around.model(taught, kind)
+    return model if kind == "self" else replace(model, own=None)
 
 
 def taught_by_reports(
