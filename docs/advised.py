@@ -10,9 +10,13 @@ from itertools import groupby
 import numpy as np
 
 from docs.layouts import markdown, signed
-from graphveil.experiments.tuning.budget_advice import BudgetLine
+from graphveil.experiments.tuning.budget_advice import TOO_MUCH, BudgetLine
 from graphveil.experiments.tuning.gain_model import TAIL, GainModel, Kind, Predicted
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, measured_gains
+
+
+# What the name of a graph with few labels ends in.
+FEW = " few"
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,14 @@ def _cell(line: MeasuredGain) -> tuple[str, float, int]:
 def _checked(cell: Sequence[MeasuredGain], model: GainModel, others: Sequence[MeasuredGain]) -> Checked:
     """Advice from the public numbers of the first split, and the mean gain of all splits."""
     graph, epsilon, panel = _cell(cell[0])
+    few = graph.endswith(FEW)
     like = [
         line.gain
         for line in others
-        if not line.town and (line.situation.epsilon, line.situation.panel) == (epsilon, panel)
+        if line.town == cell[0].town
+        and line.graph.endswith(FEW) == few
+        and _cell(line)[1:] == (epsilon, panel)
     ]
-    like = like or [line.gain for line in others]
     guess = Predicted(float(np.mean(like)), *(float(np.quantile(like, at)) for at in (TAIL, 1 - TAIL)))
     gain = float(np.mean([line.gain for line in cell]))
     structure = float(np.mean([line.structure for line in cell]))
@@ -77,7 +83,7 @@ def advised_table(panel: int = 0, epsilon: float = 4.0) -> str:
     rows = [
         row
         for row in checked("panel" if panel else "private")
-        if row.panel == panel and row.epsilon == epsilon and " " not in row.graph
+        if row.panel == panel and row.epsilon == epsilon and not row.graph.endswith(FEW)
     ]
     lines = [
         [
@@ -85,10 +91,10 @@ def advised_table(panel: int = 0, epsilon: float = 4.0) -> str:
             {"yes": "collect", "no": "do not collect", "open": "open"}[row.verdict],
             f"{row.structure:.1f}",
             signed(row.said.gain),
-            f"{signed(row.said.low)} to {signed(row.said.high)}",
+            interval(row.said),
             signed(row.gain),
             "yes" if inside(row.gain, row.said) else "no",
-            f"{signed(row.guess.low)} to {signed(row.guess.high)}",
+            interval(row.guess),
             "yes" if inside(row.gain, row.guess) else "no",
         ]
         for row in rows
@@ -104,15 +110,69 @@ def advised_table(panel: int = 0, epsilon: float = 4.0) -> str:
         "one guess",
         "inside",
     ]
-    counts = []
-    for name, said in (
-        ("Intervals", [row.said for row in rows]),
-        ("One guess for all", [row.guess for row in rows]),
-    ):
-        hit = sum(inside(row.gain, each) for row, each in zip(rows, said, strict=True))
-        width = float(np.mean([each.high - each.low for each in said]))
-        error = float(np.mean([abs(row.gain - each.gain) for row, each in zip(rows, said, strict=True)]))
-        counts.append(
-            f"{name}: {hit} of {len(rows)} inside, mean width {width:.1f}, mean error {error:.1f} points."
-        )
-    return f"{markdown(head, lines, 2)}\n\n{' '.join(counts)}"
+    return f"{markdown(head, lines, 2)}\n\n{counted(rows)}"
+
+
+def interval(said: Predicted) -> str:
+    """Both ends of an interval."""
+    return f"{signed(said.low)} to {signed(said.high)}"
+
+
+def counted(rows: Sequence[Checked]) -> str:
+    """How often intervals held, how wide they are and how far off what was foretold."""
+    cells = zip(("Intervals", "One guess for all"), (summary(rows), summary(rows, guess=True)), strict=True)
+    return " ".join(
+        f"{name}: {hit} of {len(rows)} inside, mean width {width:.1f}, mean error {error:.1f} points."
+        for name, (hit, width, error) in cells
+    )
+
+
+def summary(rows: Sequence[Checked], *, guess: bool = False) -> tuple[int, float, float]:
+    """How many gains lie inside, the mean width, and the mean absolute error: of advice, or of one guess."""
+    said = [row.guess if guess else row.said for row in rows]
+    hit = sum(inside(row.gain, each) for row, each in zip(rows, said, strict=True))
+    width = float(np.mean([each.high - each.low for each in said]))
+    error = float(np.mean([abs(row.gain - each.gain) for row, each in zip(rows, said, strict=True)]))
+    return hit, width, error
+
+
+def advised_panel_table() -> str:
+    """The same with 300 volunteers."""
+    return advised_table(panel=300)
+
+
+def advised_all_table() -> str:
+    """All that was measured, by kind of graph and of teacher."""
+    lines = []
+    teachers: tuple[tuple[Kind, str], ...] = (
+        ("private", "a part of the users"),
+        ("panel", "volunteers, their rows known"),
+        ("planned", "volunteers, only their number known"),
+    )
+    for kind, teacher in teachers:
+        half = [row for row in checked(kind) if not row.graph.endswith(FEW)]
+        few = [row for row in checked(kind) if row.graph.endswith(FEW)]
+        for name, rows in (("half", half), ("few labels", few), ("towns", checked(kind, towns=True))):
+            hit, width, error = summary(rows)
+            guess = summary(rows, guess=True)
+            refused = sum(row.verdict == "no" for row in rows)
+            wrong = sum(row.verdict == "no" and row.gain >= TOO_MUCH for row in rows)
+            lines.append(
+                [
+                    *(
+                        teacher,
+                        name,
+                        str(len(rows)),
+                        f"{100 * hit / len(rows):.0f}%",
+                        f"{width:.1f}",
+                        f"{error:.1f}",
+                    ),
+                    *(f"{100 * guess[0] / len(rows):.0f}%", f"{guess[1]:.1f}", f"{guess[2]:.1f}"),
+                    *(str(refused), str(wrong)),
+                ]
+            )
+    head = [
+        *("who teaches", "graphs", "cells", "inside", "width", "error"),
+        *("one guess: inside", "width", "error", "do not collect", f"of them {TOO_MUCH:g} or more"),
+    ]
+    return markdown(head, lines, 2)

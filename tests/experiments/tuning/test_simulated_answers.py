@@ -50,14 +50,19 @@ def test_the_same_seed_gives_the_same_number():
 
 
 def test_volunteers_have_their_label_or_their_likeliest_class():
-    masks = np.eye(3, dtype=bool)[:, [0, 1, 2, 2]]
-    panel = np.array([True, False, True, True])
+    masks = np.eye(3, dtype=bool)[:, [0, 0, 1, 2, 2]]
+    panel = np.array([True, False, False, True, True])
     graph, _ = gv.from_arrays(
-        [[0, 1], [2, 3]], np.eye(4), [1, 0, 1, 0], range=(0, 1), split=GivenSplit(*masks), panel=panel
+        [[0, 1], [2, 3], [3, 4]],
+        np.eye(5),
+        [1, 0, 0, 1, 0],
+        range=(0, 1),
+        split=GivenSplit(*masks),
+        panel=panel,
     )
-    rows = np.array([[1, 0], [0.5, 0.5], [0.8, 0.2], [0.1, 0.9]])
-    posterior = Posterior(rows, rows.astype(np.float32), np.ones(4), "", 0.0, 1.0)
+    rows = np.array([[1, 0], [0.5, 0.5], [0.5, 0.5], [0.8, 0.2], [0.1, 0.9]])
+    posterior = Posterior(rows, rows.astype(np.float32), np.ones(5), "", 0.0, 1.0)
     told = told_by(graph, posterior, PublicModel(None, 1.0, gain=-0.5, own=None))
-    # User 0 trains and has the label 1; users 2 and 3 are test users, whose labels nobody knows.
+    # User 0 trains and has the label 1; users 3 and 4 are test users, whose labels nobody knows.
     assert told.classes.tolist() == [1, 0, 1]
     assert told.scores.tolist() == [[0, 0]] * 3 and told.nats == 0

@@ -222,7 +222,7 @@ def _ground(
 def _told(job: Job, known: Known, posterior: Posterior, panel: Panel) -> Told:
     """What rows of these volunteers tell."""
     graph = replace(job.graph, panel=panel)
-    model = taught_by_panel(graph, known.targets, known.shares, job.settings.about, job.seed)
+    model = taught_by_panel(graph, known.targets, job.settings.about, job.seed)
     return told_by(graph, posterior, model)
 
 
