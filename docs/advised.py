@@ -14,7 +14,6 @@ from graphveil.experiments.tuning.budget_advice import TOO_MUCH, BudgetLine
 from graphveil.experiments.tuning.gain_model import TAIL, GainModel, Kind, Predicted
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, measured_gains
 
-
 # What the name of a graph with few labels ends in.
 FEW = " few"
 
