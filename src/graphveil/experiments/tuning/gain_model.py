@@ -76,14 +76,15 @@ class GainModel:
             out = names == name
             others = _fitted(scaled[~out], most[~out], gains[~out], counts[~out], RISING[kind], weights)
             held[out] = _curve(others, scaled[out], most[out])
-        return cls(kind, weights, centre, width, (gains - held) / _unit(held), counts)
+        return cls(kind, weights, centre, width, (gains - held) / (UNIT + UNIT_SHARE * held), counts)
 
     def predict(self, situation: Situation) -> Predicted:
         """The gain that is expected, and its interval."""
         point = (features(situation, self.kind) - self.centre) / self.width
         most = np.array([_most(situation)])
         gain = float(_curve(self.weights, point[None, :], most)[0])
-        low, high = (gain + _quantile(self.errors, self.counts, at) * _unit(gain) for at in (TAIL, 1 - TAIL))
+        unit = UNIT + UNIT_SHARE * gain
+        low, high = (gain + unit * _quantile(self.errors, self.counts, at) for at in (TAIL, 1 - TAIL))
         low = min(low, 0.0) if low < NEAR else low
         return Predicted(gain, min(low, gain), min(max(high, gain), float(most[0])))
 
@@ -128,10 +129,6 @@ def teaching_signal(situation: Situation) -> float:
 def _most(situation: Situation) -> float:
     """All that structure lacks, in points."""
     return 100 * max(situation.numbers.left, 0.001)
-
-
-def _unit(gain: Floats | float) -> Floats | float:
-    return UNIT + UNIT_SHARE * gain
 
 
 def _counts(lines: Sequence[MeasuredGain]) -> Floats:

@@ -66,7 +66,9 @@ def measured_gains() -> tuple[MeasuredGain, ...]:
 
 def _line(row: dict[str, Any]) -> MeasuredGain:
     whole = {"users", "dims", "classes", "trained", "validated"}
-    numbers = {name: (int if name in whole else float)(row[name]) for name in PublicNumbers.names()}
+    numbers: dict[str, Any] = {
+        name: (int if name in whole else float)(row[name]) for name in PublicNumbers.names()
+    }
     situation = Situation(
         PublicNumbers(**numbers),
         float(row["epsilon"]),
