@@ -140,6 +140,11 @@ class Veil(Method):
         watch = Stopwatch()
         with watch.stage("train"):
             posterior = structure_posterior(job, job.settings)
+        return self.learn_from(job, posterior, watch)
+
+    def learn_from(self, job: Job, posterior: Posterior, watch: Stopwatch) -> Outcome:
+        """The same, from what graph and labels say of everybody."""
+        with watch.stage("train"):
             known = Known.of(job, posterior)
         model, teachers = _taught(job, known, watch)
         evidence, by_fold, asked = _evidence(job, known, model, teachers, watch)
