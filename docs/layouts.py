@@ -33,22 +33,41 @@ def signed(value: float) -> str:
     return "0.0" if float(shown) == 0 else shown
 
 
+def gained(key: str) -> Write:
+    """A difference with half of its interval, or a dash."""
+
+    def write(row: Row) -> str:
+        if not row.get(key):
+            return "-"
+        if not row[f"{key}_low"]:
+            return signed(float(row[key]))
+        half = (float(row[f"{key}_high"]) - float(row[f"{key}_low"])) / 2
+        return f"{signed(float(row[key]))} ± {half:.1f}"
+
+    return write
+
+
 def gain(row: Row) -> str:
     """What was gained over the control, with half of its interval."""
-    if not row["gain"]:
-        return "-"
-    half = (float(row["gain_high"]) - float(row["gain_low"])) / 2
-    return f"{signed(float(row['gain']))} ± {half:.1f}"
+    return gained("gain")(row)
 
 
 def edge_gain(row: Row) -> str:
     """What a private graph gains over none, with half of its interval where there are several runs."""
-    if not row["edge_gain"]:
-        return "-"
-    if not row["edge_gain_low"]:
-        return signed(float(row["edge_gain"]))
-    half = (float(row["edge_gain_high"]) - float(row["edge_gain_low"])) / 2
-    return f"{signed(float(row['edge_gain']))} ± {half:.1f}"
+    return gained("edge_gain")(row)
+
+
+def around(key: str) -> Write:
+    """A mean with half of its interval, or a dash."""
+    ends = ("low", "high") if key == "mean" else (f"{key}_low", f"{key}_high")
+
+    def write(row: Row) -> str:
+        if not row[key]:
+            return "-"
+        half = (float(row[ends[1]]) - float(row[ends[0]])) / 2
+        return f"{float(row[key]):.1f} ± {half:.1f}"
+
+    return write
 
 
 def interval(key: str) -> Write:
@@ -147,12 +166,13 @@ LAYOUTS: dict[str, Listed | Crossed] = {
             "demo",
             (
                 ("budget", text("line")),
-                ("accuracy", interval("mean")),
-                ("control", interval("control")),
+                ("method", text("method")),
+                ("accuracy", around("mean")),
+                ("control", around("control")),
                 ("gain", gain),
+                ("over structure", gained("over_structure")),
                 ("exact ε", text("exact")),
             ),
-            left=1,
         ),
         Listed(
             "reach",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +16,9 @@ from graphveil.experiments.campaigns.family import reports_case, sound_cases
 from graphveil.experiments.measures.measure import SCORE, Reading, find_measure
 from graphveil.experiments.runs.format import Unit
 from graphveil.experiments.runs.runner import run_spec
-from graphveil.experiments.runs.statistics import SPREADS
+from graphveil.experiments.runs.statistics import SPREADS, Summary
 from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.show.demo import EPSILONS, Demo, figure, run_demo
+from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, figure, run_demo
 from graphveil.experiments.specs.spec import Spec
 
 # Tables that are not lines of `graphveil run`.
@@ -66,6 +67,11 @@ def summarized(told: dict[str, Any]) -> Row:
         if told[part] is not None:
             row[part] = percent(told[part]["mean"])
             row |= {f"{part}_{end}": percent(told[part][end]) for end in ("low", "high")}
+    for part in ("structure", "unasked"):
+        if (over := told.get(f"gain_over_{part}")) is not None:
+            row |= gained(part, Summary(over["mean"], over["low"], over["high"]))
+    if "unasked" in told:
+        row["unasked"] = percent(told["unasked"]["mean"])
     if "edgeless" in told:
         row["edgeless"] = percent(told["edgeless"]["mean"])
         over = told["gain_over_edgeless"]
@@ -74,6 +80,14 @@ def summarized(told: dict[str, Any]) -> Row:
             **{f"edge_gain_{end}": percent(over[end]) for end in ("low", "high")},
         }
     return row | {name: f"{found['mean']:.4f}" for name, found in told.get("also", {}).items()}
+
+
+def gained(part: str, over: Summary | None) -> Row:
+    """What a file has of a gain over another part than the control."""
+    if over is None:
+        return {}
+    ends = {f"over_{part}_{end}": percent(getattr(over, end)) for end in ("low", "high")}
+    return {f"over_{part}": percent(over.mean), **ends}
 
 
 def read_off(reading: Reading, unit: Unit) -> Row:
@@ -126,22 +140,25 @@ def _demo(jobs: int) -> list[Row]:
 
 def demo_rows(demo: Demo) -> list[Row]:
     """The demonstration's lines, the largest budget first."""
-    from graphveil.audit.findings import rounded_up
-
-    assert demo.plain is not None
+    assert demo.plain is not None and demo.structure is not None
     shared = {"data": "town", "runs": str(DEMO_RUNS), "seed": "0", "task": "node"}
-    settings = '{"settings": {"epochs": 100}}'
-    plain = {"line": "none", "method": "nonprivate", "more": settings, "exact": "no privacy"}
-    rows = [shared | plain | summarized(demo.plain.to_dict())]
-    exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
-    for result in reversed(demo.private):
-        epsilon = result.spec.budgets.epsilon
-        assert epsilon in EPSILONS
-        line = {"line": f"ε = {epsilon:g}", "method": "base", "epsilon": f"{epsilon:g}", "more": settings}
-        rows.append(shared | line | summarized(result.to_dict()) | {"exact": exact[epsilon]})
-    structure = demo.private[0].to_dict()["structure"]
-    numbers = {key: percent(structure[key]) for key in ("mean", "low", "high")}
-    line = {"line": "structure", "method": "structure", "exact": "no features used"}
+    epochs = {"settings": {"epochs": EPOCHS}}
+    plain = {"line": "none", "method": "nonprivate", "more": json.dumps(epochs), "exact": "no privacy"}
+    over = gained("structure", demo.over_structure(demo.plain))
+    rows = [shared | plain | summarized(demo.plain.to_dict()) | over]
+    for result in sorted(demo.private, key=lambda result: -(result.spec.budgets.epsilon or 0)):
+        epsilon, method = result.spec.budgets.epsilon, result.spec.method
+        more = {"mechanism": MECHANISM} | (epochs if method == "base" else {})
+        line = {
+            "line": f"ε = {epsilon:g}",
+            "method": method,
+            "epsilon": f"{epsilon:g}",
+            "more": json.dumps(more),
+        }
+        over = gained("structure", demo.over_structure(result))
+        rows.append(shared | line | summarized(result.to_dict()) | over | {"exact": demo.exact(result)})
+    numbers = {key: percent(getattr(demo.structure, key)) for key in ("mean", "low", "high")}
+    line = {"line": "-", "method": "structure", "exact": "nobody asked"}
     return [*rows, shared | line | numbers]
 
 

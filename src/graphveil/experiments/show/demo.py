@@ -3,40 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.findings import rounded_up
-from graphveil.experiments.runs.format import NONE, PERCENT, budget, gained
+from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
+from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
-from graphveil.experiments.runs.statistics import Summary, t_interval
+from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.specs.spec import Part, Spec
 
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+EPSILONS = (1.0, 2.0, 4.0, 8.0)
 EPOCHS = 100
-MECHANISM = "multibit"
+# Whatever a row is asked for: a finite table, whose ε is exact. Classes are asked for by k-ary response.
+MECHANISM, CLASS_MECHANISM = "multibit", "krr"
+INTERESTS, KINDS = 64, 4
 EXPLANATION = (
-    "Every user reports one or a few randomized bits of their interests. The control answers with the same mechanism, "
-    "blinded: its reports carry nothing, so whatever it reaches comes from graph and labels."
+    "Two ways to spend one budget. base: every user reports one or a few randomized bits of their interests, and a GNN learns from "
+    "them. veil: half of the users do the same, the server learns a small public model from it, and every other device evaluates "
+    "that model on its own interests and reports the kind that comes out, randomized. Everybody answers once. The control "
+    "answers with blinded reports that carry nothing, so whatever it reaches comes from graph and labels; structure is the best "
+    "that graph and labels give when nobody is asked."
 )
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The results that are there: by budget, without privacy, and the audits of what was used."""
+    """The results that are there: of both methods by budget, without privacy, and the audits of what was used."""
 
-    private: tuple[Result, ...] = ()
+    veil: tuple[Result, ...] = ()
+    base: tuple[Result, ...] = ()
     plain: Result | None = None
     audits: tuple[Audit, ...] = field(default=())
 
     @property
+    def private(self) -> tuple[Result, ...]:
+        """All private results, veil's before base's at every budget."""
+        return tuple(sorted((*self.veil, *self.base), key=lambda result: result.spec.budgets.epsilon or 0.0))
+
+    @property
     def structure(self) -> Summary | None:
         """What graph and labels alone give: the same in every experiment, so the first one's."""
-        scores = self.private[0].scores("structure") if self.private else []
+        scores = self.veil[0].scores("structure") if self.veil else []
         return t_interval(scores) if scores else None
+
+    def over_structure(self, result: Result) -> Summary | None:
+        """What a result gains over asking nobody, paired over the runs that both have."""
+        other = {unit.run: unit.score for unit in self.veil[0].of("structure")} if self.veil else {}
+        both = [(unit.score, other[unit.run]) for unit in result.of("method") if unit.run in other]
+        return paired_gain(*zip(*both, strict=True)) if both else None
+
+    def exact(self, result: Result) -> str:
+        """The largest exact ε of all that a result's users were asked by."""
+        names = (MECHANISM, CLASS_MECHANISM) if result.spec.method == "veil" else (MECHANISM,)
+        found = {
+            audited.name: audited.exact.epsilon
+            for audited in self.audits
+            if audited.claimed.epsilon == result.spec.budgets.epsilon
+        }
+        return rounded_up(max(found[name] for name in names)) if set(names) <= set(found) else NONE
 
 
 def run_demo(
@@ -44,8 +73,7 @@ def run_demo(
 ) -> Demo:
     """Run everything; ``keep`` is given what there is after each step, so that nothing is lost."""
     demo = Demo()
-    settings = {"epochs": EPOCHS}
-    steps = len(EPSILONS) * runs * 2 + 2 * runs + len(EPSILONS)
+    steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs
     done = 0
 
     def tell(what: str) -> None:
@@ -53,75 +81,121 @@ def run_demo(
         done += 1
         watch(what, done, steps)
 
-    for place, epsilon in enumerate(EPSILONS):
-        spec = Spec.of("base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings)
-        skip: tuple[Part, ...] = ("structure",) if place else ()
-        result = run_spec(
-            spec, jobs=jobs, skip=skip, watch=lambda unit, *_, e=epsilon: tell(f"{unit.part} at {budget(e)}")
-        )
-        demo = Demo((*demo.private, result), demo.plain, demo.audits)
-        keep(demo)
-    plain = Spec.of("nonprivate", "town", runs=runs, settings=settings)
-    demo = Demo(demo.private, run_spec(plain, jobs=jobs, watch=lambda *_: tell("no privacy")), demo.audits)
-    keep(demo)
+    def kept(**more: Any) -> Demo:
+        found = replace(demo, **more)
+        keep(found)
+        return found
+
+    with shared_workers(jobs) as pool:
+
+        def ran(spec: Spec, skip: tuple[Part, ...] = ()) -> Result:
+            said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
+            return run_spec(
+                spec,
+                jobs=jobs,
+                skip=skip,
+                pool=pool,
+                watch=lambda unit, *_: tell(f"{spec.method}, {unit.part} at {said}"),
+            )
+
+        settings = {"epochs": EPOCHS}
+        for epsilon in EPSILONS:
+            asked = Spec.of("veil", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs)
+            demo = kept(veil=(*demo.veil, ran(asked, ("structure",) if demo.veil else ())))
+            asked = Spec.of(
+                "base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings
+            )
+            demo = kept(base=(*demo.base, ran(asked, ("structure",))))
+        demo = kept(plain=ran(Spec.of("nonprivate", "town", runs=runs, settings=settings)))
     for epsilon in EPSILONS:
-        demo = Demo(
-            demo.private, demo.plain, (*demo.audits, audit(MECHANISM, epsilon=epsilon, dims=64, quick=True))
-        )
-        tell(f"audit at {budget(epsilon)}")
-        keep(demo)
+        for name, dims in ((MECHANISM, INTERESTS), (CLASS_MECHANISM, KINDS)):
+            audited = audit(name, epsilon=epsilon, dims=dims, quick=True)
+            tell(f"audit of {name} at {budget(epsilon)}")
+            demo = kept(audits=(*demo.audits, audited))
     return demo
 
 
-def rows(demo: Demo) -> list[tuple[str, str, str, str, str]]:
-    """The table: budget, accuracy of reports, of the control, what was gained, and the exact ε."""
-    exact = {audited.claimed.epsilon: rounded_up(audited.exact.epsilon) for audited in demo.audits}
-    table = []
+HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
+WORDS = 2
+
+
+def scored(result: Result, part: str = "method") -> str:
+    """The mean score of a part in points, with half of its interval."""
+    scores = result.scores(part)
+    return f"{points(t_interval(scores).mean)}{reach(t_interval(scores))}" if scores else NONE
+
+
+def rows(demo: Demo) -> list[tuple[str, ...]]:
+    """The table: budget, method, accuracy, that of its control, what was gained over it and over asking nobody, and the exact ε."""
+    table: list[tuple[str, ...]] = []
     if demo.plain:
-        table.append(("none", PERCENT.interval(t_interval(demo.plain.scores())), NONE, NONE, "no privacy"))
-    for result in reversed(demo.private):
-        epsilon = result.spec.budgets.epsilon or 0.0
-        control = t_interval(result.scores("control")) if result.scores("control") else None
-        private = t_interval(result.scores())
+        score = scored(demo.plain)
+        over = gained(demo.over_structure(demo.plain))
+        table.append(("none", demo.plain.spec.method, score, NONE, NONE, over, "no privacy"))
+    # The largest budget first, and veil first in each.
+    for result in sorted(demo.private, key=lambda result: -(result.spec.budgets.epsilon or 0.0)):
         table.append(
             (
-                budget(epsilon),
-                PERCENT.interval(private),
-                PERCENT.interval(control),
+                budget(result.spec.budgets.epsilon),
+                result.spec.method,
+                scored(result),
+                scored(result, "control"),
                 gained(result.gain),
-                exact.get(epsilon, NONE),
+                gained(demo.over_structure(result)),
+                demo.exact(result),
             )
         )
-    table.append(("structure", PERCENT.interval(demo.structure), NONE, NONE, "no features used"))
+    nobody = scored(demo.veil[0], "structure") if demo.veil else NONE
+    table.append((NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked"))
     return table
 
 
-HEAD = ("budget", "accuracy", "control", "gain", "exact ε")
+def headline(demo: Demo) -> str:
+    """What the smallest budget bought that clearly bought anything over asking nobody."""
+    for result in demo.veil:
+        gain, structure = demo.over_structure(result), demo.structure
+        if gain is None or structure is None or gain.low is None or gain.low <= 0:
+            continue
+        epsilon = result.spec.budgets.epsilon
+        said = (
+            f"{budget(epsilon)} buys {points(gain.mean)}{reach(gain)} points: with veil {points(result.mean)} of 100 users get the right "
+            f"kind, and {points(structure.mean)} where nobody is asked."
+        )
+        other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
+        if other is not None:
+            under = "less than" if other.mean < structure.mean else "against"
+            said += (
+                f" Asked for single interests (base) the same budget gives {points(other.mean)}, {under} "
+                + ("asking nobody." if under == "less than" else f"{points(structure.mean)}.")
+            )
+        return said
+    return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
 
 
 def figure(demo: Demo) -> str:
     """Accuracy over ε, as an SVG element."""
-    runs = len(demo.private[0].scores()) if demo.private else 0
-    epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in demo.private)
-    lines = [
-        Line("reports", epsilons, tuple(t_interval(result.scores()) for result in demo.private)),
-        Line(
-            "control (ε = 0)",
-            epsilons,
-            tuple(t_interval(result.scores("control")) for result in demo.private),
-        ),
-    ]
+    lines = []
+    for name, results in (("veil", demo.veil), ("base", demo.base)):
+        if not results:
+            continue
+        epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in results)
+        lines.append(Line(name, epsilons, tuple(t_interval(result.scores()) for result in results)))
+        if all(result.scores("control") for result in results):
+            blinded = tuple(t_interval(result.scores("control")) for result in results)
+            lines.append(Line(f"{name}, control (ε = 0)", epsilons, blinded, companion=True))
     if demo.structure is not None:
-        lines.append(Line("graph and labels only", (), (demo.structure,)))
+        lines.append(Line("structure: nobody asked", (), (demo.structure,)))
     if demo.plain is not None:
         lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),)))
-    return accuracy_over_epsilon(lines, f"town, {MECHANISM}, GCN, {runs} runs")
+    runs = len(demo.private[0].scores()) if demo.private else 0
+    return accuracy_over_epsilon(lines, f"town, {counted(runs, 'run')}")
 
 
 def html(demo: Demo) -> str:
     """The demonstration as a self-contained page."""
     audits = tuple(
         (
+            audited.name,
             f"{audited.claimed.epsilon:g}",
             rounded_up(audited.exact.epsilon),
             "holds" if audited.holds else "DOES NOT HOLD",
@@ -132,18 +206,17 @@ def html(demo: Demo) -> str:
     sections = [
         Section(
             "What a budget buys",
-            (
-                EXPLANATION,
-                *(result.verdict for result in demo.private if result.verdict),
-            ),
+            (headline(demo), EXPLANATION),
             figure(demo),
-            Table(HEAD, tuple(rows(demo)), frozenset(HEAD[1:])),
+            Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
         ),
         Section(
             "The audit of what was used",
             ("The exact ε is computed from the integers that reports are drawn by, and rounded up.",),
             table=Table(
-                ("claimed ε", "exact ε", "verdict", "what was found"), audits, frozenset({"claimed ε"})
+                ("mechanism", "claimed ε", "exact ε", "verdict", "what was found"),
+                audits,
+                frozenset({"claimed ε"}),
             ),
         ),
     ]
