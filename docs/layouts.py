@@ -157,8 +157,22 @@ def beside_public(row: Row) -> str:
     return f"{number('mean')(row)} ({number('control')(row)}, {number('edgeless')(row)})"
 
 
+def beside_nobody(row: Row) -> str:
+    """What was gained over asking nobody, with half of its interval, and beside it what was gained over the control."""
+    return f"{gained('over_structure')(row)} ({signed(float(row['gain']))})"
+
+
 ALL = {"mean": number("mean"), "control": number("control"), "structure": number("structure")}
 BESIDE = (("control", ALL["control"]), ("gain", gain), ("structure", ALL["structure"]))
+VEIL = (
+    ("graph", text("line")),
+    ("labels", text("labels")),
+    ("ε", text("epsilon")),
+    ("veil", ALL["mean"]),
+    ("over its control", gain),
+    ("structure", ALL["structure"]),
+    ("over structure", gained("over_structure")),
+)
 LAYOUTS: dict[str, Listed | Crossed] = {
     layout.name: layout
     for layout in (
@@ -184,6 +198,17 @@ LAYOUTS: dict[str, Listed | Crossed] = {
                 *BESIDE,
             ),
         ),
+        Listed(
+            "veil-panel",
+            (
+                *VEIL[:2],
+                ("volunteers", text("panel")),
+                *VEIL[2:],
+                ("over volunteers alone", gained("over_unasked")),
+            ),
+        ),
+        Listed("veil-private", VEIL),
+        Crossed("veil-real", "graph", beside_nobody),
         Crossed("hops", "K", ALL["mean"]),
         Listed(
             "links",

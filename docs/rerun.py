@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from docs import veil_lines
 from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
@@ -39,11 +40,12 @@ def rerun(name: str, jobs: int, data: Sequence[str] = ()) -> None:
             write(name, rows)
         return
     again = _ranked if name == ATTRIBUTES else _run
-    rows = lines(PRINTED[name].printed) if name in PRINTED and name not in names() else read(name)
+    rows = lines(PRINTED[name].printed) if name in PRINTED and name not in names() else []
+    rows = rows or (veil_lines.declared(name) if name in veil_lines.TABLES else read(name))
     for place, row in enumerate(rows):
         if not data or row["data"] in data:
             rows[place] = signed_off(again(row, jobs))
-            write(name, rows)
+            write(name, veil_lines.computed(rows) if name in veil_lines.TABLES else rows)
 
 
 def signed_off(row: Row) -> Row:

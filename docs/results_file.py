@@ -46,12 +46,13 @@ def names() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.csv"))
 
 
-def source_digest() -> str:
+def source_digest(folder: Path | None = None) -> str:
     """A digest of all that graphveil is computed by: its files, by name and content."""
+    source = SOURCE if folder is None else folder
     whole = hashlib.blake2b(digest_size=6)
-    for file in sorted(SOURCE.rglob("*")):
+    for file in sorted(source.rglob("*")):
         if file.suffix in (".py", ".toml"):
-            whole.update(file.relative_to(SOURCE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+            whole.update(file.relative_to(source).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return whole.hexdigest()
 
 

@@ -19,6 +19,7 @@ from docs.links_figure import links_figure
 from docs.mechanism_errors import error_table
 from docs.printed import PRINTED
 from docs.searched import searched_table
+from docs.veil_figure import veil_figure
 
 HERE = Path(__file__).parent
 PAGES = (HERE.parent / "README.md", *sorted(HERE.glob("*.md")))
@@ -55,6 +56,7 @@ def main() -> None:
         from docs.rerun import rerun
 
         rerun(name, asked.jobs, asked.data)
+    (HERE / "veil.svg").write_text(veil_figure() + "\n", encoding="utf-8")
     (HERE / "links.svg").write_text(links_figure() + "\n", encoding="utf-8")
     for page in PAGES:
         before = page.read_text(encoding="utf-8")
