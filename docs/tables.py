@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from docs.advised import advised_all_table, advised_panel_table, advised_table
 from docs.layouts import LAYOUTS
 from docs.links_figure import links_figure
 from docs.mechanism_errors import error_table
@@ -26,6 +27,9 @@ BLOCK = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end -->)",
 SOURCES: dict[str, Callable[[], str]] = {
     "mechanism-errors": error_table,
     "searched": searched_table,
+    "advised": advised_table,
+    "advised-panel": advised_panel_table,
+    "advised-all": advised_all_table,
     **{name: layout.table for name, layout in (LAYOUTS | PRINTED).items()},
 }
 

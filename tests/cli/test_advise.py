@@ -32,3 +32,47 @@ def test_json_is_one_object(capsys):
 def test_what_makes_no_sense_is_refused(capsys, more, match):
     assert status(["advise", "levels", "--data", "town", "--epsilon", "1", *more]) == 2
     assert match in capsys.readouterr().err
+
+
+SMALL = [
+    "--data",
+    "town",
+    "--set",
+    "data.users=400",
+    "--set",
+    "data.labelled=0.5",
+    "--set",
+    "data.validated=0.25",
+]
+FAST = ["--set", "epochs=5"]
+
+
+def test_budgets_are_told_with_a_verdict_and_what_two_points_need(capsys):
+    assert status(["advise", "budget", *SMALL, *FAST, "--epsilon", "1,4"]) == 0
+    out = capsys.readouterr().out
+    assert "veil gains" in out and "collect" in out and "Nobody was asked" in out
+
+
+def test_budgets_as_json_with_a_panel_and_a_page(capsys, tmp_path):
+    page = tmp_path / "advice.html"
+    more = ["--epsilon", "2", "--panel", "50", "--json", "--out", str(page)]
+    assert status(["advise", "budget", *SMALL, *FAST, *more]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["panel"]["users"] == 50 and [each["epsilon"] for each in told["budgets"]] == [2.0]
+    assert set(told["budgets"][0]) >= {"gain", "low", "high", "verdict", "users_needed", "volunteers_needed"}
+    assert "<svg" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        (["--epsilon", "1,x"], "--epsilon takes numbers"),
+        (["--epsilon", "0"], "epsilon must be"),
+        (["--out", "page.txt"], "no page"),
+        (["--panel", "5000"], "panel must be at most"),
+        (["--set", "nothing=1"], "nothing"),
+    ],
+)
+def test_budgets_that_make_no_sense_are_refused(capsys, more, match):
+    assert status(["advise", "budget", *SMALL, *more]) == 2
+    assert match in capsys.readouterr().err

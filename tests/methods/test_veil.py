@@ -198,7 +198,7 @@ def test_where_nobody_may_be_asked_volunteers_who_are_tested_still_count():
 def test_training_users_teach_first_and_validation_users_never():
     graph, _ = town()
     prior = np.full((800, 4), 0.25)
-    found = teaching_users(graph, prior, 0.5)
+    found = teaching_users(graph, prior, 0.5, None)
     assert graph.train[found].sum() == graph.train.sum()
     assert not graph.validation[found].any()
     assert len(found) == 400
@@ -209,14 +209,29 @@ def test_the_most_certain_others_teach():
     prior = np.full((800, 4), 0.25)
     sure = np.flatnonzero(graph.test)[-5:]
     prior[sure] = [1, 0, 0, 0]
-    found = teaching_users(graph, prior, (graph.train.sum() + 5) / 800)
+    found = teaching_users(graph, prior, (graph.train.sum() + 5) / 800, None)
     assert set(found) - set(np.flatnonzero(graph.train)) == set(sure)
+
+
+def test_of_many_who_are_nearly_certain_a_seed_draws_who_teaches():
+    graph, _ = town()
+    prior = np.full((800, 4), 0.25)
+    sure = np.flatnonzero(graph.test)[:200]
+    prior[sure] = [0.9, 0.1, 0, 0]
+    share = (graph.train.sum() + 50) / 800
+    found = [
+        set(teaching_users(graph, prior, share, seed)) - set(np.flatnonzero(graph.train))
+        for seed in (0, 0, 1)
+    ]
+    assert all(drawn <= set(sure) and len(drawn) == 50 for drawn in found)
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_smaller_share_leaves_training_users_all_the_same():
     graph, _ = town()
     assert (
-        teaching_users(graph, np.full((800, 4), 0.25), 0.01).tolist() == np.flatnonzero(graph.train).tolist()
+        teaching_users(graph, np.full((800, 4), 0.25), 0.01, 0).tolist()
+        == np.flatnonzero(graph.train).tolist()
     )
 
 

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.checks import check_number
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
     DataName,
     RangePair,
+    SettingPairs,
 )
-from graphveil.cli.parse import range_option
+from graphveil.cli.pages import check_page
+from graphveil.cli.parse import parse_numbers, parse_settings, range_option
 from graphveil.errors import InputError
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.format import percent, rounded
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.advice import advise_levels
+from graphveil.experiments.tuning.budget_advice import advise_budget
+from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdicts
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
-from graphveil.methods.terms import Budgets, Levels
+from graphveil.methods.terms import Budgets, Levels, Volunteers
 
 advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
 
@@ -109,3 +117,62 @@ def levels_command(
         else "not protected at all"
     )
     console.print(f"The level that a user chose is {hidden}.")
+
+
+@advise_app.command("budget")
+@grouped
+def budget_command(
+    *,
+    data: DataName,
+    epsilon: Annotated[str, typer.Option(help="Budgets to look at, with commas between them.")] = "1,2,4,8",
+    volunteers: Volunteers,
+    setting: SettingPairs = None,
+    public_range: RangePair = None,
+    seed: Annotated[int, typer.Option(help="The seed of the split, and of who volunteers.")] = 0,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write a page, .html, with a map over users and ε.")
+    ] = None,
+) -> None:
+    """Say what veil would buy over structure at each budget, what +2 points would need, and when not to collect.
+
+    Nobody is asked: everything follows from public numbers (users, features, classes, labels, how sure graph and labels are of the
+    rest) and, with --panel, from volunteers' rows. Gains come from a curve that was fitted to measured runs on other graphs.
+
+    Example: graphveil advise budget --data town --epsilon 1,2,4
+
+    Example: graphveil advise budget --data citeseer --panel 300 --out advice.html
+    """
+    budgets = parse_numbers("epsilon", epsilon) or ()
+    for each in budgets:
+        check_number(each, "epsilon", above=0)
+    if out is not None:
+        check_page(out, "--out")
+    spec = Spec(
+        "veil",
+        data,
+        seed=seed,
+        budgets=Budgets(epsilon=max(budgets)),
+        volunteers=volunteers,
+        settings=parse_settings(setting or []),
+        data_options=range_option(public_range),
+    )
+    with Progress(
+        TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as bars:
+        bar = bars.add_task(f"advice on {data}")
+        advice = advise_budget(spec, budgets, lambda what, _: bars.update(bar, description=what))
+    if out is not None:
+        write_whole(out, budget_page(advice).encode())
+    if as_json:
+        typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False))
+        return
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for heading in head():
+        table.add_column(heading, justify="right")
+    for row in rows(advice):
+        table.add_row(*row)
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    for sentence in (*verdicts(advice), *sentences(advice)):
+        console.print(sentence, markup=False)

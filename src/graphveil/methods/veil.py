@@ -38,6 +38,9 @@ Whole = NDArray[np.int64]
 OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
 # Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
 FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
+# Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
+# seeds 100 to 102, from six ways to draw them.
+SURE = 0.8
 # The stream of a run's seed that public coins come from.
 COINS = 11
 # Probabilities below this count as this before their logarithm is sent.
@@ -137,6 +140,11 @@ class Veil(Method):
         watch = Stopwatch()
         with watch.stage("train"):
             posterior = structure_posterior(job, job.settings)
+        return self.learn_from(job, posterior, watch)
+
+    def learn_from(self, job: Job, posterior: Posterior, watch: Stopwatch) -> Outcome:
+        """The same, from what graph and labels say of everybody."""
+        with watch.stage("train"):
             known = Known.of(job, posterior)
         model, teachers = _taught(job, known, watch)
         evidence, by_fold, asked = _evidence(job, known, model, teachers, watch)
@@ -236,7 +244,10 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
         with watch.stage("train"):
             job.say("learning from volunteers", 0.0)
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
-    teachers = teaching_users(graph, known.prior, settings.teachers)
+    assert job.budgets.epsilon is not None
+    # Where noise is large, it matters most that classes are right.
+    drawn = job.seed if job.budgets.epsilon > FEW_BUDGET else None
+    teachers = teaching_users(graph, known.prior, settings.teachers, drawn)
     with watch.stage("report"):
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
@@ -246,14 +257,22 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
 
-def teaching_users(graph: Graph, prior: Floats, share: float) -> Whole:
-    """Who teaches: all training users, and the most certain others up to that share; never those who validate."""
+def teaching_users(graph: Graph, prior: Floats, share: float, seed: int | None) -> Whole:
+    """Who teaches: all training users, and others up to that share; never those who validate.
+
+    Others are the most certain ones. With a seed, they are drawn from all whose class is nearly certain, so that they are not all
+    of one kind, where there are enough of them.
+    """
     trained = np.flatnonzero(graph.train)
     missing = round(share * graph.node_count) - len(trained)
     if missing <= 0:
         return trained
     others = np.flatnonzero(~graph.train & ~graph.validation)
-    order = np.argsort(-prior[others].max(axis=1), kind="stable")
+    certainty = prior[others].max(axis=1)
+    order = np.argsort(-certainty, kind="stable")
+    sure = int((certainty >= SURE).sum())
+    if seed is not None and sure > missing:
+        order = np.random.default_rng([seed, COINS, 3]).permutation(order[:sure])
     return np.sort(np.concatenate([trained, others[order[:missing]]]))
 
 

@@ -1,0 +1,149 @@
+"""Advice on a budget as a page: the table, and a map of what veil would buy over users and ε."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphveil.experiments.runs.format import rounded
+from graphveil.experiments.show.figure import TITLE_SIZE, Drawing
+from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.tuning.budget_advice import (
+    MOST_TIMES,
+    OTHERS,
+    OTHERS_SAID,
+    WORTH,
+    BudgetAdvice,
+    with_users,
+)
+
+# What the map shows: so many times as many users, and budgets.
+TIMES = (0.1, 10.0)
+BUDGETS = (0.5, 8.0)
+# Numbers along each side of the map.
+GRID = 25
+
+
+def signed(value: float) -> str:
+    """Points with their sign.
+
+    >>> signed(1.25), signed(-0.01)
+    ('+1.2', '0.0')
+    """
+    shown = f"{value:+.1f}"
+    return "0.0" if float(shown) == 0 else shown
+
+
+def head() -> tuple[str, ...]:
+    """The columns of the table."""
+    return (
+        "ε",
+        "veil gains",
+        "interval",
+        "best other",
+        f"users for +{WORTH:g}",
+        f"volunteers for +{WORTH:g}",
+    )
+
+
+def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
+    """The table: a line for each budget, in points over structure."""
+    return tuple(
+        (
+            f"{line.epsilon:g}",
+            signed(line.gain),
+            f"{signed(line.low)} to {signed(line.high)}",
+            f"{OTHERS[1]:+g} or less",
+            _needed(line.users_needed, f"over {MOST_TIMES:g} times as many"),
+            _needed(line.volunteers_needed, f"over {advice.most_volunteers:,}"),
+        )
+        for line in advice.lines
+    )
+
+
+def _needed(count: int | None, beyond: str) -> str:
+    return beyond if count is None else f"{count:,}"
+
+
+def verdicts(advice: BudgetAdvice) -> tuple[str, ...]:
+    """A sentence for each verdict, with the budgets that it is said of."""
+    said: dict[str, list[str]] = {}
+    for line in advice.lines:
+        said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
+    return tuple(f"ε = {', '.join(budgets)}: {verdict}." for verdict, budgets in said.items())
+
+
+def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
+    """What the numbers are and what they rest on."""
+    numbers = advice.numbers
+    known = (
+        f"{advice.data}: {numbers.users:,} users, {numbers.dims:,} features, {numbers.classes} classes, {numbers.trained:,} labels to learn from "
+        f"and {numbers.validated:,} to validate. Structure, which asks nobody, reaches {100 * advice.structure:.1f} on validation users "
+        f"({advice.metric}) and is sure by {100 * numbers.sure:.0f}% on average of a class that it does not know."
+    )
+    gave = (
+        f"{advice.volunteers:,} volunteers gave their raw rows: a row tells {rounded(advice.told)} nats of the class, by a model that "
+        "others of them taught."
+    )
+    panel = (gave,) if advice.volunteers else ()
+    rests = (
+        f"Gains are points of {advice.metric} on test users. They are foretold from public numbers by a curve that was fitted to "
+        f"{advice.learned_from} towns and graphs{', this one left out' if advice.left_out else ''}; intervals are those that four of five "
+        "graphs kept to which the curve had not seen. Nobody was asked, and no row but a volunteer's was read."
+    )
+    return (known, *panel, rests, OTHERS_SAID)
+
+
+def budget_page(advice: BudgetAdvice) -> str:
+    """The whole page."""
+    first, *others = sentences(advice)
+    told = tuple((*row, line.verdict) for row, line in zip(rows(advice), advice.lines, strict=True))
+    table = Table((*head(), "verdict"), told, frozenset(head()))
+    map_says = (
+        f"What veil would add to structure, in points, if there were more or fewer users like these, with as many labels each. The line "
+        f"is +{WORTH:g} points; the marks are {advice.data} at the budgets that were asked for."
+    )
+    sections = (
+        Section("What a budget would buy", (*verdicts(advice), *others), table=table),
+        Section("The map", (map_says,), budget_map(advice)),
+    )
+    return page(
+        f"Advice on a budget: {advice.data}", first, sections, "Everything here follows from public numbers."
+    )
+
+
+def budget_map(advice: BudgetAdvice) -> str:
+    """Users across, ε upwards, the gain as a colour: an SVG element."""
+    users = advice.numbers.users
+    times = np.geomspace(*TIMES, GRID)
+    budgets = np.geomspace(
+        min(BUDGETS[0], *(line.epsilon for line in advice.lines)),
+        max(BUDGETS[1], *(line.epsilon for line in advice.lines)),
+        GRID,
+    )
+    gains = np.array(
+        [
+            [advice.model.predict(with_users(here, each)).gain for each in times.tolist()]
+            for here in map(advice.ground.at, budgets.tolist())
+        ]
+    )
+    drawing = Drawing((7.2, 4.6))
+    axes = drawing.axes[0]
+    top = max(float(gains.max()), 2 * WORTH)
+    shades = axes.contourf(users * times, budgets, gains, levels=np.linspace(0, top, 13), cmap="YlGnBu")
+    if gains.min() < WORTH < gains.max():
+        axes.contour(users * times, budgets, gains, levels=[WORTH], colors="#222", linewidths=1.5)
+    for line in advice.lines:
+        axes.plot([users], [line.epsilon], "o", color="#c1440e", markersize=8)
+        text = f" {signed(line.gain)}"
+        axes.annotate(text, (users, line.epsilon), color="#c1440e", va="center", fontsize=11)
+    axes.set_xscale("log")
+    axes.set_yscale("log", base=2)
+    ticks = [users * each for each in (0.1, 0.3, 1, 3, 10)]
+    axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    axes.minorticks_off()
+    axes.set_xlabel("users")
+    axes.set_ylabel("privacy budget ε")
+    axes.set_title(f"{advice.data}: points over structure", fontsize=TITLE_SIZE)
+    drawing.figure.colorbar(shades, ax=axes, label="points over structure")
+    return drawing.svg()

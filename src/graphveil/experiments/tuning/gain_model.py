@@ -1,0 +1,177 @@
+"""What veil would gain over structure, from public numbers: a curve fitted to measured gains, and how far it was off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation
+
+Floats = NDArray[np.float64]
+# Who teaches: a part of the users, a panel whose rows are there, a panel of which only the size is known.
+Kind = Literal["private", "panel", "planned"]
+# A real graph counts for so many towns.
+REAL_WEIGHT = 4.0
+# How strongly weights keep to 0, in lines.
+RIDGE = 3.0
+# Differences beyond this many points count linearly.
+HUBER = 3.0
+# An error of this many points, and this share of the gain, is one unit of what intervals are made of.
+UNIT, UNIT_SHARE = 1.0, 0.5
+# Intervals leave out so much at each end.
+TAIL = 0.05
+# How many of the numbers that decide may only raise a gain.
+RISING: dict[Kind, int] = {"private": 3, "panel": 4, "planned": 3}
+# Volunteers' rows that tell less than this many nats count as this.
+LEAST_NATS = 0.01
+# Veil falls back to structure: an interval that comes as near to no gain as this includes it.
+NEAR = 1.0
+# The variance of a report of a unit row by privunit, times its numbers, at some budgets; in between it is taken as a power of ε.
+BUDGETS, REPORT_NOISE = (0.5, 1.0, 2.0, 4.0, 8.0), (25.2, 6.33, 1.62, 0.435, 0.133)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A gain in points, with an interval that held in nine of ten lines on graphs which the curve had not seen."""
+
+    gain: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class GainModel:
+    """Gains are a share of what structure lacks; the share is a logistic curve of public numbers.
+
+    ``errors`` are those on graphs that were left out of the fit, in units that grow with the gain, and ``counts`` how much each counts.
+    """
+
+    kind: Kind
+    weights: Floats
+    centre: Floats
+    width: Floats
+    errors: Floats
+    counts: Floats
+
+    @classmethod
+    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain]) -> GainModel:
+        """The curve of all lines of that kind, and its errors on each graph by the curve of all others."""
+        lines = [line for line in lines if (line.situation.panel > 0) == (kind != "private")]
+        points = np.array([features(line.situation, kind) for line in lines])
+        most = np.array([_most(line.situation) for line in lines])
+        gains = np.array([line.gain for line in lines])
+        counts = _counts(lines)
+        centre, width = points.mean(axis=0), points.std(axis=0) + 1e-9
+        scaled = (points - centre) / width
+        weights = _fitted(scaled, most, gains, counts, RISING[kind])
+        names = np.array([line.data for line in lines])
+        held = np.empty(len(lines))
+        for name in np.unique(names):
+            out = names == name
+            others = _fitted(scaled[~out], most[~out], gains[~out], counts[~out], RISING[kind], weights)
+            held[out] = _curve(others, scaled[out], most[out])
+        return cls(kind, weights, centre, width, (gains - held) / (UNIT + UNIT_SHARE * held), counts)
+
+    def predict(self, situation: Situation) -> Predicted:
+        """The gain that is expected, and its interval."""
+        point = (features(situation, self.kind) - self.centre) / self.width
+        most = np.array([_most(situation)])
+        gain = float(_curve(self.weights, point[None, :], most)[0])
+        unit = UNIT + UNIT_SHARE * gain
+        low, high = (gain + unit * _quantile(self.errors, self.counts, at) for at in (TAIL, 1 - TAIL))
+        low = min(low, 0.0) if low < NEAR else low
+        return Predicted(gain, min(low, gain), min(max(high, gain), float(most[0])))
+
+
+def features(situation: Situation, kind: Kind) -> Floats:
+    """The numbers that decide: the first ones (`RISING`) may only raise a gain."""
+    numbers = situation.numbers
+    told = {
+        "private": [teaching_signal(situation)],
+        "panel": [math.log(max(situation.nats, LEAST_NATS)), math.log(max(situation.simulated, 1e-3))],
+        "planned": [math.log(max(situation.panel, 1))],
+    }
+    return np.array(
+        [
+            *told[kind],
+            math.log(max(situation.reach, 1e-4)),
+            math.log(max(numbers.validated, 1)),
+            math.log(numbers.dims),
+            math.log(numbers.classes),
+            math.log(numbers.trained / numbers.users),
+            math.log(max(numbers.degree, 0.1)),
+            numbers.agreeing,
+            numbers.sure,
+            numbers.doubt / math.log(numbers.classes),
+        ]
+    )
+
+
+def teaching_signal(situation: Situation) -> float:
+    """The logarithm of √(n/2C)/σ(ε): how far class means of n private reports stand out of their noise, but for what features tell.
+
+    >>> numbers = PublicNumbers(1000, 64, 2, 500, 250, 8.0, 0.8, 0.7, 0.4, 0.3)
+    >>> round(math.exp(2 * teaching_signal(Situation(numbers, 1.0, 0.1))), 2)
+    19.75
+    """
+    numbers = situation.numbers
+    teachers = max(numbers.trained, numbers.users / 2)
+    noise = np.interp(math.log(situation.epsilon), np.log(BUDGETS), np.log(REPORT_NOISE))
+    return 0.5 * (math.log(teachers / (2 * numbers.classes)) - float(noise))
+
+
+def _most(situation: Situation) -> float:
+    """All that structure lacks, in points."""
+    return 100 * max(situation.numbers.left, 0.001)
+
+
+def _counts(lines: Sequence[MeasuredGain]) -> Floats:
+    """How much lines count: a real graph for more than a town, and none for more because it has more lines at one budget."""
+    keys = [(line.graph, line.situation.epsilon, line.situation.panel) for line in lines]
+    times = {key: keys.count(key) for key in set(keys)}
+    return np.array(
+        [(1.0 if line.town else REAL_WEIGHT) / times[key] for line, key in zip(lines, keys, strict=True)]
+    )
+
+
+def _curve(weights: Floats, points: Floats, most: Floats) -> Floats:
+    share: Floats = most / (1 + np.exp(-np.clip(points @ weights[1:] + weights[0], -30, 30)))
+    return share
+
+
+def _fitted(
+    points: Floats, most: Floats, gains: Floats, counts: Floats, rising: int, start: Floats | None = None
+) -> Floats:
+    """The weights of the least penalised error; large errors count linearly."""
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        curve = _curve(weights, points, most)
+        away = curve - gains
+        value = HUBER**2 * (np.sqrt(1 + (away / HUBER) ** 2) - 1)
+        slope = counts * away / np.sqrt(1 + (away / HUBER) ** 2) * curve * (1 - curve / most)
+        kept = np.concatenate([[0.0], weights[1:]])
+        return (
+            float((counts * value).sum() + RIDGE / 2 * (kept**2).sum()),
+            np.concatenate([[slope.sum()], slope @ points]) + RIDGE * kept,
+        )
+
+    begin = np.concatenate([[-2.0], np.zeros(points.shape[1])]) if start is None else start
+    bounds = [
+        (None, None),
+        *((0.0, None) if place < rising else (None, None) for place in range(points.shape[1])),
+    ]
+    found: Floats = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found
+
+
+def _quantile(values: Floats, counts: Floats, at: float) -> float:
+    """The value below which this share of the counts lies."""
+    order = np.argsort(values)
+    share = np.cumsum(counts[order]) / counts.sum()
+    return float(values[order][min(int(np.searchsorted(share, at)), len(values) - 1)])
