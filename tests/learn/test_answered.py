@@ -85,7 +85,7 @@ def test_three_users_are_spread_as_by_hand():
 
 def test_where_nothing_was_answered_nothing_changes():
     found = spread_evidence(PRIOR, np.zeros((3, 2)), edge_operators(path())["both"], 8.0)
-    np.testing.assert_allclose(found, PRIOR, rtol=1e-5)
+    np.testing.assert_allclose(found, PRIOR, rtol=1e-6)
 
 
 # Weights

@@ -124,7 +124,8 @@ def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: 
     In single precision: it is done for many weights, and only the best is kept.
     """
     base = (np.log(prior) + evidence).astype(np.float32)
-    before = prior.astype(np.float32)
+    # Made as the rows are, so that where nothing was answered nothing changes at all.
+    before = _softmax(np.log(prior).astype(np.float32))
     rows = _softmax(base.copy())
     for _ in range(STEPS if neighbours else 0):
         moved = operator @ (rows - before)
