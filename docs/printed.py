@@ -3,28 +3,72 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from docs.layouts import Write, gain, interval, markdown, number
+from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
-from graphveil.experiments.papers.paper import PaperCell, find_tables, only
+from graphveil.experiments.measures.measure import SCORE, find_measure
+from graphveil.experiments.papers.paper import find_tables, in_columns, only
+from graphveil.experiments.papers.parts import PaperCell
+from graphveil.experiments.runs.format import NONE, Unit
+from graphveil.experiments.runs.statistics import Summary
 
-# The tables that were run in full, and the graphs; files are named PAPER-TABLE.
-GRAPHS = ("cora", "citeseer")
-FULL = ("upgnet/table2", "upgnet/table4", "ppgnn/table3", "togl/table17", "togl/table18", "ldpge/table3")
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of a printed table was run in full: the cells on some graphs and in some columns, all where none is named."""
+
+    graphs: tuple[str, ...] = ("cora",)
+    columns: tuple[str, ...] = ()
+
+
+BOTH = Chosen(("cora", "citeseer"))
+# The tables that were run in full, PAPER/TABLE; files are named PAPER-TABLE.
+FULL: dict[str, Chosen] = {
+    "upgnet/table2": BOTH,
+    "upgnet/table4": BOTH,
+    "ppgnn/table3": BOTH,
+    "ppgnn/fig5": Chosen(),
+    "togl/table3": Chosen(columns=("ε = 1",)),
+    "togl/table4": Chosen(),
+    "togl/table5": Chosen(columns=("1", "∞")),
+    "togl/table6": Chosen(),
+    "togl/table7": Chosen(("co-phy",)),
+    "togl/table9": Chosen(),
+    "togl/table10": Chosen(),
+    "togl/table11": Chosen(),
+    "togl/table12": Chosen(),
+    "togl/table13": Chosen(),
+    "togl/table14": Chosen(),
+    "togl/table15": Chosen(),
+    "togl/table16": Chosen(),
+    "togl/table17": BOTH,
+    "togl/table18": BOTH,
+    "ldpge/table3": BOTH,
+    "ldpge/table3-infinity": BOTH,
+}
 FIELDS = ("method", "data", "task", "runs", "seed", "epsilon")
+# Parts that a result may have beside its own number, and what heads them.
+PARTS = {"control": "control", "structure": "structure", "edgeless": "without private links"}
+
+
+def cells(printed: str) -> list[PaperCell]:
+    """The cells of a printed table, PAPER/TABLE, that were run in full."""
+    chosen, (_, tables) = FULL[printed], find_tables(printed)
+    found = in_columns(only(tables, chosen.graphs), chosen.columns)
+    return [cell for table in found for cell in table.cells]
 
 
 def lines(printed: str) -> list[Row]:
     """The lines of a printed table's file, PAPER/TABLE, before anything is computed."""
-    _, tables = find_tables(printed)
-    return [_line(cell) for table in only(tables, GRAPHS) for cell in table.cells]
+    return [_line(cell) for cell in cells(printed)]
 
 
 def _line(cell: PaperCell) -> Row:
     spec = cell.spec
     more = {name: value for name, value in spec.chosen.items() if name not in FIELDS}
     more |= {"settings": spec.settings} if spec.settings else {}
+    more |= {} if spec.control else {"control": False}
     return {
         "line": cell.row,
         "column": cell.column,
@@ -38,19 +82,35 @@ def _line(cell: PaperCell) -> Row:
         "printed": "" if cell.printed is None else f"{cell.printed:g}",
         "printed_spread": "" if cell.printed_spread is None else f"{cell.printed_spread:g}",
         "spread_form": cell.spread,
+        **({} if cell.measured == SCORE else {"measure": cell.measured}),
     }
+
+
+def unit(row: Row) -> Unit:
+    """How the numbers of a line are printed; in a file they are in that unit already."""
+    return replace(find_measure(row.get("measure") or SCORE).unit, factor=1.0)
+
+
+def _value(row: Row, key: str) -> float | None:
+    return float(row[key]) if row.get(key) else None
 
 
 def around(key: str, spread: str) -> Write:
     """A number with what stands behind ±, or a dash."""
+    return lambda row: unit(row).with_spread(_value(row, key), _value(row, spread))
 
-    def write(row: Row) -> str:
-        if not row[key]:
-            return "-"
-        half = f" ± {float(row[spread]):.1f}" if row[spread] else ""
-        return f"{float(row[key]):.1f}{half}"
 
-    return write
+def ours(row: Row) -> str:
+    """Our number with its interval."""
+    mean = _value(row, "mean")
+    return (
+        NONE if mean is None else unit(row).interval(Summary(mean, _value(row, "low"), _value(row, "high")))
+    )
+
+
+def beside(part: str) -> Write:
+    """The number of a part, or a dash."""
+    return around(part, "")
 
 
 @dataclass(frozen=True)
@@ -70,14 +130,19 @@ class PrintedTable:
         columns: list[tuple[str, Write]] = [("printed", around("printed", "printed_spread"))]
         if any(row["spread_form"] for row in rows):
             columns.append(("ours likewise", around("mean", "spread")))
-        columns += [("ours", interval("mean")), ("control", number("control")), ("gain", gain)]
-        columns += [("structure", number("structure"))]
+        columns.append(("ours", ours))
+        for part, head in PARTS.items():
+            columns += [(head, beside(part))] if any(row.get(part) for row in rows) else []
+            columns += [("gain", gain)] if part == "control" and any(row["gain"] for row in rows) else []
+        noted = any(row.get("note") for row in rows)
+        columns += [("", lambda row: row["note"])] if noted else []
         before, body = "", []
         for row in rows:
             label = "" if row["line"] == before else row["line"]
             before = row["line"]
             body.append([label, row["column"], *(write(row) for _, write in columns)])
-        return markdown(["", "", *(head for head, _ in columns)], body, left=2)
+        table = markdown(["", "", *(head for head, _ in columns)], body, left=2)
+        return table.replace(" ---: |\n", " --- |\n", 1) if noted else table
 
 
 PRINTED = {table.name: table for table in map(PrintedTable, FULL)}

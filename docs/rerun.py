@@ -12,6 +12,8 @@ from graphveil.cli.kept import results_file
 from graphveil.experiments.attributes.comparison import compare_rankings
 from graphveil.experiments.campaigns.campaign import Campaign
 from graphveil.experiments.campaigns.family import reports_case, sound_cases
+from graphveil.experiments.measures.measure import SCORE, Reading, find_measure
+from graphveil.experiments.runs.format import Unit
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.runs.unit_store import UnitStore
@@ -74,10 +76,26 @@ def summarized(told: dict[str, Any]) -> Row:
     return row | {name: f"{found['mean']:.4f}" for name, found in told.get("also", {}).items()}
 
 
+def read_off(reading: Reading, unit: Unit) -> Row:
+    """What a file has of another measure than the score, in its unit."""
+    row = {"note": reading.note}
+    for part, summary in reading.parts.items():
+        names = {"mean": part, **{end: f"{part}_{end}" for end in ("low", "high")}}
+        for key, name in names.items():
+            value = getattr(summary, key)
+            row[key if part == "method" else name] = "" if value is None else f"{unit.factor * value:.6g}"
+    return row
+
+
 def _run(row: Row, jobs: int) -> Row:
     """A line computed again; runs that this very source has finished before are taken as they are."""
+    measure, spec = find_measure(row.get("measure") or SCORE), Spec.of(**experiment(row))
+    if measure.read is None:
+        return row | read_off(measure.of(spec), measure.unit)
     store = UnitStore(results_file())
-    result = run_spec(Spec.of(**experiment(row)), jobs=jobs, store=store, reuse=True)
+    result = run_spec(spec, jobs=jobs, store=store, reuse=True, alone=measure.alone)
+    if measure.name != SCORE:
+        return row | read_off(measure.of(result), measure.unit)
     form = row.get("spread_form")
     spread = {"spread": percent(SPREADS[form].of(result.scores("method")))} if form else {}
     return row | summarized(result.to_dict()) | spread

@@ -96,3 +96,67 @@ def test_the_fingerprint_of_a_part_follows_from_the_bytes_on_the_page():
     part = Plan.from_json(PLANS[0]).part([17])
     assert hashlib.sha256(shown.encode("ascii")).hexdigest() == part.build().fingerprint
     assert f"`{part.build().fingerprint}`" in PAGE
+
+
+# A sketch of a row
+
+SKETCHED = next(line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"privunit"'))
+HASHES = re.findall(r"^\| (\d) \| `([0-9A-F]{16})` \| (\d) \| (-?1) \|$", PAGE, re.MULTILINE)
+SUMS = re.findall(r"^\| ([-\d.NaInfity ]+) \| ([-\d. ]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+
+
+def hash_by_the_page(seed, i):
+    whole = 1 << 64
+    a = (seed + (i + 1) * 0x9E3779B97F4A7C15) % whole
+    b = (a ^ (a >> 30)) * 0xBF58476D1CE4E5B9 % whole
+    c = (b ^ (b >> 27)) * 0x94D049BB133111EB % whole
+    return c ^ (c >> 31)
+
+
+def sketch_by_the_page(plan, row):
+    """The steps of the page: z, before it is divided."""
+    told, (low, high) = plan["options"], plan["range"]
+    z = [0.0] * plan["dims"]
+    for i, x in enumerate(row):
+        h = hash_by_the_page(told["hash_seed"], i)
+        moved = 0.0 if math.isnan(x) else min(max(x, low), high) - told["centre"]
+        z[(h >> 32) * plan["dims"] >> 32] += -moved if h % 2 else moved
+    return z
+
+
+def test_the_page_has_six_hashes_and_four_sketches():
+    assert (len(HASHES), len(SUMS)) == (6, 4)
+
+
+@pytest.mark.parametrize(("i", "shown", "place", "sign"), HASHES)
+def test_a_hash_is_the_one_that_the_page_shows(i, shown, place, sign):
+    h, size = hash_by_the_page(7, int(i)), json.loads(SKETCHED)["dims"]
+    assert (f"{h:016X}", (h >> 32) * size >> 32, -1 if h % 2 else 1) == (shown, int(place), int(sign))
+
+
+@pytest.mark.parametrize(("row", "shown", "square"), SUMS)
+def test_a_sketch_has_the_numbers_that_the_page_shows(row, shown, square):
+    z = sketch_by_the_page(json.loads(SKETCHED), [float(value) for value in row.split()])
+    assert z == [float(each) for each in shown.split()]
+    assert sum(each**2 for each in z) == float(square)
+
+
+@pytest.mark.parametrize(("row", "shown", "square"), SUMS)
+def test_our_client_makes_the_sketch_that_the_page_shows(row, shown, square):
+    given = np.array([[float(value) for value in row.split()]])
+    found = Plan.from_json(SKETCHED).build().sketch.of(given)[0]
+    expected = np.array([float(each) for each in shown.split()]) / (math.sqrt(float(square)) or 1.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_the_plan_of_a_sketch_is_written_as_the_page_shows_it():
+    assert Plan.from_json(SKETCHED).to_json() == SKETCHED
+
+
+def test_the_fingerprint_of_a_sketch_follows_from_the_bytes_on_the_page():
+    shown = next(
+        line.strip() for line in PAGE.splitlines() if line.startswith("    {") and '"sketch"' in line
+    )
+    found = Plan.from_json(SKETCHED).build().fingerprint
+    assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
+    assert f"`{found}`" in PAGE

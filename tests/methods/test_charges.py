@@ -26,12 +26,14 @@ BY_LEVEL = (1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True)
 class Asked:
-    """What a method asks for: with a budget for features, with one that users choose by level, for links, for norms."""
+    """What a method asks for: with a budget for features, with one that users choose by level, for links, for norms; whether it
+    predicts links."""
 
     features: bool = True
     levels: bool = False
     links: bool = False
     norms: bool = True
+    predicts_links: bool = True
 
 
 METHODS = {
@@ -46,6 +48,8 @@ METHODS = {
     "solitude": Asked(links=True),
     "togl": Asked(links=True),
     "heterorr": Asked(links=True),
+    # Some teach and the others are asked for a class: everybody spends the budget, once.
+    "veil": Asked(links=True, norms=False, predicts_links=False),
 }
 TRIALS = {
     "classes": Trial(),
@@ -64,7 +68,12 @@ def test_every_registered_method_has_a_reference():
 
 def applies(asked: Asked, trial: Trial) -> bool:
     """Whether a method can spend all budgets of a trial."""
-    return (trial.link_epsilon is None or asked.links) and (trial.norm_epsilon is None or asked.norms)
+    possible = asked.predicts_links or trial.task == "node"
+    return (
+        possible
+        and (trial.link_epsilon is None or asked.links)
+        and (trial.norm_epsilon is None or asked.norms)
+    )
 
 
 CASES = [

@@ -9,7 +9,7 @@ from graphveil.graphs import load
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.splits import Split
 from graphveil.methods import Job, find_method
-from graphveil.methods.structure import scores_of, validation_quality
+from graphveil.methods.structure import blended, forget_blends, scores_of, validation_quality
 from graphveil.methods.structure_candidates import candidates
 from tests.learn.graphs import as_graph
 
@@ -244,3 +244,19 @@ def test_a_label_that_no_training_user_has_gives_finite_scores():
     labels = graph.labels.copy()
     labels[graph.train, 0] = 0
     assert np.isfinite(run(replace(graph, labels=labels)).scores).all()
+
+
+def test_parts_of_a_run_share_a_blend_and_other_labels_have_another():
+    graph, _ = load("town", users=300)
+    job = job_of(graph)
+    forget_blends()
+    first = blended(job)
+    assert blended(job)[0] is first[0]
+    labels = graph.labels.copy()
+    users = np.flatnonzero(graph.train)[:2]
+    labels[users] = (labels[users] + 1) % graph.class_count
+    assert blended(replace(job, graph=graph.with_labels(labels)))[0] is not first[0]
+    assert blended(replace(job, seed=1))[0] is not first[0]
+    forget_blends()
+    again = blended(job)[0]
+    assert again is not first[0] and np.array_equal(again, first[0])

@@ -43,13 +43,18 @@ DAMAGED = (
 )
 
 
-def read_arrays(path: Path, max_gigabytes: float = MAX_GIGABYTES) -> dict[str, NDArray[Any]]:
-    """All arrays of a file; one that is damaged, or asks for more memory than that, is refused."""
+def read_arrays(
+    path: Path, max_gigabytes: float = MAX_GIGABYTES, what: str = "a graph"
+) -> dict[str, NDArray[Any]]:
+    """All arrays of a file; one that is damaged, or asks for more memory than that, is refused.
+
+    ``what`` says in errors what the file should hold.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with open(path, "rb") as opened, zipfile.ZipFile(opened) as file:
-                members = _members(file, path, max_gigabytes)
+                members = _members(file, path, max_gigabytes, what)
                 return {key: _read(file, member) for key, member in members.items()}
     except InputError:
         raise
@@ -58,7 +63,7 @@ def read_arrays(path: Path, max_gigabytes: float = MAX_GIGABYTES) -> dict[str, N
     except DAMAGED as error:
         reason = str(error) or type(error).__name__
         raise InputError(
-            f"{path} is not a graph in an .npz file, or is damaged ({reason}): get it again, or write it with numpy.savez"
+            f"{path} is not {what} in an .npz file, or is damaged ({reason}): get it again, or write it with numpy.savez"
         ) from None
 
 
@@ -71,12 +76,14 @@ def check_gigabytes(path: Path, size: float, max_gigabytes: float) -> None:
         )
 
 
-def _members(file: zipfile.ZipFile, path: Path, max_gigabytes: float) -> Mapping[str, zipfile.ZipInfo]:
+def _members(
+    file: zipfile.ZipFile, path: Path, max_gigabytes: float, what: str
+) -> Mapping[str, zipfile.ZipInfo]:
     """The arrays of a file by their names, all of which fit into memory together."""
     listed = file.infolist()
     if len(listed) > MAX_ARRAYS:
         raise InputError(
-            f"{path} holds {len(listed)} arrays, a graph at most {MAX_ARRAYS}: leave out the others"
+            f"{path} holds {len(listed)} arrays, {what} at most {MAX_ARRAYS}: leave out the others"
         )
     members: dict[str, zipfile.ZipInfo] = {}
     size = 0
@@ -85,7 +92,7 @@ def _members(file: zipfile.ZipFile, path: Path, max_gigabytes: float) -> Mapping
         if key in members:
             raise InputError(f"{path} holds {key!r} twice: leave one of them out")
         with file.open(member) as stream:
-            taken = _size(stream, member, path)
+            taken = _size(stream, member, path, what)
         size += taken
         # One after the other: the sum of all that were read so far.
         check_gigabytes(path, size, max_gigabytes)
@@ -93,7 +100,7 @@ def _members(file: zipfile.ZipFile, path: Path, max_gigabytes: float) -> Mapping
     return members
 
 
-def _size(stream: IO[bytes], member: zipfile.ZipInfo, path: Path) -> int:
+def _size(stream: IO[bytes], member: zipfile.ZipInfo, path: Path, what: str) -> int:
     """How many bytes an array takes, from its header; one whose length does not fit its header is refused."""
     magic = stream.read(npy.MAGIC_LEN)
     version = npy.read_magic(io.BytesIO(magic))
@@ -109,7 +116,7 @@ def _size(stream: IO[bytes], member: zipfile.ZipInfo, path: Path) -> int:
     shape, _, dtype = read(io.BytesIO(header))
     if dtype.kind not in KINDS or dtype.itemsize == 0:
         raise InputError(
-            f"{path}: {member.filename.removesuffix(SUFFIX)} is not a graph's array: it must hold numbers, booleans or words, "
+            f"{path}: {member.filename.removesuffix(SUFFIX)} is not {what}'s array: it must hold numbers, booleans or words, "
             f"got {dtype}"
         )
     if any(not isinstance(side, int) or side < 0 for side in shape):

@@ -79,8 +79,8 @@ def with_answers(
     """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
 
     ``by_fold`` are the same two matrices without the labels of one half of the judges each: what a judge is judged by never rests
-    on that judge's label. The ways are the spread, weights that all classes share, and with many judges weights for each class,
-    which are to be compared with such weights of the prior alone. That with the lowest loss comes first.
+    on that judge's label. The ways are the spread, weights that all classes share, and with many judges weights for each class;
+    weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
     """
     prior = np.maximum(prior, SMALLEST)
     prior /= prior.sum(axis=1, keepdims=True)
@@ -93,7 +93,7 @@ def with_answers(
     features = _features(prior, own, rows, operators)
     ways = [
         Answered(rows, prior, detail),
-        Answered(_weighed(features, judges), prior, f"{detail}, weighed"),
+        Answered(_weighed(features, judges), _weighed(features[:, :, :1], judges), f"{detail}, weighed"),
     ]
     if len(judges.users) >= MANY_JUDGES and judges.transition is None:
         each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])

@@ -10,8 +10,9 @@ from graphveil.learn.training import Fitted, NoFiniteLossError, Schedule
 # What an input is multiplied by. One size does not serve all graphs: where a column has many reports, or many hops average them, an
 # input can be far larger before a network learns it by heart. Looked at with base and lpgnn on validation users of seeds 100 to 104,
 # not every factor on every graph: 1 had the lowest loss on cora, citeseer, the town and wikipedia, and for base on facebook; 16 to 128
-# for lpgnn on pubmed and facebook, 16 for base on pubmed. Powers of two, so that a row times a factor is what a larger share would
-# have made, to the bit.
+# for lpgnn on pubmed and facebook, 16 for base on pubmed. The other methods at their defaults (ε = 1, seed 100, on citeseer 101 too): 1
+# on citeseer and wikipedia, on facebook 16 for ldpge and heterorr, else 1. Powers of two, so that a row times a factor is what a larger
+# share would have made, to the bit.
 FACTORS = (1.0, 16.0, 64.0)
 # A size that is too large is at its best after a dozen epochs, so that to try it costs a tenth of a training.
 PATIENCE = 40

@@ -138,12 +138,15 @@ def _regression(points: Floats, targets: Floats, penalty: float) -> tuple[Floats
     if len(np.unique(what)) < 2:
         return weights, np.zeros(targets.shape[1])
     model = LogisticRegression(C=penalty, max_iter=ITERATIONS)
-    model.fit(points[who], what, sample_weight=targets[who, what])
+    # Rows of zeros alone have no column to learn from: what is left are the classes' shares.
+    given = points if points.shape[1] else np.zeros((len(points), 1))
+    model.fit(given[who], what, sample_weight=targets[who, what])
+    coefficients = model.coef_[:, : points.shape[1]]
     if len(model.classes_) == 2:
-        weights[model.classes_] = np.stack([-model.coef_[0], model.coef_[0]]) / 2
+        weights[model.classes_] = np.stack([-coefficients[0], coefficients[0]]) / 2
         bias[model.classes_] = np.array([-model.intercept_[0], model.intercept_[0]]) / 2
     else:
-        weights[model.classes_], bias[model.classes_] = model.coef_, model.intercept_
+        weights[model.classes_], bias[model.classes_] = coefficients, model.intercept_
     return weights, bias
 
 

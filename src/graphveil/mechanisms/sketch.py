@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,9 +26,9 @@ class Sketch:
     """``inputs`` values of a row as ``size`` numbers z/‖z‖, z_j = Σ s(i)·(x_i - centre) over the values i that fall on j.
 
     Values are clipped to the public range first; what is no number counts as the centre. Where there are as many inputs as
-    numbers, each value stays at its place. Else value i falls on ⌊h·size/2^32⌋ for h the upper half of SplitMix64's output
-    after seed + (i+1) steps, and s(i) is -1 where the lowest bit is set, else 1 (Weinberger et al. 2009, "Feature hashing for
-    large scale multitask learning"). A row whose sums are all 0 stays 0.
+    numbers, each value stays at its place. Else value i = 0, 1, … falls on ⌊h·size/2^32⌋ for h the upper half of output i+1 of
+    SplitMix64 that starts at the seed, and s(i) is -1 where its lowest bit is set, else 1 (Weinberger et al. 2009, "Feature
+    hashing for large scale multitask learning"). A row whose sums are all 0 stays 0.
 
     All of this is public and acts on the row before anything is drawn: what a mechanism claims of any row it claims of this.
 
@@ -44,7 +45,9 @@ class Sketch:
     def __post_init__(self) -> None:
         check_whole(self.inputs, "inputs", least=1, most=MAX_DIMS)
         check_whole(self.seed, "hash_seed", least=0, most=MAX_HASH_SEED)
-        check_number(self.centre, "centre", least=self.public.low, most=self.public.high)
+        centre = check_number(self.centre, "centre", least=self.public.low, most=self.public.high)
+        # 0 and 0.0 are the same centre, and have the same fingerprint.
+        object.__setattr__(self, "centre", centre)
         if self.size > self.inputs:
             raise InputError(
                 f"a sketch of {self.inputs} values has at most as many numbers, got dims = {self.size}: take {self.inputs}"
@@ -54,13 +57,15 @@ class Sketch:
         """The sketches of some rows (users x inputs), as users x size."""
         moved = np.clip(np.where(np.isnan(block), self.centre, block), self.public.low, self.public.high)
         moved -= self.centre
+        # Scaled by a power of two, which is exact: sums over a huge range do not overflow, and no warning tells of a value.
+        moved = np.ldexp(moved, -math.frexp(2 * self.public.half_width)[1])
         if self.size < self.inputs:
             order, starts, filled = self._order
             moved *= self.signs
             sums = np.zeros((len(block), self.size))
             sums[:, filled] = np.add.reduceat(moved[:, order], starts, axis=1)
             moved = sums
-        # The range may be huge: nothing over- or underflows.
+        # Values may be far smaller than the range: their squares do not underflow.
         top = np.abs(moved).max(axis=1, keepdims=True, initial=0.0)
         moved /= np.where(top > 0, top, 1.0)
         length = np.sqrt(np.einsum("ij,ij->i", moved, moved))[:, None]

@@ -20,6 +20,7 @@ from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.methods.method import Method, load_method
 from graphveil.methods.outcome import Outcome
+from graphveil.methods.structure import forget_blends
 from graphveil.methods.trial import (
     ANSWERING,
     CLASSES,
@@ -135,6 +136,7 @@ class Tried:
     def watched(self) -> tuple[NDArray[Any], int]:
         """The same run again, by users who answer directly: what came of it, and how large its largest tensor was."""
         graph, users = self.data
+        forget_blends()
         outcome, largest = largest_tensor(partial(learn, self.method, graph, users, self.trial))
         return answers(outcome, graph), largest
 

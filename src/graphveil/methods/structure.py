@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ from graphveil.methods.tasks import LINK
 SMALLEST = 1e-9
 # Of several labels, those more likely than this are predicted.
 HALF = 0.5
+# Blends of the last jobs, by a digest of all that they depend on.
+KEPT_BLENDS = 6
+_blends: dict[str, tuple[NDArray[np.float32], str]] = {}
 
 
 class StructureSettings(Settings):
@@ -86,7 +91,43 @@ class Structure(Method):
 
 
 def blended(job: Job) -> tuple[NDArray[np.float32], str]:
-    """Probabilities of all users by the blend that is best on validation users, and the names of what was blended."""
+    """Probabilities of all users by the blend that is best on validation users, and the names of what was blended.
+
+    Several parts of one run begin with the same blend: the last ones are kept.
+    """
+    key = _blend_key(job)
+    if key not in _blends:
+        while len(_blends) >= KEPT_BLENDS:
+            _blends.pop(next(iter(_blends)))
+        rows, detail = _blend(job)
+        rows.setflags(write=False)
+        _blends[key] = rows, detail
+    return _blends[key]
+
+
+def forget_blends() -> None:
+    """Compute blends anew from here on: for whoever watches how they come about."""
+    _blends.clear()
+
+
+def _blend_key(job: Job) -> str:
+    """A digest of all that a blend depends on."""
+    graph, transition = job.graph, transition_of(job)
+    told = hashlib.sha256(
+        repr((graph.class_count, graph.metric, job.seed, job.device, job.settings.label_loss)).encode()
+    )
+    told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
+    for array in (graph.indptr, graph.indices, graph.labels, graph.train, graph.validation, transition):
+        told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    return told.hexdigest()
+
+
+def _shared_settings(settings: Any) -> dict[str, Any]:
+    """What settings of a method say of structure."""
+    return {name: getattr(settings, name) for name in StructureSettings.model_fields}
+
+
+def _blend(job: Job) -> tuple[NDArray[np.float32], str]:
     graph, transition = job.graph, transition_of(job)
 
     def quality(rows: NDArray[np.float32]) -> tuple[float, float]:

@@ -38,6 +38,9 @@ Whole = NDArray[np.int64]
 OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
 # Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
 FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
+# Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
+# seeds 100 to 102, from six ways to draw them.
+SURE = 0.8
 # The stream of a run's seed that public coins come from.
 COINS = 11
 # Probabilities below this count as this before their logarithm is sent.
@@ -241,7 +244,10 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
         with watch.stage("train"):
             job.say("learning from volunteers", 0.0)
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
-    teachers = teaching_users(graph, known.prior, settings.teachers)
+    assert job.budgets.epsilon is not None
+    # Where noise is large, it matters most that classes are right.
+    drawn = job.seed if job.budgets.epsilon > FEW_BUDGET else None
+    teachers = teaching_users(graph, known.prior, settings.teachers, drawn)
     with watch.stage("report"):
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
@@ -251,14 +257,22 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
 
-def teaching_users(graph: Graph, prior: Floats, share: float) -> Whole:
-    """Who teaches: all training users, and the most certain others up to that share; never those who validate."""
+def teaching_users(graph: Graph, prior: Floats, share: float, seed: int | None) -> Whole:
+    """Who teaches: all training users, and others up to that share; never those who validate.
+
+    Others are the most certain ones. With a seed, they are drawn from all whose class is nearly certain, so that they are not all
+    of one kind, where there are enough of them.
+    """
     trained = np.flatnonzero(graph.train)
     missing = round(share * graph.node_count) - len(trained)
     if missing <= 0:
         return trained
     others = np.flatnonzero(~graph.train & ~graph.validation)
-    order = np.argsort(-prior[others].max(axis=1), kind="stable")
+    certainty = prior[others].max(axis=1)
+    order = np.argsort(-certainty, kind="stable")
+    sure = int((certainty >= SURE).sum())
+    if seed is not None and sure > missing:
+        order = np.random.default_rng([seed, COINS, 3]).permutation(order[:sure])
     return np.sort(np.concatenate([trained, others[order[:missing]]]))
 
 
@@ -285,8 +299,10 @@ def _evidence(
     if model is not None and model.own is not None and graph.panel is not None:
         evidence[graph.panel.users] = model.own
     by_fold = np.stack([evidence, evidence])
-    users = _asked_users(job, known, teachers)
-    if model is None or job.unasked or not users.size:
+    if model is None or job.unasked:
+        return evidence, by_fold, 0
+    users = _asked_users(job, known, teachers, model.about)
+    if not users.size:
         return evidence, by_fold, 0
     with watch.stage("report"):
         job.say("asking for classes", 0.0)
@@ -301,14 +317,14 @@ def _evidence(
     return evidence, by_fold, len(users)
 
 
-def _asked_users(job: Job, known: Known, teachers: Whole) -> Whole:
-    """Who is asked for a class: neither those who have taught nor those whose label is known; validation users always are."""
+def _asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
+    """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
     graph = job.graph
     may = np.ones(graph.node_count, dtype=bool)
     may[teachers] = False
     if graph.panel is not None:
         may[graph.panel.users] = False
-    if job.label_mechanism is None:
+    if job.label_mechanism is None and about == "self":
         may[graph.train] = False
     users = np.flatnonzero(may)
     if job.settings.asked < 1:
@@ -322,11 +338,13 @@ def _asked_users(job: Job, known: Known, teachers: Whole) -> Whole:
 def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     """Ask for classes, and put what was answered beside what was asked."""
     count, add = open_of(job)
-    expected = known.targets(model.about)[users]
+    targets = known.targets(model.about)
+    expected = targets[users]
     lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
     logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
-    # Of neighbours the question is whether there are more of a class than the graph says.
-    logs = -logs if model.about == "neighbours" else logs
+    # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
+    if model.about == "neighbours":
+        logs = np.log(np.maximum(targets.mean(axis=0), SMALLEST))[lists] - logs
     plan = _class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.users.report(plan)
     assert job.budgets.epsilon is not None

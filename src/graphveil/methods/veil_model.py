@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import InputError
+from graphveil.graphs.arrays import read_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import PrivUnitMechanism, Reports
 from graphveil.mechanisms.class_model import ClassModel
@@ -28,6 +29,9 @@ FEW_FEATURES = 128
 LEAST_SHARE = 0.05
 # Where a row tells so many nats of the own class, nobody asks what it tells of the neighbours' classes.
 TELLING = 0.1
+# What a file of weights holds, and how many dimensions its arrays of numbers have.
+EXPECTED = "a file of weights is an .npz with weights (classes x features) and bias, and if need be shares, unit, first, first_bias"
+DIMENSIONS = {"weights": 2, "bias": 1, "shares": 1, "first": 2, "first_bias": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,9 @@ class Around:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The range of the differences."""
+        """The range of the differences; around the middle it has the same ends, however they are rounded: 0 is on every grid."""
+        if self.centre == self.public.centre:
+            return -self.public.half_width, self.public.half_width
         return self.public.low - self.centre, self.public.high - self.centre
 
     def moved(self, rows: Any) -> Any:
@@ -155,26 +161,28 @@ def read_weights(file: str | Path, graph: Graph) -> PublicModel:
     probabilities up to a constant; ``shares`` of the classes that it learned from, if they are not to count; ``unit`` where it
     takes rows over their length; ``first`` (units x features) and ``first_bias`` where it has a hidden layer."""
     path = Path(file)
-    expected = "a file of weights is an .npz with weights (classes x features) and bias, and if need be shares, unit, first, first_bias"
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            held = {name: np.asarray(arrays[name]) for name in arrays.files}
-    except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): {expected}") from None
-    for name in ("weights", "bias"):
-        if name not in held or held[name].dtype.kind not in "iuf":
-            raise InputError(f"{path} has no numbers {name}: {expected}")
+    held = read_arrays(path, what="a model")
+    for name in ("weights", "bias", *(["first_bias"] if "first" in held else [])):
+        if name not in held:
+            raise InputError(f"{path} has no array {name}: {EXPECTED}")
+    for name, array in held.items():
+        if name in DIMENSIONS and (array.ndim != DIMENSIONS[name] or array.dtype.kind not in "iuf"):
+            raise InputError(f"{path}: {name} must be numbers of {DIMENSIONS[name]} dimensions: {EXPECTED}")
     weights, bias, first = held["weights"], held["bias"].astype(np.float64), held.get("first")
-    columns = weights.shape[-1] if first is None else first.shape[-1]
-    if weights.ndim != 2 or weights.shape[0] != graph.class_count or columns != graph.feature_count:
+    columns = weights.shape[1] if first is None else first.shape[1]
+    if weights.shape[0] != graph.class_count or columns != graph.feature_count:
         raise InputError(
             f"{path} has a model of {weights.shape[0]} classes and {columns} features, and {graph.name} has {graph.class_count} and "
-            f"{graph.feature_count}: {expected}"
+            f"{graph.feature_count}: {EXPECTED}"
         )
     if "shares" in held:
-        if held["shares"].shape != bias.shape or not (held["shares"] > 0).all():
+        shares = held["shares"].astype(np.float64)
+        if shares.shape != bias.shape or not (np.isfinite(shares) & (shares > 0)).all():
             raise InputError(f"{path}: shares must be {graph.class_count} positive numbers, one a class")
-        bias = bias - np.log(held["shares"] / held["shares"].sum())
+        bias = bias - np.log(shares / shares.sum())
+    unit = held.get("unit", np.array(False))
+    if unit.shape != () or unit.dtype.kind != "b":
+        raise InputError(f"{path}: unit must be true or false, got {unit.dtype} of shape {unit.shape}")
     public = graph.public_range
     assert public is not None
     model, scale = integer_model(
@@ -183,6 +191,6 @@ def read_weights(file: str | Path, graph: Graph) -> PublicModel:
         (public.low, public.high),
         first=first,
         first_bias=held.get("first_bias"),
-        unit=bool(held.get("unit", False)),
+        unit=bool(unit),
     )
     return PublicModel(model, scale)

@@ -5,7 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from graphveil import Ledger, Plan
-from graphveil.experiments.runs.privacy_record import Cost, Privacy, Round, privacy_record
+from graphveil.experiments.runs.privacy_record import (
+    Cost,
+    Privacy,
+    Round,
+    embedding_statement,
+    privacy_record,
+)
 from graphveil.experiments.runs.records import Setup
 from graphveil.experiments.show.smoothing import spec_of
 
@@ -92,10 +98,53 @@ def test_where_raw_features_are_read_a_curator_is_no_help():
     assert recorded(CURATED, raw=["features"]).trust == "none"
 
 
+# Noise of floating-point numbers
+
+IDEAL = Plan(mechanism="privunit", epsilon=1.0, dims=3, range=(0, 1))
+SKETCHED = Plan(mechanism="privunit", epsilon=1.0, dims=2, range=(0, 1), options={"inputs": 3})
+BOUND = " ε of privunit is the bound of the ideal mechanism: its noise is made of floating-point numbers."
+
+
+@pytest.mark.parametrize("plan", [IDEAL, SKETCHED], ids=["row", "sketch"])
+def test_where_noise_is_of_floats_epsilon_is_said_to_be_the_ideal_mechanism_s(plan):
+    told = recorded(plan)
+    assert told.ideal == ["privunit"]
+    assert told.sentence.endswith(f"the server needs no trust.{BOUND}")
+
+
+def test_it_is_said_once_however_often_it_is_asked():
+    assert recorded(IDEAL, FEATURES, IDEAL.model_copy(update={"round": 2})).sentence.count(BOUND) == 1
+
+
+def test_finite_mechanisms_have_nothing_ideal_about_them():
+    told = recorded(FEATURES, LINKS)
+    assert told.ideal == [] and "ideal" not in told.sentence and "ideal" not in told.to_dict()
+
+
+def test_json_names_mechanisms_of_floats():
+    assert recorded(FEATURES, IDEAL).to_dict()["ideal"] == ["privunit"]
+
+
+def test_two_such_mechanisms_are_named_together():
+    said = Privacy(features=cost(1.0), total=cost(1.0), ideal=["privunit", "mine"]).sentence
+    assert said.endswith(
+        " ε of privunit and mine is the bound of the ideal mechanisms: their noise is made of floating-point numbers."
+    )
+
+
+def test_a_statement_about_an_embedding_says_it_too():
+    assert BOUND in embedding_statement(recorded(IDEAL), 0, ["the graph"])
+
+
+def test_where_raw_features_are_read_no_bound_is_told():
+    assert "ideal" not in recorded(IDEAL, raw=["features"]).sentence
+
+
 @pytest.mark.parametrize(
     "privacy",
     [
         Privacy(),
+        Privacy(features=cost(1.0), ideal=["privunit"]),
         Privacy(features=cost(8.0, per_level=[2.0, 8.0]), level=cost(None), rounds=[asked(8.0)]),
         Privacy(labels=cost(1.0), raw=["features"], trust="none"),
     ],

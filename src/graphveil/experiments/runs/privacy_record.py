@@ -104,7 +104,8 @@ class Privacy(_Part):
 
     ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. It is "curator" where somebody who
     saw all of it added the noise to anything that was asked, else "local". ``sound`` is False where a mechanism
-    does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them. A budget for
+    does not keep its claim, ``outside`` names those whose claim is their author's, as `graphveil audit` takes them, ``ideal`` those
+    whose noise is made of floating-point numbers, so that ε is the bound of the ideal mechanism. A budget for
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
     count as if they had. ``beyond_audit`` is what claims rest on that no audit can see. ``panel`` are volunteers, whose features
@@ -120,6 +121,7 @@ class Privacy(_Part):
     raw: list[str] = Field(default_factory=list)
     sound: bool = True
     outside: list[str] = Field(default_factory=list)
+    ideal: list[str] = Field(default_factory=list)
     trust: Literal["local", "curator", "none"] = "local"
     silent: bool = False
     beyond_audit: list[str] = Field(default_factory=list)
@@ -129,7 +131,7 @@ class Privacy(_Part):
         """As JSON has it."""
         costs = {"per_level", "norm"}
         whole = self.model_dump(
-            exclude={name for name in ("outside", "beyond_audit") if not getattr(self, name)}
+            exclude={name for name in ("outside", "ideal", "beyond_audit") if not getattr(self, name)}
         )
         for subject in (*SUBJECTS.values(), "total"):
             if whole[subject] is not None:
@@ -165,7 +167,7 @@ class Privacy(_Part):
             who = "Nobody" if self.panel is None else "Nobody else"
             return f"{who} reported anything private to this method's server."
         beyond = "".join(f" No audit covers this: {told[0].lower()}{told[1:]}" for told in self.beyond_audit)
-        return f"{reported}; {self._trusted()}.{self._claimed()}{beyond}"
+        return f"{reported}; {self._trusted()}.{self._bounded()}{self._claimed()}{beyond}"
 
     @property
     def cell(self) -> str:
@@ -240,6 +242,14 @@ class Privacy(_Part):
             return ""
         return f" in {len(rounds)} rounds ({', '.join(number(one.epsilon) for one in rounds)})"
 
+    def _bounded(self) -> str:
+        """What ε is a bound of, where a mechanism does not answer by tables of integers."""
+        if not self.ideal:
+            return ""
+        names, kind = " and ".join(self.ideal), "mechanism" if len(self.ideal) == 1 else "mechanisms"
+        whose = "its" if len(self.ideal) == 1 else "their"
+        return f" ε of {names} is the bound of the ideal {kind}: {whose} noise is made of floating-point numbers."
+
     def _claimed(self) -> str:
         """Whose the claims are that the library does not vouch for, and how to check them."""
         return "".join(
@@ -288,6 +298,7 @@ def privacy_record(
         raw=list(raw),
         sound=all(entry(charge.mechanism).sound for charge in charges),
         outside=list(dict.fromkeys(filter(None, (_outside(charge.mechanism) for charge in charges)))),
+        ideal=list(dict.fromkeys(charge.mechanism for charge in charges if _is_ideal(charge))),
         trust="none" if raw else _trust(charges),
         silent=silent,
         panel=None if volunteers is None else _panel_given(ledger, volunteers),
@@ -298,6 +309,11 @@ def privacy_record(
 def _panel_given(ledger: Ledger, volunteers: NDArray[np.int64]) -> PanelGiven:
     asked = ledger.asked_about(("features", "label", "level"))
     return PanelGiven(users=len(volunteers), asked=int(asked[volunteers].sum()))
+
+
+def _is_ideal(charge: Charge) -> bool:
+    """Whether what was claimed is claimed of numbers that no computer draws."""
+    return charge.built is not None and not charge.built.finite
 
 
 def _beyond_audit(charge: Charge) -> tuple[str, ...]:

@@ -1,0 +1,267 @@
+"""What a hostile server tries with plans that ask for a sketch: values that are seen, seeds of one's own, bombs."""
+
+import json
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import graphveil as gv
+from graphveil.channels.words import SeededWords, Words
+from graphveil.errors import BudgetError, InputError
+from graphveil.graphs import Users
+from graphveil.mechanisms.limits import MAX_DIMS
+
+INPUTS, DIMS = 6, 2
+ASK = {
+    "mechanism": "privunit",
+    "epsilon": 1.0,
+    "dims": DIMS,
+    "range": (0, 1),
+    "options": {"inputs": INPUTS, "hash_seed": 3, "centre": 0.5},
+}
+ODD = [0.0, 1.0, 0.5, -0.0, -3.0, 7.0, 1e-320, -1e308, 1e308, 1.7e308, math.nan, math.inf, -math.inf]
+# Ranges that a server may send: usual, huge, tiny, far from 0.
+RANGES = [(0.0, 1.0), (-8e307, 8e307), (0.0, 1.7e308), (0.0, 1e-300), (1e15, 1e15 + 2)]
+
+
+class Counting(Words):
+    """Seeded words that are counted."""
+
+    def __init__(self, seed=1):
+        self.source, self.taken = SeededWords(seed), []
+
+    def take(self, count):
+        self.taken.append(count)
+        return self.source.take(count)
+
+
+def asking(**more):
+    return gv.Plan(**{**ASK, **more})
+
+
+def ranged(ends, dims=DIMS, centre=None):
+    options = {"inputs": INPUTS, "hash_seed": 3} | ({} if centre is None else {"centre": centre})
+    return asking(range=ends, dims=dims, options=options)
+
+
+def rows_of(value):
+    """Rows that are full of a value, that hold it once, and that hold it with both signs."""
+    yield np.full((1, INPUTS), value)
+    yield np.where(np.eye(1, INPUTS), value, 0.0)
+    yield np.where(np.arange(INPUTS) % 2, value, -value)[None, :]
+
+
+# Whether a client answers, and how
+
+
+@pytest.mark.parametrize("dims", [1, DIMS, INPUTS])
+@pytest.mark.parametrize("ends", RANGES, ids=str)
+def test_every_row_is_answered_in_silence_with_the_same_words_and_charged_alike(ends, dims):
+    """Warnings are errors here."""
+    plan, seen = ranged(ends, dims), set()
+    for value in ODD:
+        for row in rows_of(value):
+            for kind in (np.asarray, csr_array, lambda rows: rows.astype(object)):
+                words, ledger = Counting(), gv.Ledger(users=1, epsilon=9.0)
+                reports = gv.answer(plan, kind(row), ledger, words)
+                seen.add((tuple(words.taken), len(reports.to_bytes()), tuple(ledger.spent)))
+    assert len(seen) == 1
+
+
+def test_explicit_zeros_of_a_sparse_row_are_not_seen():
+    row = np.array([[0, 1, 0, 0, 0.5, 0]])
+    explicit = csr_array((row.ravel(), np.arange(INPUTS), [0, INPUTS]), shape=row.shape)
+    answered = [
+        gv.answer(asking(), each, gv.Ledger(1, 1.0), SeededWords(2)).to_bytes()
+        for each in (row, csr_array(row), explicit)
+    ]
+    assert len(set(answered)) == 1
+
+
+@pytest.mark.parametrize("value", [None, "seven", "1", 10**400, b"x", [1]], ids=repr)
+def test_what_is_no_number_is_answered_too(value):
+    row = np.empty((1, INPUTS), dtype=object)
+    row[:] = 1
+    row[0, 2] = value
+    words = Counting()
+    assert gv.answer(asking(), row, gv.Ledger(users=1, epsilon=1.0), words).users == 1
+    usual = Counting()
+    gv.answer(asking(), np.zeros((1, INPUTS)), gv.Ledger(users=1, epsilon=1.0), usual)
+    assert words.taken == usual.taken
+
+
+def test_no_report_of_an_odd_row_is_out_of_the_ordinary():
+    """Infinities and huge values are drawn like all others: their codes lie around the middle as everybody's do."""
+    plan = ranged((0.0, 1.7e308), dims=1, centre=0.0)
+    rows = np.repeat(np.full((1, INPUTS), math.inf), 500, axis=0)
+    codes = gv.answer(plan, rows, gv.Ledger(500, 1.0), SeededWords(1)).codes.astype(int)
+    # Ten standard deviations of 2^10 codes each, around 2^15.
+    assert np.abs(codes - 2**15).max() < 10 * 2**10
+    assert len(np.unique(codes)) > 400
+
+
+# What a seed for each user allows
+
+
+def test_another_seed_is_no_second_answer():
+    users = Users(np.random.default_rng(0).random((4, INPUTS)), np.arange(4) % 2).declare(1.0)
+    users.report(asking())
+    for seed in (4, 5):
+        with pytest.raises(BudgetError):
+            users.report(asking(round=2, options={"inputs": INPUTS, "hash_seed": seed, "centre": 0.5}))
+
+
+def test_a_seed_for_each_user_costs_everybody_epsilon_once():
+    ledger = gv.Ledger(4, 1.0)
+    people = Users(np.random.default_rng(0).random((4, INPUTS)), np.arange(4) % 2).answering(ledger)
+    for user in range(4):
+        people.report(asking(users=(user,), options={"inputs": INPUTS, "hash_seed": 100 + user}))
+    assert ledger.spent.tolist() == [1.0] * 4
+    assert ledger.total("features").epsilon == 1.0
+
+
+def test_a_report_follows_from_the_sketch_alone_so_that_no_seed_can_raise_its_epsilon():
+    """Rows with one sketch give one report, whatever else differs in them; and all sketches lie on one sphere, whose ε is the
+    same for every seed. A server that chooses the seed chooses what it asks, and pays ε for it.
+    """
+    for seed in range(20):
+        plan = asking(options={"inputs": INPUTS, "hash_seed": seed, "centre": 0.5})
+        built = plan.build()
+        row = np.random.default_rng(seed).random((1, INPUTS))
+        # Moved towards the centre, sums shrink together, and their direction stays.
+        nearer = 0.5 + (row - 0.5) / 4
+        first, second = (built.randomize(each, SeededWords(seed)).codes for each in (row, nearer))
+        assert first.tolist() == second.tolist()
+        assert (
+            built.epsilon
+            == gv.Plan(mechanism="privunit", epsilon=1.0, dims=DIMS, options={"radius": 1.0}).build().epsilon
+        )
+
+
+def test_a_seed_that_makes_values_cancel_hides_them_and_tells_nothing_more():
+    """A row whose sums are all 0 is answered like the centre, with as many words."""
+    plan = asking(dims=1, options={"inputs": 2, "hash_seed": 0, "centre": 0.0})
+    signs = plan.build().sketch.signs
+    row = np.array([[0.5, 0.5 if signs[0] != signs[1] else 0.0]]) * (signs[0] != signs[1])
+    words, usual = Counting(), Counting()
+    first = gv.answer(plan, row, gv.Ledger(1, 1.0), words)
+    second = gv.answer(plan, np.zeros((1, 2)), gv.Ledger(1, 1.0), usual)
+    assert (first.codes.tolist(), words.taken) == (second.codes.tolist(), usual.taken)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"inputs": 10**400},
+        {"inputs": 10**9},
+        {"inputs": MAX_DIMS + 1},
+        {"inputs": -1},
+        {"inputs": True},
+        {"inputs": "6"},
+        {"inputs": [6]},
+        {"inputs": {"6": 6}},
+        {"inputs": 6.5},
+        {"inputs": 6, "hash_seed": 2**53},
+        {"inputs": 6, "hash_seed": -1},
+        {"inputs": 6, "hash_seed": 10**400},
+        {"inputs": 6, "hash_seed": "0"},
+        {"inputs": 6, "hash_seed": [0, 1]},
+        {"inputs": 6, "centre": 1e308},
+        {"inputs": 6, "centre": 10**400},
+        {"inputs": 6, "centre": [0.5] * 6},
+        {"inputs": 6, "centre": "0.5"},
+        {"inputs": 6, "centre": True},
+        {"inputs": 6, "seed": 3},
+        {"inputs": 6, "radius": 1.0},
+        {"hash_seed": 3},
+        {"centre": 0.5},
+    ],
+    ids=lambda options: str(options)[:40],
+)
+def test_a_false_plan_from_the_network_is_refused_in_one_line(options):
+    text = json.dumps({**ASK, "options": options})
+    with pytest.raises(InputError) as error:
+        gv.Plan.from_json(text)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1000
+
+
+def test_a_bomb_is_refused_before_anything_is_allocated():
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            gv.Plan(**{**ASK, "options": {"inputs": 10**12}})
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_largest_sketch_is_served_within_some_megabytes():
+    plan = asking(options={"inputs": MAX_DIMS, "hash_seed": 1})
+    row = csr_array(([1.0], ([0], [MAX_DIMS - 1])), shape=(1, MAX_DIMS))
+    tracemalloc.start()
+    try:
+        gv.answer(plan, row, gv.Ledger(1, 1.0), SeededWords(0))
+        assert tracemalloc.get_traced_memory()[1] < 300 << 20
+    finally:
+        tracemalloc.stop()
+
+
+# What errors hold
+
+SECRET = 0.123456789
+
+
+def frames_of(error):
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def holds(value, depth=0):
+    """Whether the secret row can be reached from a local variable without going through an object of the caller's."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f" and bool(np.isclose(value, SECRET).any())
+    if hasattr(value, "tocsr"):
+        return holds(value.data, depth)
+    if isinstance(value, (list, tuple)) and depth < 3:
+        return any(holds(each, depth + 1) for each in value)
+    return isinstance(value, float) and math.isclose(value, SECRET)
+
+
+@pytest.mark.parametrize("inputs", [INPUTS - 1, INPUTS + 1])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_a_plan_for_rows_of_another_length_is_refused_by_shapes_alone(kind, inputs):
+    people = Users(kind(np.full((5, INPUTS), SECRET)), np.arange(5) % 2).declare(1.0)
+    with pytest.raises(InputError) as error:
+        people.report(asking(options={"inputs": inputs}))
+    assert "0.123" not in str(error.value)
+    inner = [frame for frame in frames_of(error.value) if "graphveil" in frame.f_globals.get("__name__", "")]
+    assert not [
+        (frame.f_code.co_name, name)
+        for frame in inner
+        for name, value in frame.f_locals.items()
+        if holds(value)
+    ]
+
+
+def test_an_error_about_a_length_is_the_same_whatever_is_held():
+    said = set()
+    for value in (0.0, SECRET, math.nan, 1e308):
+        with pytest.raises(InputError) as error:
+            gv.answer(asking(options={"inputs": 7}), np.full((1, INPUTS), value), gv.Ledger(1, 1.0))
+        said.add(str(error.value))
+    assert len(said) == 1
+
+
+def test_who_is_refused_is_charged_nothing():
+    ledger = gv.Ledger(1, 1.0)
+    with pytest.raises(InputError):
+        gv.answer(asking(options={"inputs": 7}), np.zeros((1, INPUTS)), ledger)
+    assert ledger.spent.tolist() == [0.0]

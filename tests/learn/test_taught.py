@@ -1,0 +1,215 @@
+"""Models that give a class to a row: from volunteers' rows, and from noisy reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+from graphveil.learn.taught import (
+    REPORT_TEMPERATURE,
+    UNSEEN,
+    Means,
+    _regression,
+    _Space,
+    learn_means,
+    teach_by_means,
+    teach_by_rows,
+    unit_rows,
+)
+
+
+def separable(users=90, values=12, seed=0, strength=0.8):
+    """Rows of zeros and ones, of which the first three say the class."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(users) % 3
+    chance = np.full((users, values), 0.2)
+    chance[np.arange(users), labels] = 0.2 + strength
+    return (random.random((users, values)) < chance).astype(float), labels
+
+
+def certain(labels, classes=3):
+    return np.eye(classes)[labels]
+
+
+# Rows over their length
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_rows_are_divided_by_their_length_and_zeros_stay(kind):
+    found = unit_rows(kind(np.array([[3.0, 4.0], [0.0, 0.0]])))
+    dense = found.toarray() if hasattr(found, "tocsr") else found
+    np.testing.assert_allclose(dense, [[0.6, 0.8], [0.0, 0.0]])
+
+
+# Volunteers
+
+
+def test_separable_rows_are_told_apart():
+    rows, labels = separable()
+    taught = teach_by_rows(rows, certain(labels), seed=0)
+    others, theirs = separable(seed=1)
+    # Whoever knows how rows come about is right in 0.64 + 0.32/2 + 0.04/3 = 81 of 100.
+    assert (taught.scores(others).argmax(axis=1) == theirs).mean() > 0.7
+
+
+def test_the_gain_is_about_what_such_rows_tell():
+    rows, labels = separable()
+    taught = teach_by_rows(rows, certain(labels), seed=0)
+    assert 0.4 < taught.gain < np.log(3)
+
+
+def test_rows_that_tell_nothing_gain_next_to_nothing():
+    rows, labels = separable(strength=0.0)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
+    assert taught.gain < 0.02
+
+
+def test_scores_are_log_likelihood_ratios_so_that_a_rare_class_is_not_counted_twice():
+    """With the prior taken off, scores of rows that tell nothing are about equal, however rare a class is."""
+    random = np.random.default_rng(3)
+    labels = np.repeat([0, 1, 2], [120, 20, 10])
+    rows = random.random((150, 4))
+    scores = teach_by_rows(rows, certain(labels), seed=0).scores(rows)
+    assert np.abs(scores - scores.mean(axis=1, keepdims=True)).max() < 1.0
+
+
+def test_own_scores_are_by_a_model_that_others_taught():
+    """Labels that are drawn at random cannot be told, not even by those who taught: only a model that saw them could."""
+    random = np.random.default_rng(5)
+    rows, labels = random.random((100, 200)), random.integers(0, 3, 100)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
+    assert (taught.own.argmax(axis=1) == labels).mean() < 0.5
+    assert (taught.scores(rows).argmax(axis=1) == labels).mean() > 0.8
+
+
+def test_sparse_rows_teach_like_dense_ones():
+    rows, labels = separable()
+    first, second = (teach_by_rows(each, certain(labels), seed=0) for each in (rows, csr_array(rows)))
+    np.testing.assert_allclose(first.scores(rows), second.scores(rows), atol=1e-6)
+
+
+def test_the_same_seed_teaches_the_same():
+    rows, labels = separable()
+    first, second = (teach_by_rows(rows, certain(labels), seed=4).weights for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_likely_classes_teach_too():
+    rows, labels = separable()
+    likely = 0.7 * certain(labels) + 0.1
+    found = teach_by_rows(rows, likely, seed=0).scores(rows)
+    assert (found.argmax(axis=1) == labels).mean() > 0.8
+
+
+def test_a_class_that_nobody_is_of_is_spoken_against():
+    rows, labels = separable()
+    weights, bias = _regression(rows, certain(labels % 2), 10.0)
+    assert (weights[2] == 0).all()
+    assert bias[2] == UNSEEN
+
+
+def test_where_all_are_of_one_class_nothing_is_learned():
+    weights, bias = _regression(np.ones((5, 2)), certain(np.zeros(5, dtype=int)), 10.0)
+    assert not weights.any()
+    assert not bias.any()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_in_the_span_of_the_rows_the_regression_is_the_plain_one(classes):
+    random = np.random.default_rng(classes)
+    rows, labels = random.normal(size=(30, 80)), np.arange(30) % classes
+    space = _Space.of(rows)
+    assert space.points.shape == (30, 30)
+    weights, bias = _regression(space.points, certain(labels, classes), 0.5)
+    plain = LogisticRegression(C=0.5, tol=1e-8, max_iter=5000).fit(rows, labels)
+    new = random.normal(size=(20, 80))
+    found = softmax(new @ space.lifted(weights).T + bias, axis=1)
+    np.testing.assert_allclose(found, plain.predict_proba(new), atol=5e-3)
+
+
+def test_points_keep_all_inner_products():
+    rows = np.random.default_rng(0).random((6, 40))
+    points = _Space.of(rows).points
+    np.testing.assert_allclose(points @ points.T, rows @ rows.T, atol=1e-10)
+
+
+# Reports
+
+
+def reported(apart, users=6000, noise=1.0, seed=0):
+    """Reports around the means of classes, with normal noise of a known variance."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(users) % len(apart)
+    rows = 0.3 + apart[labels] + random.normal(size=(users, apart.shape[1])) * np.sqrt(noise)
+    return rows, certain(labels, len(apart))
+
+
+def centred(apart):
+    return apart - apart.mean(axis=0)
+
+
+def test_means_are_recovered_where_noise_is_known():
+    apart = np.zeros((3, 20))
+    apart[0, :4], apart[1, 4:8] = 1.0, -0.5
+    apart = centred(apart)
+    rows, likely = reported(apart)
+    found = learn_means(rows, likely, np.ones(20))
+    # Three classes of 2000 users each: errors of 1/√2000 = 0.022 a mean; five of them are never seen here.
+    np.testing.assert_allclose(found.apart, apart, atol=0.11)
+    np.testing.assert_allclose(found.centre, np.full(20, 0.3), atol=0.08)
+
+
+def test_pure_noise_is_shrunk_to_next_to_nothing():
+    rows, likely = reported(np.zeros((3, 200)))
+    found = learn_means(rows, likely, np.ones(200))
+    plain = centred(np.stack([rows[likely[:, each] == 1].mean(axis=0) for each in range(3)]))
+    assert (found.apart**2).sum() < 0.1 * (plain**2).sum()
+
+
+def test_the_signal_of_noise_is_small_and_that_of_means_is_large():
+    quiet = learn_means(*reported(np.zeros((3, 200))), np.ones(200)).signal
+    # A sum of 400 squares around 1: its deviation is √800.
+    assert 0 <= quiet < 6 * np.sqrt(800)
+    loud = np.zeros((3, 200))
+    loud[0, :50] = 0.5
+    assert learn_means(*reported(centred(loud)), np.ones(200)).signal > 10_000
+
+
+def test_the_signal_is_the_surplus_over_noise():
+    """Two classes of two users each, one value: the regression's number is the difference of means over √2."""
+    rows, likely = np.array([[3.0], [5.0], [1.0], [-1.0]]), certain(np.array([0, 0, 1, 1]), 2)
+    # The Gram matrix of ±1/2 columns has the eigenvalue 2; found = ±4/√2, error = 1/2.
+    assert learn_means(rows, likely, np.ones(1)).signal == pytest.approx(8 / 0.5 - 1)
+
+
+def test_reports_may_be_sparse():
+    rows, likely = reported(centred(np.eye(3)), users=300)
+    first, second = (learn_means(each, likely, np.ones(3)) for each in (rows, csr_array(rows)))
+    np.testing.assert_allclose(first.apart, second.apart)
+
+
+def test_classes_that_are_equally_likely_for_everybody_teach_nothing():
+    rows, _ = reported(np.zeros((3, 4)), users=50)
+    found = learn_means(rows, np.full((50, 3), 1 / 3), np.ones(4))
+    assert not found.apart.any()
+    assert found.signal == 0
+
+
+def test_scores_of_means_are_those_of_normal_rows():
+    centre, apart, spread = np.array([0.5, 0.2]), np.array([[0.3, 0.0], [-0.3, 0.1]]), np.array([0.04, 0.09])
+    taught = teach_by_means(Means(centre, apart, 1.0), spread, unit=False)
+    rows = np.random.default_rng(0).random((5, 2))
+    logs = [norm.logpdf(rows, centre + each, np.sqrt(spread)).sum(axis=1) for each in apart]
+    expected = REPORT_TEMPERATURE * (logs[0] - logs[1])
+    scores = taught.scores(rows)
+    np.testing.assert_allclose(scores[:, 0] - scores[:, 1], expected, rtol=1e-9)
+
+
+def test_a_model_of_unit_rows_divides_rows_first():
+    taught = teach_by_means(Means(np.zeros(2), np.eye(2), 1.0), np.ones(2), unit=True)
+    rows = np.array([[0.1, 0.2]])
+    np.testing.assert_allclose(taught.scores(rows), taught.scores(50 * rows))
