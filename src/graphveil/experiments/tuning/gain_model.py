@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation
 
@@ -153,6 +152,8 @@ def _fitted(
     points: Floats, most: Floats, gains: Floats, counts: Floats, start: Floats | None = None
 ) -> Floats:
     """The weights of the least penalised error; large errors count linearly."""
+    # Loaded where something is fitted: most commands fit nothing.
+    from scipy.optimize import minimize
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         curve = _curve(weights, points, most)
