@@ -51,7 +51,7 @@ def checked(kind: Kind, *, towns: bool = False) -> tuple[Checked, ...]:
     rows = []
     for data in dict.fromkeys(line.data for line in lines if line.town == towns):
         others = [line for line in lines if line.data != data]
-        model = GainModel.fit(kind, others)
+        model = GainModel.fit(kind, others, town=towns)
         own = sorted((line for line in lines if line.data == data), key=_cell)
         for _, cell in groupby(own, key=_cell):
             rows.append(_checked(list(cell), model, others))

@@ -85,9 +85,9 @@ def test_own_lines_are_left_out(given, monkeypatch):
     seen = []
     fit = GainModel.fit.__func__
 
-    def spy(cls, kind, given_lines):
+    def spy(cls, kind, given_lines, **more):
         seen.append({line.graph for line in given_lines})
-        return fit(cls, kind, given_lines)
+        return fit(cls, kind, given_lines, **more)
 
     monkeypatch.setattr(GainModel, "fit", classmethod(spy))
     advice = advise_budget(spec(), (4.0,), given=given, gains=[*measured_gains(), *lines])

@@ -15,8 +15,8 @@ from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation
 Floats = NDArray[np.float64]
 # Who teaches: a part of the users, a panel whose rows are there, a panel of which only the size is known.
 Kind = Literal["private", "panel", "planned"]
-# A real graph counts for so many towns.
-REAL_WEIGHT = 10.0
+# Graphs of the sort that is asked about, real ones or towns, count for so many of the other sort.
+OWN_WEIGHT = 10.0
 # Errors in towns count for so much in intervals of real graphs, and the other way round.
 OTHER_SORT = 0.02
 # How strongly weights keep to 0, in lines.
@@ -60,13 +60,13 @@ class GainModel:
     towns: NDArray[np.bool_]
 
     @classmethod
-    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain]) -> GainModel:
-        """The curve of all lines of that kind, and its errors on each graph by the curve of all others."""
+    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain], *, town: bool = False) -> GainModel:
+        """The curve of all lines of that kind, for towns or for real graphs, and its errors on each graph by the curve of all others."""
         lines = [line for line in lines if (line.situation.panel > 0) == (kind != "private")]
         points = np.array([features(line.situation, kind) for line in lines])
         most = np.array([_most(line.situation, kind) for line in lines])
         gains = np.array([line.gain for line in lines])
-        counts = _counts(lines)
+        counts = _counts(lines, town)
         centre, width = points.mean(axis=0), points.std(axis=0) + 1e-9
         scaled = (points - centre) / width
         weights = _fitted(scaled, most, gains, counts)
@@ -134,12 +134,15 @@ def _unit(situation: Situation, kind: Kind, gain: float) -> float:
     return UNIT + UNIT_SHARE * gain + UNIT_REACH * 100 * reach
 
 
-def _counts(lines: Sequence[MeasuredGain]) -> Floats:
-    """How much lines count: a real graph for more than a town, and none for more because it has more lines at one budget."""
+def _counts(lines: Sequence[MeasuredGain], town: bool) -> Floats:
+    """How much lines count: more on graphs of the same sort, and not more where there are more lines at one budget."""
     keys = [(line.graph, line.situation.epsilon, line.situation.panel) for line in lines]
     times = {key: keys.count(key) for key in set(keys)}
     return np.array(
-        [(1.0 if line.town else REAL_WEIGHT) / times[key] for line, key in zip(lines, keys, strict=True)]
+        [
+            (OWN_WEIGHT if line.town == town else 1.0) / times[key]
+            for line, key in zip(lines, keys, strict=True)
+        ]
     )
 
 
