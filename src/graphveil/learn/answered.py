@@ -78,8 +78,8 @@ def with_answers(
 ) -> list[Answered]:
     """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
 
-    ``by_fold`` are the same two matrices without the labels of one half of the judges each: what a judge is judged by never rests
-    on that judge's label. The ways are the spread, weights that all classes share, and with many judges weights for each class;
+    ``by_fold`` are the same two matrices without the labels of one half of the judges each: a judge's own evidence never rests on
+    that judge's label. (What neighbours' answers say rests on tables in which it is one of many.) The ways are the spread, weights that all classes share, and with many judges weights for each class;
     weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
     """
     prior = np.maximum(prior, SMALLEST)
