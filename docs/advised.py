@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from docs.layouts import markdown, signed
-from graphveil.experiments.tuning.budget_advice import TOO_MUCH, BudgetLine
+from graphveil.experiments.tuning.budget_advice import TOO_MUCH, BudgetLine, may_surprise
 from graphveil.experiments.tuning.gain_model import TAIL, GainModel, Kind, Predicted
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, measured_gains
 
@@ -30,11 +30,13 @@ class Checked:
     said: Predicted
     guess: Predicted
     gain: float
+    surprising: bool
 
     @property
     def verdict(self) -> str:
         """yes, no or open."""
-        return BudgetLine(self.epsilon, self.said.gain, self.said.low, self.said.high, None, None).collect
+        said = self.said
+        return BudgetLine(self.epsilon, said.gain, said.low, said.high, surprising=self.surprising).collect
 
 
 def inside(gain: float, said: Predicted) -> bool:
@@ -49,7 +51,7 @@ def checked(kind: Kind, *, towns: bool = False) -> tuple[Checked, ...]:
     rows = []
     for data in dict.fromkeys(line.data for line in lines if line.town == towns):
         others = [line for line in lines if line.data != data]
-        model = GainModel.fit(kind, others)
+        model = GainModel.fit(kind, others, town=towns)
         own = sorted((line for line in lines if line.data == data), key=_cell)
         for _, cell in groupby(own, key=_cell):
             rows.append(_checked(list(cell), model, others))
@@ -74,7 +76,17 @@ def _checked(cell: Sequence[MeasuredGain], model: GainModel, others: Sequence[Me
     guess = Predicted(float(np.mean(like)), *(float(np.quantile(like, at)) for at in (TAIL, 1 - TAIL)))
     gain = float(np.mean([line.gain for line in cell]))
     structure = float(np.mean([line.structure for line in cell]))
-    return Checked(graph, epsilon, panel, structure, len(cell), model.predict(cell[0].situation), guess, gain)
+    return Checked(
+        graph,
+        epsilon,
+        panel,
+        structure,
+        len(cell),
+        model.predict(cell[0].situation),
+        guess,
+        gain,
+        may_surprise(cell[0].situation),
+    )
 
 
 def advised_table(panel: int = 0, epsilon: float = 4.0) -> str:

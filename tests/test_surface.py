@@ -132,6 +132,7 @@ INSIDE_FUNCTIONS = {
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},
+    "experiments/tuning/gain_model.py": {"scipy.optimize"},
     "experiments/runs/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embeddings/file.py": {"pyarrow"},

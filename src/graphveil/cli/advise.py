@@ -167,9 +167,9 @@ def budget_command(
     if as_json:
         typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table = Table(box=None, padding=(0, 1), header_style="bold")
     for heading in head():
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows(advice):
         table.add_row(*row)
     console = Console(soft_wrap=True, highlight=False)

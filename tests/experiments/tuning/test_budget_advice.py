@@ -11,6 +11,7 @@ from graphveil.experiments.tuning import budget_advice
 from graphveil.experiments.tuning.budget_advice import (
     BudgetLine,
     advise_budget,
+    may_surprise,
     with_users,
 )
 from graphveil.experiments.tuning.gain_model import GainModel
@@ -84,9 +85,9 @@ def test_own_lines_are_left_out(given, monkeypatch):
     seen = []
     fit = GainModel.fit.__func__
 
-    def spy(cls, kind, given_lines):
+    def spy(cls, kind, given_lines, **more):
         seen.append({line.graph for line in given_lines})
-        return fit(cls, kind, given_lines)
+        return fit(cls, kind, given_lines, **more)
 
     monkeypatch.setattr(GainModel, "fit", classmethod(spy))
     advice = advise_budget(spec(), (4.0,), given=given, gains=[*measured_gains(), *lines])
@@ -105,9 +106,19 @@ def test_own_lines_are_left_out(given, monkeypatch):
     ],
 )
 def test_a_verdict_follows_from_gain_and_interval(gain, low, high, collect):
-    line = BudgetLine(4.0, gain, low, high, None, None)
+    line = BudgetLine(4.0, gain, low, high)
     assert line.collect == collect
     assert (line.verdict == "do not collect: asking nobody is as good") == (collect == "no")
+
+
+def test_few_labels_leave_a_verdict_open_above_a_small_budget(advice):
+    line = BudgetLine(4.0, 0.2, -0.3, 2.0, surprising=True)
+    assert line.collect == "open"
+    here = advice.ground.at(4.0)
+    few = dataclasses.replace(here, numbers=dataclasses.replace(here.numbers, trained=10))
+    assert not may_surprise(here) and may_surprise(few)
+    assert not may_surprise(dataclasses.replace(few, epsilon=2.0))
+    assert not may_surprise(dataclasses.replace(few, panel=10))
 
 
 def test_needed_users_are_the_fewest_that_the_curve_gives_two_points(advice):

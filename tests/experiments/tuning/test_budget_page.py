@@ -48,7 +48,7 @@ def test_sentences_say_what_is_known_and_what_is_only_stored(advice):
 def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
     lines = (BudgetLine(1.0, 0.1, -1, 2, None, None), BudgetLine(4.0, 1.0, -1, 3, 12_000, 120))
     told = rows(replace(advice, lines=lines))
-    assert told[0][4:] == ("over 10 times as many", "over 200")
+    assert told[0][4:] == ("> 10 times", "> 200")
     assert told[1][4:] == ("12,000", "120")
 
 

@@ -36,9 +36,13 @@ def situation(random, panel=0):
 
 
 def true_gain(at):
-    """A share of what is missing, more of it with more users and more ε."""
-    score = 1.2 * (math.log(at.numbers.users) - 8.5) + 1.5 * math.log(at.epsilon / 3) - 1 + 2 * at.nats
-    return 100 * at.numbers.left / (1 + math.exp(-score))
+    """A share of what there is to gain: more of it with more users and more ε, or with rows that tell more."""
+    left = 100 * at.numbers.left
+    if at.panel:
+        return left / (1 + math.exp(-2 * math.log(at.nats + 0.01)))
+    noise = {1: 6.33, 2: 1.62, 4: 0.435, 8: 0.133}[at.epsilon]
+    score = math.log(at.numbers.users / 2 / 8 / noise) - 6
+    return math.sqrt(left * 100 * at.reach) / (1 + math.exp(-score))
 
 
 def lines(count, noise=0.0, panel=0, seed=0):

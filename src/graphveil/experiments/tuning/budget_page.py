@@ -10,6 +10,7 @@ from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.tuning.budget_advice import (
     MOST_TIMES,
     OTHERS,
+    OTHERS_IN_TOWNS,
     OTHERS_SAID,
     WORTH,
     BudgetAdvice,
@@ -52,9 +53,9 @@ def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
             f"{line.epsilon:g}",
             signed(line.gain),
             f"{signed(line.low)} to {signed(line.high)}",
-            f"{OTHERS[1]:+g} or less",
-            _needed(line.users_needed, f"over {MOST_TIMES:g} times as many"),
-            _needed(line.volunteers_needed, f"over {advice.most_volunteers:,}"),
+            "-" if advice.ground.town else f"≤ {OTHERS[1]:+g}",
+            _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
+            _needed(line.volunteers_needed, f"> {advice.most_volunteers:,}"),
         )
         for line in advice.lines
     )
@@ -87,10 +88,10 @@ def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
     panel = (gave,) if advice.volunteers else ()
     rests = (
         f"Gains are points of {advice.metric} on test users. They are foretold from public numbers by a curve that was fitted to "
-        f"{advice.learned_from} towns and graphs{', this one left out' if advice.left_out else ''}; intervals are those that four of five "
-        "graphs kept to which the curve had not seen. Nobody was asked, and no row but a volunteer's was read."
+        f"{advice.learned_from} towns and graphs{', this one left out' if advice.left_out else ''}; intervals are those that held in nine "
+        "of ten lines on graphs which the curve had not seen. Nobody was asked, and no row but a volunteer's was read."
     )
-    return (known, *panel, rests, OTHERS_SAID)
+    return (known, *panel, rests, OTHERS_IN_TOWNS if advice.ground.town else OTHERS_SAID)
 
 
 def budget_page(advice: BudgetAdvice) -> str:

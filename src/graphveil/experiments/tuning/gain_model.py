@@ -9,25 +9,24 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from graphveil.experiments.tuning.measured_gains import MeasuredGain, Situation
 
 Floats = NDArray[np.float64]
 # Who teaches: a part of the users, a panel whose rows are there, a panel of which only the size is known.
 Kind = Literal["private", "panel", "planned"]
-# A real graph counts for so many towns.
-REAL_WEIGHT = 4.0
+# Graphs of the sort that is asked about, real ones or towns, count for so many of the other sort.
+OWN_WEIGHT = 10.0
+# Errors in towns count for so much in intervals of real graphs, and the other way round.
+OTHER_SORT = 0.02
 # How strongly weights keep to 0, in lines.
 RIDGE = 3.0
 # Differences beyond this many points count linearly.
 HUBER = 3.0
-# An error of this many points, and this share of the gain, is one unit of what intervals are made of.
-UNIT, UNIT_SHARE = 1.0, 0.5
+# An error of this many points, this share of the gain and this share of what is within reach is one unit of what intervals are made of.
+UNIT, UNIT_SHARE, UNIT_REACH = 0.5, 0.5, 0.05
 # Intervals leave out so much at each end.
 TAIL = 0.05
-# How many of the numbers that decide may only raise a gain.
-RISING: dict[Kind, int] = {"private": 3, "panel": 4, "planned": 3}
 # Volunteers' rows that tell less than this many nats count as this.
 LEAST_NATS = 0.01
 # Veil falls back to structure: an interval that comes as near to no gain as this includes it.
@@ -47,7 +46,7 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class GainModel:
-    """Gains are a share of what structure lacks; the share is a logistic curve of public numbers.
+    """Gains are a share of what there is to gain; the share is a logistic curve of public numbers.
 
     ``errors`` are those on graphs that were left out of the fit, in units that grow with the gain, and ``counts`` how much each counts.
     """
@@ -58,59 +57,49 @@ class GainModel:
     width: Floats
     errors: Floats
     counts: Floats
+    towns: NDArray[np.bool_]
 
     @classmethod
-    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain]) -> GainModel:
-        """The curve of all lines of that kind, and its errors on each graph by the curve of all others."""
+    def fit(cls, kind: Kind, lines: Sequence[MeasuredGain], *, town: bool = False) -> GainModel:
+        """The curve of all lines of that kind, for towns or for real graphs, and its errors on each graph by the curve of all others."""
         lines = [line for line in lines if (line.situation.panel > 0) == (kind != "private")]
         points = np.array([features(line.situation, kind) for line in lines])
-        most = np.array([_most(line.situation) for line in lines])
+        most = np.array([_most(line.situation, kind) for line in lines])
         gains = np.array([line.gain for line in lines])
-        counts = _counts(lines)
+        counts = _counts(lines, town)
         centre, width = points.mean(axis=0), points.std(axis=0) + 1e-9
         scaled = (points - centre) / width
-        weights = _fitted(scaled, most, gains, counts, RISING[kind])
+        weights = _fitted(scaled, most, gains, counts)
         names = np.array([line.data for line in lines])
+        towns = np.array([line.town for line in lines])
         held = np.empty(len(lines))
         for name in np.unique(names):
             out = names == name
-            others = _fitted(scaled[~out], most[~out], gains[~out], counts[~out], RISING[kind], weights)
+            others = _fitted(scaled[~out], most[~out], gains[~out], counts[~out], weights)
             held[out] = _curve(others, scaled[out], most[out])
-        return cls(kind, weights, centre, width, (gains - held) / (UNIT + UNIT_SHARE * held), counts)
+        units = [_unit(line.situation, kind, gain) for line, gain in zip(lines, held.tolist(), strict=True)]
+        return cls(kind, weights, centre, width, (gains - held) / np.array(units), counts, towns)
 
     def predict(self, situation: Situation) -> Predicted:
         """The gain that is expected, and its interval."""
         point = (features(situation, self.kind) - self.centre) / self.width
-        most = np.array([_most(situation)])
+        most = np.array([_most(situation, self.kind)])
         gain = float(_curve(self.weights, point[None, :], most)[0])
-        unit = UNIT + UNIT_SHARE * gain
-        low, high = (gain + unit * _quantile(self.errors, self.counts, at) for at in (TAIL, 1 - TAIL))
+        unit = _unit(situation, self.kind, gain)
+        counts = np.where(self.towns == situation.town, 1.0, OTHER_SORT) * self.counts
+        low, high = (gain + unit * _quantile(self.errors, counts, at) for at in (TAIL, 1 - TAIL))
         low = min(low, 0.0) if low < NEAR else low
-        return Predicted(gain, min(low, gain), min(max(high, gain), float(most[0])))
+        return Predicted(gain, min(low, gain), max(min(high, _left(situation)), gain))
 
 
 def features(situation: Situation, kind: Kind) -> Floats:
-    """The numbers that decide: the first ones (`RISING`) may only raise a gain."""
-    numbers = situation.numbers
+    """The numbers that decide; all but the last, whether the graph is a town, may only raise a gain."""
     told = {
         "private": [teaching_signal(situation)],
-        "panel": [math.log(max(situation.nats, LEAST_NATS)), math.log(max(situation.simulated, 1e-3))],
+        "panel": [math.log(max(situation.simulated, 1e-3)), math.log(max(situation.nats, LEAST_NATS))],
         "planned": [math.log(max(situation.panel, 1))],
     }
-    return np.array(
-        [
-            *told[kind],
-            math.log(max(situation.reach, 1e-4)),
-            math.log(max(numbers.validated, 1)),
-            math.log(numbers.dims),
-            math.log(numbers.classes),
-            math.log(numbers.trained / numbers.users),
-            math.log(max(numbers.degree, 0.1)),
-            numbers.agreeing,
-            numbers.sure,
-            numbers.doubt / math.log(numbers.classes),
-        ]
-    )
+    return np.array([*told[kind], float(situation.town)])
 
 
 def teaching_signal(situation: Situation) -> float:
@@ -126,17 +115,34 @@ def teaching_signal(situation: Situation) -> float:
     return 0.5 * (math.log(teachers / (2 * numbers.classes)) - float(noise))
 
 
-def _most(situation: Situation) -> float:
+def _left(situation: Situation) -> float:
     """All that structure lacks, in points."""
     return 100 * max(situation.numbers.left, 0.001)
 
 
-def _counts(lines: Sequence[MeasuredGain]) -> Floats:
-    """How much lines count: a real graph for more than a town, and none for more because it has more lines at one budget."""
+def _most(situation: Situation, kind: Kind) -> float:
+    """What gains are a share of, in points: all that structure lacks; without volunteers' rows its geometric mean with what own answers
+    could add at this budget. Neighbours' answers lift gains above the latter."""
+    if kind == "panel":
+        return _left(situation)
+    return math.sqrt(_left(situation) * 100 * max(situation.reach, 1e-4))
+
+
+def _unit(situation: Situation, kind: Kind, gain: float) -> float:
+    """What an error is counted in, in points: more where more is foretold, and where more is within reach."""
+    reach = situation.simulated if kind == "panel" else situation.reach
+    return UNIT + UNIT_SHARE * gain + UNIT_REACH * 100 * reach
+
+
+def _counts(lines: Sequence[MeasuredGain], town: bool) -> Floats:
+    """How much lines count: more on graphs of the same sort, and not more where there are more lines at one budget."""
     keys = [(line.graph, line.situation.epsilon, line.situation.panel) for line in lines]
     times = {key: keys.count(key) for key in set(keys)}
     return np.array(
-        [(1.0 if line.town else REAL_WEIGHT) / times[key] for line, key in zip(lines, keys, strict=True)]
+        [
+            (OWN_WEIGHT if line.town == town else 1.0) / times[key]
+            for line, key in zip(lines, keys, strict=True)
+        ]
     )
 
 
@@ -146,9 +152,11 @@ def _curve(weights: Floats, points: Floats, most: Floats) -> Floats:
 
 
 def _fitted(
-    points: Floats, most: Floats, gains: Floats, counts: Floats, rising: int, start: Floats | None = None
+    points: Floats, most: Floats, gains: Floats, counts: Floats, start: Floats | None = None
 ) -> Floats:
     """The weights of the least penalised error; large errors count linearly."""
+    # Loaded where something is fitted: most commands fit nothing.
+    from scipy.optimize import minimize
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         curve = _curve(weights, points, most)
@@ -161,10 +169,11 @@ def _fitted(
             np.concatenate([[slope.sum()], slope @ points]) + RIDGE * kept,
         )
 
+    last = points.shape[1] - 1
     begin = np.concatenate([[-2.0], np.zeros(points.shape[1])]) if start is None else start
     bounds = [
         (None, None),
-        *((0.0, None) if place < rising else (None, None) for place in range(points.shape[1])),
+        *((0.0, None) if place < last else (None, None) for place in range(last + 1)),
     ]
     found: Floats = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
     return found

@@ -16,6 +16,7 @@ COLUMNS = (
     *("graph", "seed", "panel", "epsilon", *PublicNumbers.names()),
     *("reach", "nats", "simulated", "tested", "structure", "gain"),
 )
+# What names of generated graphs begin with.
 TOWN = "town"
 
 
@@ -24,7 +25,7 @@ class Situation:
     """A graph and a budget: its public numbers, how many volunteers there are (0: none), and what is within reach at that ε.
 
     ``nats`` is what a volunteer's row tells of the class, and ``simulated`` what answers add to the accuracy in worlds drawn with such
-    rows; both are 0 where they are not known.
+    rows; both are 0 where they are not known. ``town`` says that the graph is generated: features tell more there than in real graphs.
     """
 
     numbers: PublicNumbers
@@ -33,6 +34,7 @@ class Situation:
     panel: int = 0
     nats: float = 0.0
     simulated: float = 0.0
+    town: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class MeasuredGain:
     @property
     def town(self) -> bool:
         """Whether the graph was generated."""
-        return self.graph.startswith(f"{TOWN}-")
+        return self.situation.town
 
     @property
     def data(self) -> str:
@@ -76,6 +78,7 @@ def _line(row: dict[str, Any]) -> MeasuredGain:
         int(row["panel"]),
         float(row["nats"]),
         float(row["simulated"]),
+        row["graph"].startswith(TOWN),
     )
     return MeasuredGain(
         row["graph"],
