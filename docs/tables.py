@@ -20,6 +20,7 @@ from docs.mechanism_errors import error_table
 from docs.printed import PRINTED
 from docs.searched import searched_table
 from docs.veil_figure import veil_figure
+from docs.veil_lines import short_table
 
 HERE = Path(__file__).parent
 PAGES = (HERE.parent / "README.md", *sorted(HERE.glob("*.md")))
@@ -31,6 +32,7 @@ SOURCES: dict[str, Callable[[], str]] = {
     "advised": advised_table,
     "advised-panel": advised_panel_table,
     "advised-all": advised_all_table,
+    "veil": short_table,
     **{name: layout.table for name, layout in (LAYOUTS | PRINTED).items()},
 }
 

@@ -137,7 +137,7 @@ def _device() -> list[str]:
     return [
         *parts,
         _arrow("M804 240 L804 262", "private"),
-        _text(804, 282, "f(x) + log q, in integers: B", "ink", "middle"),
+        _text(804, 282, "f(x), in integers: rather B", "ink", "middle"),
         _arrow("M804 290 L804 312", "private"),
         _text(804, 332, "k-ary response at ε:", "ink", "middle"),
         _text(804, 352, "B with e^ε / (e^ε + 1), else A", "ink", "middle"),
@@ -150,7 +150,7 @@ def _between() -> list[str]:
     return [
         _arrow("M482 220 L668 220", "public"),
         _text(576, 188, "the question", "public head", "middle"),
-        _text(576, 208, "f, {A, B}, log q", "small public", "middle"),
+        _text(576, 208, "f, and {A, B} for u", "small public", "middle"),
         _arrow("M668 336 L484 336", "private"),
         _text(576, 326, "one class back", "private head", "middle"),
         _text(576, 356, "ε is the channel's alone", "small private", "middle"),

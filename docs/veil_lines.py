@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from docs.layouts import gain, gained, markdown, number
 from docs.results_file import SOURCE, Row, names, read, source_digest, write
 
 PANEL, PRIVATE, REAL = "veil-panel", "veil-private", "veil-real"
@@ -99,6 +100,15 @@ LINES: dict[str, list[Line]] = {
     ],
 }
 
+# The README's lines, and who teaches there.
+SHORT = {
+    "town-2": "users, privately",
+    "cocs-private-4": "users, privately",
+    "cocs-panel-4": "100 volunteers",
+    "flickr-panel-2": "300 volunteers",
+    "flickr-panel-4": "300 volunteers",
+}
+
 
 def declared(table: str) -> list[Row]:
     """All lines of a table, with the numbers that its file has."""
@@ -117,6 +127,19 @@ def _experiment(row: Row) -> tuple[str, ...]:
 def computed(rows: list[Row]) -> list[Row]:
     """The lines that have numbers."""
     return [row for row in rows if row.get("version")]
+
+
+def short_table() -> str:
+    """The README's table: some lines of the others."""
+    found = {line.name: row for table in TABLES for line, row in _known(table)}
+    lines = []
+    for name, teachers in SHORT.items():
+        row = found[name]
+        if row.get("version"):
+            numbers = (number("structure"), number("mean"), gain, gained("over_structure"))
+            lines.append([row["line"], row["labels"], teachers, row["epsilon"], *(w(row) for w in numbers)])
+    head = ["graph", "labels", "who teaches", "ε", "structure", "veil", "over its control", "over structure"]
+    return markdown(head, lines, left=3)
 
 
 def take(folder: Path, source: str) -> None:
