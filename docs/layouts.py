@@ -92,7 +92,7 @@ def markdown(head: list[str], lines: list[list[str]], left: int) -> str:
 
 def _noted(table: str, rows: list[Row]) -> str:
     earlier = [row["version"] == EARLIER for row in rows]
-    note = EARLIER_NOTE if all(earlier) else SOME_EARLIER if any(earlier) else ""
+    note = EARLIER_NOTE if earlier and all(earlier) else SOME_EARLIER if any(earlier) else ""
     return f"{table}\n\n{note}" if note else table
 
 

@@ -83,7 +83,15 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/mechanisms.md", "docs/methods.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "CHANGELOG.md",
+        "docs/mechanisms.md",
+        "docs/methods.md",
+        "docs/veil.md",
+    ],
 )
 def test_a_link_to_a_file_leads_somewhere(name):
     folder = (ROOT / name).parent

@@ -163,11 +163,8 @@ def headline(demo: Demo) -> str:
         )
         other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
         if other is not None:
-            under = "less than" if other.mean < structure.mean else "against"
-            said += (
-                f" Asked for single interests (base) the same budget gives {points(other.mean)}, {under} "
-                + ("asking nobody." if under == "less than" else f"{points(structure.mean)}.")
-            )
+            said += f" Asked for single interests (base) the same budget gives {points(other.mean)}"
+            said += ", less than asking nobody." if other.mean < structure.mean else "."
         return said
     return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
 
