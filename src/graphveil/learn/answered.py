@@ -131,8 +131,7 @@ def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: 
         moved = operator @ (rows - before)
         moved *= np.float32(neighbours)
         moved += base
-        rows *= np.float32(DAMPING)
-        rows += _softmax(moved) * np.float32(1 - DAMPING)
+        rows += np.float32(1 - DAMPING) * (_softmax(moved) - rows)
     wide: Floats = rows.astype(np.float64)
     wide /= wide.sum(axis=1, keepdims=True)
     return wide
