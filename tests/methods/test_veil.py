@@ -307,7 +307,7 @@ def test_a_sketch_has_no_more_numbers_than_there_are_features():
 
 @pytest.mark.parametrize(("epsilon", "count", "offsets"), [(1.0, 2, False), (2.0, 3, False), (4.0, 5, True)])
 def test_how_many_classes_are_left_open_follows_from_the_budget(epsilon, count, offsets):
-    plan = plans_of(*town(classes=6), epsilon=epsilon)[1]
+    plan = plans_of(*town(kinds=6), epsilon=epsilon)[1]
     assert (plan.classes, plan.offsets is not None) == (count, offsets)
 
 

@@ -131,8 +131,7 @@ def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: 
         moved = operator @ (rows - before)
         moved *= np.float32(neighbours)
         moved += base
-        rows *= np.float32(DAMPING)
-        rows += _softmax(moved) * np.float32(1 - DAMPING)
+        rows += np.float32(1 - DAMPING) * (_softmax(moved) - rows)
     wide: Floats = rows.astype(np.float64)
     wide /= wide.sum(axis=1, keepdims=True)
     return wide
@@ -210,10 +209,10 @@ def _conditional_logit(
     """The weights of the least penalised loss, where reported labels are as likely as the transition makes them."""
     scale = np.sqrt((features**2).mean(axis=(0, 1))) + 1e-9
     scaled, centre = features / scale, start * scale
-    every = np.arange(len(labels))
+    flat, every = scaled.reshape(-1, scaled.shape[2]), np.arange(len(labels))
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        chances = softmax(scaled @ weights, axis=1)
+        chances = softmax((flat @ weights).reshape(scaled.shape[:2]), axis=1)
         # How likely the label that came is for each class.
         coming = np.zeros_like(chances) if transition is None else transition[:, labels].T
         if transition is None:
@@ -222,7 +221,7 @@ def _conditional_logit(
         slope = chances - chances * coming / whole
         apart = weights - centre
         value = -np.log(whole).sum() + RIDGE / 2 * (apart**2).sum()
-        return float(value), np.einsum("nc,nck->k", slope, scaled) + RIDGE * apart
+        return float(value), slope.ravel() @ flat + RIDGE * apart
 
     found: Floats = minimize(loss, centre, jac=True, method="L-BFGS-B").x / scale
     return found
