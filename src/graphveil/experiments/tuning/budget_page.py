@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from graphveil.experiments.runs.format import rounded
@@ -20,8 +22,8 @@ from graphveil.experiments.tuning.budget_advice import (
 # What the map shows: so many times as many users, and budgets.
 TIMES = (0.1, 10.0)
 BUDGETS = (0.5, 8.0)
-# Numbers along each side of the map.
-GRID = 25
+# Numbers along each side of the map, and how many shades it has.
+GRID, SHADES = 25, 10
 
 
 def signed(value: float) -> str:
@@ -129,8 +131,9 @@ def budget_map(advice: BudgetAdvice) -> str:
     )
     drawing = Drawing((7.2, 4.6))
     axes = drawing.axes[0]
-    top = max(float(gains.max()), 2 * WORTH)
-    shades = axes.contourf(users * times, budgets, gains, levels=np.linspace(0, top, 13), cmap="YlGnBu")
+    step = max(math.ceil(float(gains.max()) / SHADES), 1)
+    levels = np.arange(0, SHADES * step + 1, step)
+    shades = axes.contourf(users * times, budgets, gains, levels=levels, cmap="YlGnBu")
     if gains.min() < WORTH < gains.max():
         axes.contour(users * times, budgets, gains, levels=[WORTH], colors="#222", linewidths=1.5)
     for line in advice.lines:
