@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from benchmarks import (
     structure,
     tables,
     training,
+    veil,
     whole,
 )
 from benchmarks.result import QUICK, Result, Sizes, table
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "structure": structure.run,
     "tables": tables.run,
     "training": training.run,
+    "veil": veil.run,
     "whole": whole.run,
 }
 

@@ -27,9 +27,9 @@ VOLUNTEERS = 40
 
 
 @cache
-def town(users=800, seed=0, features=16):
+def town(users=800, seed=0, features=16, **more):
     """A town of small neighbourhoods, of which many have nobody who is labelled, and with many who validate."""
-    return load("town", seed, users=users, features=features, **SMALL)
+    return load("town", seed, users=users, features=features, **SMALL, **more)
 
 
 @cache
@@ -305,11 +305,15 @@ def test_a_sketch_has_no_more_numbers_than_there_are_features():
     assert plans_of(*town())[0].dims == 16
 
 
-@pytest.mark.parametrize(("epsilon", "count", "offsets"), [(1.0, 2, False), (2.0, 3, False), (4.0, 4, True)])
+@pytest.mark.parametrize(("epsilon", "count", "offsets"), [(1.0, 2, False), (2.0, 3, False), (4.0, 5, True)])
 def test_how_many_classes_are_left_open_follows_from_the_budget(epsilon, count, offsets):
-    """Five of four classes are four."""
-    plan = plans_of(*town(), epsilon=epsilon)[1]
+    plan = plans_of(*town(kinds=6), epsilon=epsilon)[1]
     assert (plan.classes, plan.offsets is not None) == (count, offsets)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+def test_of_four_classes_all_are_left_open(epsilon):
+    assert plans_of(*town(), epsilon=epsilon)[1].classes == 4
 
 
 def test_how_many_classes_are_left_open_can_be_said():

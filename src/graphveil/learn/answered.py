@@ -24,12 +24,13 @@ SMALLEST = 1e-6
 # What is tried in spreading: how much evidence counts, and how much neighbours do.
 EVIDENCE_WEIGHTS = (0.3, 0.5, 0.7, 1.0, 1.4)
 NEIGHBOUR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+SPREADING = ("both", "root")
 # Steps of spreading, each of which goes half the way.
-STEPS, DAMPING = 10, 0.5
+STEPS, DAMPING = 6, 0.4
 FOLDS = 5
-# How strongly weights keep to those of the spread, and the penalties of weights for each class.
+# How strongly weights keep to those of the spread, and the inverse penalty of weights for each class.
 RIDGE = 1.0
-PENALTIES, ITERATIONS = (0.1, 1.0), 200
+PENALTY, ITERATIONS = 0.3, 100
 # Weights for each class need so many validation users, and see what counts for the class itself alone: the prior, what the spread
 # adds to it, and one's own answer.
 MANY_JUDGES, OWN = 1000, 3
@@ -67,10 +68,14 @@ def edge_operators(graph: Graph) -> dict[str, Any]:
     degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
     root = diags_array(degrees**-0.5)
     return {
-        "mean": (diags_array(1 / degrees) @ matrix).tocsr(),
-        "both": (root @ matrix @ root).tocsr(),
-        "root": (root @ matrix).tocsr(),
+        "mean": _single(diags_array(1 / degrees) @ matrix),
+        "both": _single(root @ matrix @ root),
+        "root": _single(root @ matrix),
     }
+
+
+def _single(matrix: Any) -> Any:
+    return matrix.tocsr().astype(np.float32)
 
 
 def with_answers(
@@ -79,8 +84,8 @@ def with_answers(
     """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
 
     ``by_fold`` are the same two matrices without the labels of one half of the judges each: a judge's own evidence never rests on
-    that judge's label. (What neighbours' answers say rests on tables in which it is one of many.) The ways are the spread, weights that all classes share, and with many judges weights for each class;
-    weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
+    that judge's label. (What neighbours' answers say rests on tables in which it is one of many.) The ways are the spread, weights that all classes share, and with many judges weights for each class, if
+    they have the lowest loss; weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
     """
     prior = np.maximum(prior, SMALLEST)
     prior /= prior.sum(axis=1, keepdims=True)
@@ -97,8 +102,10 @@ def with_answers(
     ]
     if len(judges.users) >= MANY_JUDGES and judges.transition is None:
         each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
-        alone = _by_class(np.log(prior), judges, prior.shape[1])
-        ways.append(Answered(each, alone, f"{detail}, weighed by class"))
+        least = min(float(judges.losses(way.rows).mean()) for way in ways)
+        if float(judges.losses(each).mean()) < least:
+            alone = _by_class(np.log(prior), judges, prior.shape[1])
+            ways.append(Answered(each, alone, f"{detail}, weighed by class"))
     return sorted(ways, key=lambda way: float(judges.losses(way.rows).mean()))
 
 
@@ -112,22 +119,40 @@ def clearly_better(
 
 
 def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: float) -> Floats:
-    """b = softmax(log q + L + β·W(b - q)), a step at a time: what neighbours' answers have changed counts for one's own class."""
-    base = np.log(prior) + evidence
-    rows = softmax(base, axis=1)
-    if neighbours == 0:
-        return np.asarray(rows)
-    for _ in range(STEPS):
-        moved = softmax(base + neighbours * (operator @ (rows - prior)), axis=1)
-        rows = DAMPING * rows + (1 - DAMPING) * moved
-    return np.asarray(rows)
+    """b = softmax(log q + L + β·W(b - q)), a step at a time: what neighbours' answers have changed counts for one's own class.
+
+    In single precision: it is done for many weights, and only the best is kept.
+    """
+    base = (np.log(prior) + evidence).astype(np.float32)
+    # Made as the rows are, so that where nothing was answered nothing changes at all.
+    before = _softmax(np.log(prior).astype(np.float32))
+    rows = _softmax(base.copy())
+    for _ in range(STEPS if neighbours else 0):
+        moved = operator @ (rows - before)
+        moved *= np.float32(neighbours)
+        moved += base
+        rows += np.float32(1 - DAMPING) * (_softmax(moved) - rows)
+    wide: Floats = rows.astype(np.float64)
+    wide /= wide.sum(axis=1, keepdims=True)
+    return wide
+
+
+def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Shares of each row, in place; few columns are gone through one by one, which is faster than along rows."""
+    top = scores[:, 0].copy()
+    for column in range(1, scores.shape[1]):
+        np.maximum(top, scores[:, column], out=top)
+    scores -= top[:, None]
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
 
 
 def _best_spread(
     prior: Floats, evidence: Floats, operators: dict[str, Any], judges: Judges
 ) -> tuple[Floats, str]:
     """The spread with the lowest loss on validation users: how neighbours count first, then how much answers do, twice."""
-    ways = [("mean", 0.0), *((name, weight) for name in operators for weight in NEIGHBOUR_WEIGHTS)]
+    ways = [("mean", 0.0), *((name, weight) for name in SPREADING for weight in NEIGHBOUR_WEIGHTS)]
 
     @cache
     def loss(weight: float, way: tuple[str, float]) -> float:
@@ -138,7 +163,7 @@ def _best_spread(
     for _ in range(2):
         way = min(ways, key=lambda each: loss(weight, each))
         weight = min(EVIDENCE_WEIGHTS, key=lambda each: loss(each, way))
-        ways = [other for other in ways if other[0] == way[0] or other[1] == way[1]]
+        ways = [other for other in ways if other[0] == way[0]]
     name, neighbours = way
     rows = spread_evidence(prior, weight * evidence, operators[name], neighbours)
     return rows, f"answers times {weight:g}, neighbours ({name}) times {neighbours:g}"
@@ -184,10 +209,10 @@ def _conditional_logit(
     """The weights of the least penalised loss, where reported labels are as likely as the transition makes them."""
     scale = np.sqrt((features**2).mean(axis=(0, 1))) + 1e-9
     scaled, centre = features / scale, start * scale
-    every = np.arange(len(labels))
+    flat, every = scaled.reshape(-1, scaled.shape[2]), np.arange(len(labels))
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        chances = softmax(scaled @ weights, axis=1)
+        chances = softmax((flat @ weights).reshape(scaled.shape[:2]), axis=1)
         # How likely the label that came is for each class.
         coming = np.zeros_like(chances) if transition is None else transition[:, labels].T
         if transition is None:
@@ -196,7 +221,7 @@ def _conditional_logit(
         slope = chances - chances * coming / whole
         apart = weights - centre
         value = -np.log(whole).sum() + RIDGE / 2 * (apart**2).sum()
-        return float(value), np.einsum("nc,nck->k", slope, scaled) + RIDGE * apart
+        return float(value), slope.ravel() @ flat + RIDGE * apart
 
     found: Floats = minimize(loss, centre, jac=True, method="L-BFGS-B").x / scale
     return found
@@ -208,29 +233,19 @@ def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
     centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
     columns, own = (columns - centre) / width, (own - centre) / width
     folds = np.arange(len(judges.users)) % FOLDS
-    best: tuple[float, Floats, float] | None = None
-    for penalty in PENALTIES:
-        held_out = np.full((len(own), classes), SMALLEST)
-        for fold in range(FOLDS):
-            held = folds == fold
-            held_out[held] = _regressed(own[~held], judges.labels[~held], own[held], penalty, classes)
-        loss = float(log_losses(held_out, judges.labels).mean())
-        if best is None or loss < best[0]:
-            best = loss, held_out, penalty
-    assert best is not None
-    rows = _regressed(own, judges.labels, columns, best[2], classes)
-    rows[judges.users] = best[1]
+    rows = _regressed(own, judges.labels, columns, classes)
+    for fold in range(FOLDS):
+        held = folds == fold
+        rows[judges.users[held]] = _regressed(own[~held], judges.labels[~held], own[held], classes)
     return rows
 
 
-def _regressed(
-    features: Floats, labels: NDArray[np.int64], of: Floats, penalty: float, classes: int
-) -> Floats:
+def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, classes: int) -> Floats:
     rows = np.full((len(of), classes), SMALLEST)
     if len(np.unique(labels)) < 2:
         rows[:, labels[0]] = 1.0
         return rows
-    model = LogisticRegression(C=penalty, max_iter=ITERATIONS).fit(features, labels)
+    model = LogisticRegression(C=PENALTY, max_iter=ITERATIONS).fit(features, labels)
     rows[:, model.classes_] = model.predict_proba(of)
     return rows
 

@@ -55,16 +55,19 @@ class Sketch:
 
     def of(self, block: Floats) -> Floats:
         """The sketches of some rows (users x inputs), as users x size."""
-        moved = np.clip(np.where(np.isnan(block), self.centre, block), self.public.low, self.public.high)
+        moved = np.clip(block, self.public.low, self.public.high)
+        np.copyto(moved, self.centre, where=np.isnan(block))
         moved -= self.centre
         # Scaled by a power of two, which is exact: sums over a huge range do not overflow, and no warning tells of a value.
-        moved = np.ldexp(moved, -math.frexp(2 * self.public.half_width)[1])
+        np.ldexp(moved, -math.frexp(2 * self.public.half_width)[1], out=moved)
         if self.size < self.inputs:
-            order, starts, filled = self._order
             moved *= self.signs
-            sums = np.zeros((len(block), self.size))
-            sums[:, filled] = np.add.reduceat(moved[:, order], starts, axis=1)
-            moved = sums
+            # Value after value, whatever it is.
+            places = self.places + self.size * np.arange(len(block))[:, None]
+            sums: Floats = np.bincount(places.ravel(), moved.ravel(), len(block) * self.size).astype(
+                np.float64
+            )
+            moved = sums.reshape(len(block), self.size)
         # Values may be far smaller than the range: their squares do not underflow.
         top = np.abs(moved).max(axis=1, keepdims=True, initial=0.0)
         moved /= np.where(top > 0, top, 1.0)
@@ -101,10 +104,3 @@ class Sketch:
             state = (state ^ (state >> np.uint64(30))) * FIRST
             state = (state ^ (state >> np.uint64(27))) * SECOND
             return np.asarray(state ^ (state >> np.uint64(31)))
-
-    @cached_property
-    def _order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Values by the number that they fall on, where each number's values start, and the numbers that have any."""
-        order = np.argsort(self.places, kind="stable")
-        filled, starts = np.unique(self.places[order], return_index=True)
-        return order, starts, filled

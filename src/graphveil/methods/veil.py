@@ -36,6 +36,9 @@ Whole = NDArray[np.int64]
 
 # How many classes are left open, and whether what the graph says is added on the device, up to which ε.
 OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
+# Where there are no more classes than this, all stay open: else the true one is missing in whole parts of a graph like the town,
+# and no neighbour can bring it back.
+ALL_OPEN = 4
 # Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
 FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
@@ -64,7 +67,8 @@ class VeilSettings(StructureSettings):
         description="whose class is asked for: one's own, those of one's neighbours, or what a row tells more of",
     )
     open: Annotated[int, Field(ge=2)] | Literal["auto"] = Field(
-        "auto", description="how many classes are left open for each user; auto: 2 to 5 by the budget"
+        "auto",
+        description="how many classes are left open for each user; auto: all of up to 4, else 2 to 5 by the budget",
     )
     sketch: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
@@ -230,8 +234,9 @@ def open_of(job: Job) -> tuple[int, bool]:
     epsilon = job.budgets.epsilon
     assert epsilon is not None
     count, offset = next((count, offset) for most, count, offset in OPEN if epsilon < most)
-    chosen = count if job.settings.open == AUTO else int(job.settings.open)
-    return min(chosen, job.graph.class_count), offset
+    classes = job.graph.class_count
+    usual = classes if classes <= ALL_OPEN else count
+    return min(usual if job.settings.open == AUTO else int(job.settings.open), classes), offset
 
 
 def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ FEW_FEATURES = 128
 LEAST_SHARE = 0.05
 # Where a row tells so many nats of the own class, nobody asks what it tells of the neighbours' classes.
 TELLING = 0.1
+# The same for reports: where they say more of the own class than noise would, by so many standard deviations of it.
+CLEARLY = 5.0
 # What a file of weights holds, and how many dimensions its arrays of numbers have.
 EXPECTED = "a file of weights is an .npz with weights (classes x features) and bias, and if need be shares, unit, first, first_bias"
 DIMENSIONS = {"weights": 2, "bias": 1, "shares": 1, "first": 2, "first_bias": 1}
@@ -111,10 +114,12 @@ def taught_by_reports(
     sketched = isinstance(reports.mechanism, PrivUnitMechanism)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
     noise = _second_moments(matrix)
-    kinds = ("self", "neighbours") if about == "auto" else (about,)
-    means = {kind: learn.learn_means(matrix, targets(kind)[users], noise) for kind in kinds}
-    chosen = better_question({kind: each.signal for kind, each in means.items()})
-    found = means[chosen]
+    chosen = "self" if about == "auto" else about
+    found = learn.learn_means(matrix, targets(chosen)[users], noise)
+    if about == "auto" and found.signal < CLEARLY * math.sqrt(2 * found.apart.size):
+        other = learn.learn_means(matrix, targets("neighbours")[users], noise)
+        if better_question({"self": found.signal, "neighbours": other.signal}) == "neighbours":
+            chosen, found = "neighbours", other
     if sketched:
         return _of_sketches(reports, found, noise, len(users), graph, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
@@ -144,8 +149,10 @@ def _of_sketches(
 
 def _second_moments(matrix: Any) -> Floats:
     """The mean square of each column: what the noise of reports comes to, as rows add little to it."""
-    squares = matrix.multiply(matrix) if hasattr(matrix, "tocsr") else matrix**2
-    moments = np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
+    if hasattr(matrix, "tocsr"):
+        moments = np.asarray(matrix.multiply(matrix).mean(axis=0), dtype=np.float64).ravel()
+    else:
+        moments = np.einsum("ij,ij->j", matrix, matrix) / max(len(matrix), 1)
     return np.maximum(moments, 1e-300)
 
 
