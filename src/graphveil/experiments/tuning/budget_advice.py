@@ -123,7 +123,7 @@ class Ground:
         if self.told is None:
             return replace(situation, panel=count)
         most = math.log(self.numbers.classes)
-        nats = min(self.told.nats + self.doubling * math.log2(count / self.panel), most)
+        nats = min(max(self.told.nats + self.doubling * math.log2(count / self.panel), 0.0), most)
         simulated = situation.simulated * nats / max(self.told.nats, LEAST_NATS)
         return replace(situation, panel=count, nats=nats, simulated=min(simulated, situation.reach))
 
