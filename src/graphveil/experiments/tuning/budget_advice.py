@@ -22,7 +22,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.panel import Panel
 from graphveil.methods.job import Job, Progress
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.veil import Known, teacher_of
+from graphveil.methods.veil_answers import Known, teacher_of
 from graphveil.methods.veil_model import taught_by_panel
 from graphveil.privacy import Nobody
 
