@@ -37,7 +37,7 @@ from graphveil.methods.veil_model import PublicModel, taught_by_panel
 
 GRAPHS = (
     *("cora", "citeseer", "twitch", "squirrel-filtered", "flickr-small", "pubmed", "tolokers"),
-    *("amazon-computers", "wikipedia", "facebook", "co-cs"),
+    *("amazon-computers", "wikipedia", "facebook", "co-cs", "co-phy"),
 )
 # Budgets with the number of volunteers, 0 for none: what is measured on every graph, and on a second split of it.
 ALONE = ((4.0, 0), (2.0, 0), (1.0, 0), (8.0, 0))
@@ -173,7 +173,7 @@ def one_line(spec: Spec, ready: Ready, posterior: Posterior, taught: OnceTaught)
 def main() -> None:
     """Measure what is not measured yet."""
     parser = argparse.ArgumentParser(prog="python -m docs.advice", description=__doc__)
-    parser.add_argument("--towns", type=int, default=120, help="how many towns")
+    parser.add_argument("--towns", type=int, default=80, help="how many towns")
     parser.add_argument("--graphs", nargs="*", default=list(GRAPHS), help="which real graphs")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no graph after so many")
     asked = parser.parse_args()

@@ -213,3 +213,12 @@ def test_a_model_of_unit_rows_divides_rows_first():
     taught = teach_by_means(Means(np.zeros(2), np.eye(2), 1.0), np.ones(2), unit=True)
     rows = np.array([[0.1, 0.2]])
     np.testing.assert_allclose(taught.scores(rows), taught.scores(50 * rows))
+
+
+def test_a_regression_that_is_cut_short_says_nothing_of_it():
+    """Warnings are errors here; two classes that no line divides take more steps than there are at this scale."""
+    random = np.random.default_rng(0)
+    points = 1e3 * random.normal(size=(200, 30)) * np.logspace(-3, 0, 30)
+    targets = np.eye(3)[random.integers(0, 3, 200)]
+    weights, _ = _regression(points, targets, 100.0)
+    assert np.isfinite(weights).all()

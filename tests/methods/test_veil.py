@@ -12,7 +12,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.runs.privacy_record import privacy_record
 from graphveil.graphs import from_arrays, load
 from graphveil.graphs.panel import Panel, with_panel
-from graphveil.methods import Job, find_method, veil
+from graphveil.methods import Job, find_method, veil, veil_answers
 from graphveil.methods.method import public_part
 from graphveil.methods.tasks import LINK
 from graphveil.methods.trial import Recorder, Unasked
@@ -107,12 +107,12 @@ def test_who_teaches_is_asked_for_no_class():
 
 def test_groups_that_overlap_are_refused_by_the_books(monkeypatch):
     """One of those who have taught is asked for a class too: there is no budget left for that."""
-    own = veil._asked_users
+    own = veil_answers.asked_users
 
     def greedy(job, known, teachers, about):
         return np.union1d(own(job, known, teachers, about), teachers[:1])
 
-    monkeypatch.setattr(veil, "_asked_users", greedy)
+    monkeypatch.setattr(veil_answers, "asked_users", greedy)
     with pytest.raises(BudgetError):
         run(*town())
 

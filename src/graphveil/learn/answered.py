@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
 from scipy.special import log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from graphveil.graphs.graph import Graph
@@ -245,7 +247,9 @@ def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, classes:
     if len(np.unique(labels)) < 2:
         rows[:, labels[0]] = 1.0
         return rows
-    model = LogisticRegression(C=PENALTY, max_iter=ITERATIONS).fit(features, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=PENALTY, max_iter=ITERATIONS).fit(features, labels)
     rows[:, model.classes_] = model.predict_proba(of)
     return rows
 

@@ -5,6 +5,7 @@ Either way it is linear: scores of classes are log-likelihood ratios, so that th
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import diags_array
 from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 Floats = NDArray[np.float64]
@@ -140,7 +142,10 @@ def _regression(points: Floats, targets: Floats, penalty: float) -> tuple[Floats
     model = LogisticRegression(C=penalty, max_iter=ITERATIONS)
     # Rows of zeros alone have no column to learn from: what is left are the classes' shares.
     given = points if points.shape[1] else np.zeros((len(points), 1))
-    model.fit(given[who], what, sample_weight=targets[who, what])
+    with warnings.catch_warnings():
+        # A penalty that is hardly there is never quite at its end, and another is chosen where that matters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(given[who], what, sample_weight=targets[who, what])
     coefficients = model.coef_[:, : points.shape[1]]
     if len(model.classes_) == 2:
         weights[model.classes_] = np.stack([-coefficients[0], coefficients[0]]) / 2

@@ -18,7 +18,7 @@ from graphveil.experiments.tuning.gain_model import GainModel
 from graphveil.experiments.tuning.measured_gains import measured_gains
 from graphveil.graphs import Users, load
 
-SMALL = {"data.users": 400, "data.labelled": 0.5, "data.validated": 0.25}
+SMALL = {"data.users": 400, "data.labelled": 0.5, "data.validated": 0.25, "data.nearby": 0.3}
 FAST = {"epochs": 5}
 
 
@@ -28,7 +28,7 @@ def spec(**more):
 
 @pytest.fixture(scope="module")
 def given():
-    return load("town", users=400, labelled=0.5, validated=0.25)
+    return load("town", users=400, labelled=0.5, validated=0.25, nearby=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -55,3 +55,10 @@ def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
 def test_budgets_of_one_verdict_share_a_sentence(advice):
     lines = tuple(BudgetLine(epsilon, 0.1, -1, 2, None, None) for epsilon in (1.0, 2.0))
     assert verdicts(replace(advice, lines=lines)) == ("ε = 1, 2: do not collect: asking nobody is as good.",)
+
+
+def test_the_map_is_over_volunteers_where_there_are_some(advice):
+    settings = {"data.users": 400, "data.labelled": 0.5, "data.validated": 0.25, "epochs": 5}
+    with_panel = advise_budget(Spec.of("veil", "town", epsilon=4.0, panel=50, settings=settings), (4.0,))
+    assert "fewer volunteers" in budget_page(with_panel) and "fewer users" in budget_page(advice)
+    assert rows(with_panel)[0][4] == "-"

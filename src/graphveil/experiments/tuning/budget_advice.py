@@ -22,7 +22,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.panel import Panel
 from graphveil.methods.job import Job, Progress
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.veil import Known, teacher_of
+from graphveil.methods.veil_answers import Known, teacher_of
 from graphveil.methods.veil_model import taught_by_panel
 from graphveil.privacy import Nobody
 
@@ -123,7 +123,7 @@ class Ground:
         if self.told is None:
             return replace(situation, panel=count)
         most = math.log(self.numbers.classes)
-        nats = min(self.told.nats + self.doubling * math.log2(count / self.panel), most)
+        nats = min(max(self.told.nats + self.doubling * math.log2(count / self.panel), 0.0), most)
         simulated = situation.simulated * nats / max(self.told.nats, LEAST_NATS)
         return replace(situation, panel=count, nats=nats, simulated=min(simulated, situation.reach))
 

@@ -1,6 +1,8 @@
-"""Advice on a budget as a page: the table, and a map of what veil would buy over users and ε."""
+"""Advice on a budget as a page: the table, and a map of what veil would buy over users, or volunteers, and ε."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -16,12 +18,13 @@ from graphveil.experiments.tuning.budget_advice import (
     BudgetAdvice,
     with_users,
 )
+from graphveil.experiments.tuning.measured_gains import Situation
 
 # What the map shows: so many times as many users, and budgets.
 TIMES = (0.1, 10.0)
 BUDGETS = (0.5, 8.0)
-# Numbers along each side of the map.
-GRID = 25
+# Numbers along each side of the map, and how many shades it has.
+GRID, SHADES = 25, 10
 
 
 def signed(value: float) -> str:
@@ -54,7 +57,7 @@ def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
             signed(line.gain),
             f"{signed(line.low)} to {signed(line.high)}",
             "-" if advice.ground.town else f"≤ {OTHERS[1]:+g}",
-            _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
+            "-" if advice.volunteers else _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
             _needed(line.volunteers_needed, f"> {advice.most_volunteers:,}"),
         )
         for line in advice.lines
@@ -99,9 +102,10 @@ def budget_page(advice: BudgetAdvice) -> str:
     first, *others = sentences(advice)
     told = tuple((*row, line.verdict) for row, line in zip(rows(advice), advice.lines, strict=True))
     table = Table((*head(), "verdict"), told, frozenset(head()))
+    who = "volunteers" if advice.volunteers else "users like these, with as many labels each"
     map_says = (
-        f"What veil would add to structure, in points, if there were more or fewer users like these, with as many labels each. The line "
-        f"is +{WORTH:g} points; the marks are {advice.data} at the budgets that were asked for."
+        f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "
+        f"{advice.data} at the budgets that were asked for."
     )
     sections = (
         Section("What a budget would buy", (*verdicts(advice), *others), table=table),
@@ -113,8 +117,15 @@ def budget_page(advice: BudgetAdvice) -> str:
 
 
 def budget_map(advice: BudgetAdvice) -> str:
-    """Users across, ε upwards, the gain as a colour: an SVG element."""
-    users = advice.numbers.users
+    """Users across, or volunteers where there are any, ε upwards, the gain as a colour: an SVG element."""
+    ground = advice.ground
+    users = advice.volunteers or advice.numbers.users
+
+    def gain(here: Situation, more: float) -> float:
+        count = max(round(more * ground.panel), 1)
+        there = ground.with_volunteers(here, count) if ground.panel else with_users(here, more)
+        return advice.model.predict(there).gain
+
     times = np.geomspace(*TIMES, GRID)
     budgets = np.geomspace(
         min(BUDGETS[0], *(line.epsilon for line in advice.lines)),
@@ -122,15 +133,13 @@ def budget_map(advice: BudgetAdvice) -> str:
         GRID,
     )
     gains = np.array(
-        [
-            [advice.model.predict(with_users(here, each)).gain for each in times.tolist()]
-            for here in map(advice.ground.at, budgets.tolist())
-        ]
+        [[gain(here, each) for each in times.tolist()] for here in map(ground.at, budgets.tolist())]
     )
     drawing = Drawing((7.2, 4.6))
     axes = drawing.axes[0]
-    top = max(float(gains.max()), 2 * WORTH)
-    shades = axes.contourf(users * times, budgets, gains, levels=np.linspace(0, top, 13), cmap="YlGnBu")
+    step = max(math.ceil(float(gains.max()) / SHADES), 1)
+    levels = np.arange(0, SHADES * step + 1, step)
+    shades = axes.contourf(users * times, budgets, gains, levels=levels, cmap="YlGnBu")
     if gains.min() < WORTH < gains.max():
         axes.contour(users * times, budgets, gains, levels=[WORTH], colors="#222", linewidths=1.5)
     for line in advice.lines:
@@ -143,7 +152,7 @@ def budget_map(advice: BudgetAdvice) -> str:
     axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
     axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     axes.minorticks_off()
-    axes.set_xlabel("users")
+    axes.set_xlabel("volunteers" if advice.volunteers else "users")
     axes.set_ylabel("privacy budget ε")
     axes.set_title(f"{advice.data}: points over structure", fontsize=TITLE_SIZE)
     drawing.figure.colorbar(shades, ax=axes, label="points over structure")

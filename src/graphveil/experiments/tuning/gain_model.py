@@ -105,6 +105,7 @@ def features(situation: Situation, kind: Kind) -> Floats:
 def teaching_signal(situation: Situation) -> float:
     """The logarithm of √(n/2C)/σ(ε): how far class means of n private reports stand out of their noise, but for what features tell.
 
+    >>> from graphveil.experiments.tuning.public_numbers import PublicNumbers
     >>> numbers = PublicNumbers(1000, 64, 2, 500, 250, 8.0, 0.8, 0.7, 0.4, 0.3)
     >>> round(math.exp(2 * teaching_signal(Situation(numbers, 1.0, 0.1))), 2)
     19.75

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.structure_posterior import Posterior
-from graphveil.methods.veil import OPEN
+from graphveil.methods.veil_answers import OPEN
 
 Floats = NDArray[np.float64]
 # Labelled pairs that count beforehand for as many as agree by chance.

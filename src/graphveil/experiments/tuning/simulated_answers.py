@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.structure_posterior import Posterior
-from graphveil.methods.veil import OPEN
+from graphveil.methods.veil_answers import OPEN
 from graphveil.methods.veil_model import PublicModel
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,222 @@
+"""veil's second question: what is known before it, who is asked for a class, and what the answers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil import learn
+from graphveil.graphs.graph import Graph
+from graphveil.methods.job import Job
+from graphveil.methods.method_settings import AUTO
+from graphveil.methods.outcome import Stopwatch
+from graphveil.methods.structure import transition_of, validation_quality
+from graphveil.methods.structure_posterior import Posterior
+from graphveil.methods.veil_model import PublicModel
+from graphveil.privacy import Plan
+
+if TYPE_CHECKING:
+    from graphveil.learn.answer_tables import Asked, Judged
+    from graphveil.learn.answered import Judges
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# How many classes are left open, and whether what the graph says is added on the device, up to which ε.
+OPEN = ((1.5, 2, False), (3.0, 3, False), (math.inf, 5, True))
+# Where there are no more classes than this, all stay open: else the true one is missing in whole parts of a graph like the town,
+# and no neighbour can bring it back.
+ALL_OPEN = 4
+# The stream of a run's seed that public coins come from.
+COINS = 11
+# Probabilities below this count as this before their logarithm is sent.
+SMALLEST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known before anybody is asked about a row: calibrated probabilities, and the validation users who judge."""
+
+    graph: Graph
+    prior: Floats
+    judges: Judges
+
+    @classmethod
+    def of(cls, job: Job, posterior: Posterior) -> Known:
+        graph, transition = job.graph, transition_of(job)
+        prior = np.maximum(posterior.rows, SMALLEST)
+        if job.label_mechanism is not None and transition is not None:
+            # A training user's own report has not been taken for certain: it counts for as much as it says.
+            trained = np.flatnonzero(graph.train)
+            prior[trained] *= transition[:, graph.labels[trained]].T
+        prior /= prior.sum(axis=1, keepdims=True)
+        users = np.flatnonzero(graph.validation)
+        folds = np.random.default_rng([job.seed, COINS, 1]).permutation(len(users)) % 2
+        judges = learn.Judges(users, graph.labels[users], folds, transition)
+        return cls(graph, prior, judges)
+
+    def metric(self, rows: NDArray[np.floating]) -> float:
+        """The graph's metric on validation users."""
+        own = rows[self.judges.users].astype(np.float32)
+        return validation_quality(self.graph, own, self.judges.transition)[0]
+
+    def targets(self, about: str) -> Floats:
+        """What a model is to predict of each user: the own class, or the classes of the neighbours."""
+        if about == "self":
+            return self.prior
+        near: Floats = learn.edge_operators(self.graph)["mean"] @ self.prior
+        lonely = near.sum(axis=1) == 0
+        near[lonely] = self.prior.mean(axis=0)
+        near /= near.sum(axis=1, keepdims=True)
+        return near
+
+
+def teacher_of(job: Job) -> str:
+    """Who teaches the model."""
+    teach: str = job.settings.teach
+    if teach != AUTO:
+        return teach
+    return "private" if job.graph.panel is None else "panel"
+
+
+def open_of(job: Job) -> tuple[int, bool]:
+    """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
+    epsilon = job.budgets.epsilon
+    assert epsilon is not None
+    count, offset = next((count, offset) for most, count, offset in OPEN if epsilon < most)
+    classes = job.graph.class_count
+    usual = classes if classes <= ALL_OPEN else count
+    return min(usual if job.settings.open == AUTO else int(job.settings.open), classes), offset
+
+
+def answers_evidence(
+    job: Job, known: Known, model: PublicModel | None, teachers: Whole, watch: Stopwatch
+) -> tuple[Floats, Floats, int]:
+    """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
+    graph = job.graph
+    evidence = np.zeros((graph.node_count, graph.class_count))
+    if model is not None and model.own is not None and graph.panel is not None:
+        evidence[graph.panel.users] = model.own
+    by_fold = np.stack([evidence, evidence])
+    if model is None or job.unasked:
+        return evidence, by_fold, 0
+    users = asked_users(job, known, teachers, model.about)
+    if not users.size:
+        return evidence, by_fold, 0
+    with watch.stage("report"):
+        job.say("asking for classes", 0.0)
+        asked = _ask(job, known, model, users)
+    with watch.stage("denoise"):
+        if not asked.users.size:
+            return evidence, by_fold, len(users)
+        folded, whole = learn.class_evidence(asked, _judged(known, asked, model.about), graph.class_count)
+        spread = _spread_to(graph, asked.users, model.about)
+        evidence = evidence + spread(whole)
+        by_fold = by_fold + np.stack([spread(each) for each in folded])
+    return evidence, by_fold, len(users)
+
+
+def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
+    """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
+    graph = job.graph
+    may = np.ones(graph.node_count, dtype=bool)
+    may[teachers] = False
+    if graph.panel is not None:
+        may[graph.panel.users] = False
+    if job.label_mechanism is None and about == "self":
+        may[graph.train] = False
+    users = np.flatnonzero(may)
+    if job.settings.asked < 1:
+        rank = np.argsort(known.prior[users].max(axis=1), kind="stable")
+        chosen = np.zeros(len(users), dtype=bool)
+        chosen[rank[: math.ceil(job.settings.asked * len(users))]] = True
+        users = users[chosen | graph.validation[users]]
+    return users
+
+
+def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
+    """Ask for classes, and put what was answered beside what was asked."""
+    count, add = open_of(job)
+    targets = known.targets(model.about)
+    expected = targets[users]
+    lists = np.argsort(-expected, axis=1, kind="stable")[:, :count]
+    logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
+    # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
+    if model.about == "neighbours":
+        logs = np.log(np.maximum(targets.mean(axis=0), SMALLEST))[lists] - logs
+    plan = class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
+    reports = job.users.report(plan)
+    assert job.budgets.epsilon is not None
+    least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
+    who = reports.places
+    return learn.Asked(
+        users[who],
+        lists[who],
+        reports.codes.astype(np.int64),
+        known.prior[users[who]].max(axis=1),
+        least,
+    )
+
+
+def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: Floats | None) -> Plan:
+    """The question for a class, with what each user is asked beyond the model."""
+    public = job.graph.public_range
+    assert public is not None
+    offsets = None
+    if logs is not None:
+        most = model.model.largest_offset
+        offsets = np.clip(np.rint(model.scale * logs), -most, most).astype(np.int64)
+    return Plan(
+        mechanism="krr",
+        epsilon=job.budgets.epsilon,
+        of="class",
+        round=2 if teacher_of(job) == "private" else 1,
+        users=tuple(users.tolist()),
+        dims=job.graph.feature_count,
+        range=(public.low, public.high),
+        classes=lists.shape[1],
+        model=model.model,
+        lists=lists,
+        offsets=offsets,
+    )
+
+
+def _judged(known: Known, asked: Asked, about: str) -> Judged:
+    """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours."""
+    judges = known.judges
+    places = np.full(known.graph.node_count, -1)
+    places[asked.users] = np.arange(len(asked.users))
+    likely = np.zeros((len(judges.users), known.graph.class_count))
+    if judges.transition is None:
+        likely[np.arange(len(judges.users)), judges.labels] = 1.0
+    else:
+        likely = known.prior[judges.users] * judges.transition[:, judges.labels].T
+    if about == "self":
+        answers, who = places[judges.users], np.arange(len(judges.users))
+    else:
+        numbers = np.full(known.graph.node_count, -1)
+        numbers[judges.users] = np.arange(len(judges.users))
+        ends = known.graph.edge_list()
+        ends = ends[:, numbers[ends[0]] >= 0]
+        answers, who = places[ends[1]], numbers[ends[0]]
+    there = answers >= 0
+    return learn.Judged(answers[there], likely[who[there]], judges.folds[who[there]])
+
+
+def _spread_to(graph: Graph, users: Whole, about: str) -> Callable[[Floats], Floats]:
+    """What answers say of everybody's class: of those who answered, or of all their neighbours."""
+
+    def own(told: Floats) -> Floats:
+        whole = np.zeros((graph.node_count, told.shape[1]))
+        whole[users] = told
+        return whole
+
+    if about == "self":
+        return own
+    operator = learn.edge_operators(replace(graph, weights=None))["mean"]
+    return lambda told: graph.degrees[:, None] * (operator @ own(told))
