@@ -136,9 +136,15 @@ def short_table() -> str:
     for name, teachers in SHORT.items():
         row = found[name]
         if row.get("version"):
-            numbers = (number("structure"), number("mean"), gain, gained("over_structure"))
+            numbers = (
+                number("structure"),
+                number("mean"),
+                gain,
+                *map(gained, ("over_structure", "over_unasked")),
+            )
             lines.append([row["line"], row["labels"], teachers, row["epsilon"], *(w(row) for w in numbers)])
-    head = ["graph", "labels", "who teaches", "ε", "structure", "veil", "over its control", "over structure"]
+    head = ["graph", "labels", "who teaches", "ε", "structure", "veil"]
+    head += ["over its control", "over structure", "over volunteers alone"]
     return markdown(head, lines, left=3)
 
 

@@ -118,7 +118,7 @@ def test_the_short_table_has_lines_that_are_there(measured, monkeypatch):
     take(measured, "abc")
     monkeypatch.setattr(veil_lines, "SHORT", {"citeseer-panel-4": "volunteers", **SHORT})
     assert short_table().splitlines()[2:] == [
-        "| citeseer | half | volunteers | 4 | 70.0 | 70.0 | +2.0 ± 1.0 | +2.0 ± 1.0 |"
+        "| citeseer | half | volunteers | 4 | 70.0 | 70.0 | +2.0 ± 1.0 | +2.0 ± 1.0 | +2.0 ± 1.0 |"
     ]
 
 
