@@ -124,11 +124,18 @@ def test_weights_have_the_least_penalised_loss(transition):
     np.testing.assert_allclose(found, plain.x, atol=2e-3)
 
 
-def test_without_users_weights_stay_where_they_start():
+def test_where_users_tell_nothing_weights_stay_where_they_start():
     features, labels, _ = logit_data()
     start = np.array([1.0, 0.0])
     found = _conditional_logit(0 * features, labels, None, start)
     np.testing.assert_allclose(found, start)
+
+
+def test_without_users_weights_stay_where_they_start():
+    """The other folds of a single judge are empty."""
+    start = np.array([1.0, 0.0])
+    found = _conditional_logit(np.empty((0, 3, 2)), np.empty(0, dtype=int), None, start)
+    assert found.tolist() == [1.0, 0.0]
 
 
 # Whose label counts for whom
@@ -257,6 +264,12 @@ def test_a_loss_that_is_lower_for_a_few_alone_is_not_clearly_lower():
     rows[:3] = [0.99, 0.01]
     found = Answered(rows, np.full((50, 2), 0.5), "")
     assert not clearly_better(found, judges_of([0] * 50), lambda rows: 1.0, 0.0)
+
+
+def test_one_judge_makes_nothing_clear():
+    """A single difference has no spread, however small it is."""
+    found = Answered(np.array([[0.9, 0.1]]), np.array([[0.6, 0.4]]), "")
+    assert not clearly_better(found, judges_of([0]), lambda rows: 1.0, 0.0)
 
 
 def test_the_same_probabilities_are_not_better():

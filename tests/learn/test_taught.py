@@ -113,9 +113,17 @@ def test_a_class_that_nobody_is_of_is_spoken_against():
 
 
 def test_where_all_are_of_one_class_nothing_is_learned():
-    weights, bias = _regression(np.ones((5, 2)), certain(np.zeros(5, dtype=int)), 10.0)
-    assert not weights.any()
-    assert not bias.any()
+    """Scores are without the classes' shares: they must not speak for classes that nobody is of."""
+    rows = separable(users=10)[0]
+    taught = teach_by_rows(rows, certain(np.zeros(10, dtype=int)), seed=0)
+    np.testing.assert_allclose(taught.scores(rows), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("users", [1, 2])
+def test_one_or_two_volunteers_teach_finite_scores(users):
+    rows, labels = separable(users=users)
+    taught = teach_by_rows(rows, certain(labels), seed=0)
+    assert np.isfinite(taught.scores(rows)).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])

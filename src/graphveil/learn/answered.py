@@ -114,9 +114,14 @@ def with_answers(
 def clearly_better(
     answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
 ) -> bool:
-    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before."""
+    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before.
+
+    Of one user alone nobody knows what chance would do.
+    """
+    if len(judges.users) < 2:
+        return False
     fewer = judges.losses(answered.beside) - judges.losses(answered.rows)
-    error = float(fewer.std()) / np.sqrt(max(len(fewer), 1))
+    error = float(fewer.std()) / np.sqrt(len(fewer))
     return bool(float(fewer.mean()) > CLEARLY * error and metric(answered.rows) >= before)
 
 
@@ -209,6 +214,8 @@ def _conditional_logit(
     features: Floats, labels: NDArray[np.int64], transition: Floats | None, start: Floats
 ) -> Floats:
     """The weights of the least penalised loss, where reported labels are as likely as the transition makes them."""
+    if not len(labels):
+        return start
     scale = np.sqrt((features**2).mean(axis=(0, 1))) + 1e-9
     scaled, centre = features / scale, start * scale
     flat, every = scaled.reshape(-1, scaled.shape[2]), np.arange(len(labels))

@@ -73,7 +73,7 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     Penalty, temperature and whether rows are divided by their length, or rare values count more, are chosen by five-fold
     cross-validation, by the loss. How common classes are among volunteers is taken out of the scores: elsewhere it is another.
     """
-    prior = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
+    prior = _shares(targets)
     folds = np.random.default_rng(seed).permutation(len(targets)) % FOLDS
     best: tuple[float, float, float, str, Floats] | None = None
     rarity = _rarity(rows)
@@ -103,6 +103,12 @@ def teach_by_rows(rows: Any, targets: Floats, seed: int) -> Taught:
     lifted = temperature * spaces[kind].lifted(weights) * (rarity if kind == "rare" else 1.0)
     gain = _loss(np.broadcast_to(np.log(prior), targets.shape), targets) - loss
     return Taught(lifted, bias, kind == "unit", gain, own)
+
+
+def _shares(targets: Floats) -> Floats:
+    """How common classes are among volunteers, counted from 1 so that none is impossible."""
+    shares: Floats = (targets.sum(axis=0) + 1) / (len(targets) + targets.shape[1])
+    return shares
 
 
 def _rarity(rows: Any) -> Floats:
@@ -138,7 +144,8 @@ def _regression(points: Floats, targets: Floats, penalty: float) -> tuple[Floats
     who, what = np.nonzero(targets >= LEAST_SHARE)
     weights, bias = np.zeros((targets.shape[1], points.shape[1])), np.full(targets.shape[1], UNSEEN)
     if len(np.unique(what)) < 2:
-        return weights, np.zeros(targets.shape[1])
+        # Nothing is learned but the classes' shares, which are taken out of the scores again.
+        return weights, np.log(_shares(targets))
     model = LogisticRegression(C=penalty, max_iter=ITERATIONS)
     # Rows of zeros alone have no column to learn from: what is left are the classes' shares.
     given = points if points.shape[1] else np.zeros((len(points), 1))

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphveil.experiments.specs.spec import Spec
@@ -15,6 +16,7 @@ from graphveil.experiments.tuning.budget_page import (
     sentences,
     verdicts,
 )
+from graphveil.experiments.tuning.simulated_answers import Told
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,15 @@ def test_the_map_is_over_volunteers_where_there_are_some(advice):
     with_panel = advise_budget(Spec.of("veil", "town", epsilon=4.0, panel=50, settings=settings), (4.0,))
     assert "fewer volunteers" in budget_page(with_panel) and "fewer users" in budget_page(advice)
     assert rows(with_panel)[0][4] == "-"
+
+
+def test_a_single_volunteer_is_one(advice):
+    said = sentences(replace(advice, volunteers=1, told=0.5))
+    assert said[1].startswith("1 volunteer gave their raw rows")
+
+
+def test_a_page_that_rests_on_volunteers_rows_says_so_at_its_end(advice):
+    assert "follows from public numbers." in budget_page(advice)
+    ground = replace(advice.ground, told=Told(np.zeros((2, 4)), np.array([0, 1]), 0.5))
+    text = budget_page(replace(advice, volunteers=2, told=0.5, ground=ground))
+    assert re.search("follows from public numbers and volunteers(&#x27;|'|&#39;) rows.", text)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from graphveil.experiments.runs.format import rounded
+from graphveil.experiments.runs.format import counted, rounded
 from graphveil.experiments.show.figure import TITLE_SIZE, Drawing
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.tuning.budget_advice import (
@@ -85,7 +85,7 @@ def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
         f"({advice.metric}) and is sure by {100 * numbers.sure:.0f}% on average of a class that it does not know."
     )
     gave = (
-        f"{advice.volunteers:,} volunteers gave their raw rows: a row tells {rounded(advice.told)} nats of the class, by a model that "
+        f"{counted(advice.volunteers, 'volunteer')} gave their raw rows: a row tells {rounded(advice.told)} nats of the class, by a model that "
         "others of them taught."
     )
     panel = (gave,) if advice.volunteers else ()
@@ -111,9 +111,9 @@ def budget_page(advice: BudgetAdvice) -> str:
         Section("What a budget would buy", (*verdicts(advice), *others), table=table),
         Section("The map", (map_says,), budget_map(advice)),
     )
-    return page(
-        f"Advice on a budget: {advice.data}", first, sections, "Everything here follows from public numbers."
-    )
+    rows_too = " and volunteers' rows" if advice.volunteers else ""
+    rests = f"Everything here follows from public numbers{rows_too}."
+    return page(f"Advice on a budget: {advice.data}", first, sections, rests)
 
 
 def budget_map(advice: BudgetAdvice) -> str:
