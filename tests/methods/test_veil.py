@@ -117,6 +117,19 @@ def test_groups_that_overlap_are_refused_by_the_books(monkeypatch):
         run(*town())
 
 
+def test_a_budget_for_labels_pays_for_no_second_answer_about_features(monkeypatch):
+    """Of those who teach, one who has no label to report is asked for a class too."""
+    own = veil_answers.asked_users
+
+    def greedy(job, known, teachers, about):
+        unlabelled = [user for user in teachers if not job.graph.train[user]]
+        return np.union1d(own(job, known, teachers, about), unlabelled[:1])
+
+    monkeypatch.setattr(veil_answers, "asked_users", greedy)
+    with pytest.raises(BudgetError):
+        run(*town(), label_epsilon=5.0)
+
+
 def test_a_teacher_who_is_asked_although_nobody_says_so_is_refused_by_the_books(monkeypatch):
     """The list of those who teach is one user shorter than the plan that they answered."""
     taught = veil._taught

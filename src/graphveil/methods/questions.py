@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim
 from graphveil.graphs.users import Users
@@ -67,13 +68,25 @@ class Questions:
         return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
 
     def open_ledger(self, users: Users) -> Ledger:
-        """Books with just the budget that is needed; where users choose a level, each has that level's."""
+        """Books with just the budget that is needed; where users choose a level, each has that level's.
+
+        Who is asked for no label has no budget for one: it could be spent on a second answer about features.
+        """
         by_level = self.level_budgets
         if by_level is None:
-            return users.open_ledger(self.cost.epsilon, self.cost.delta)
+            return users.open_ledger(self._needed(len(users)), self.cost.delta)
         others = [plan for plan in (*self.norms, *self.classes, self.labels, self.links) if plan is not None]
         besides = add_up(plan.claim for plan in others)
         return users.open_ledger(besides.epsilon, besides.delta, by_level=by_level)
+
+    def _needed(self, count: int) -> NDArray[np.float64]:
+        """What each of so many users needs. Who answers which plan about features is not settled yet: everybody may need the most."""
+        about = _spent(self._about_features).epsilon
+        needed = np.full(count, about + (0.0 if self.links is None else self.links.claim.epsilon))
+        if self.labels is not None:
+            who = slice(None) if self.labels.users == "all" else np.array(self.labels.users, dtype=np.int64)
+            needed[who] += self.labels.claim.epsilon
+        return needed
 
 
 def _spent(plans: tuple[Plan, ...]) -> Claim:
