@@ -49,11 +49,8 @@ class Known:
     @classmethod
     def of(cls, job: Job, posterior: Posterior) -> Known:
         graph, transition = job.graph, transition_of(job)
+        # Where labels are private, structure has learned from training users' reports already: they do not count again.
         prior = np.maximum(posterior.rows, SMALLEST)
-        if job.label_mechanism is not None and transition is not None:
-            # A training user's own report has not been taken for certain: it counts for as much as it says.
-            trained = np.flatnonzero(graph.train)
-            prior[trained] *= transition[:, graph.labels[trained]].T
         prior /= prior.sum(axis=1, keepdims=True)
         users = np.flatnonzero(graph.validation)
         folds = np.random.default_rng([job.seed, COINS, 1]).permutation(len(users)) % 2
