@@ -46,6 +46,7 @@ FULL: dict[str, Chosen] = {
     "togl/table18": BOTH,
     "ldpge/table3": BOTH,
     "ldpge/table3-infinity": BOTH,
+    "heterorr/fig13": Chosen(columns=("ε of features 1",)),
     "heterorr/fig14": Chosen(("town-labels",), ("ε of features 1",)),
 }
 FIELDS = ("method", "data", "task", "runs", "seed", "epsilon")

@@ -22,6 +22,7 @@ from graphveil.experiments.specs.spec import Spec
         ("togl/table3", 2, {"cora"}),
         ("togl/table5", 4, {"cora"}),
         ("togl/table7", 4, {"co-phy"}),
+        ("heterorr/fig13", 6, {"cora"}),
         ("heterorr/fig14", 3, {"town-labels"}),
     ],
 )
