@@ -82,7 +82,9 @@ def test_before_anybody_has_declared_a_budget_nobody_answers():
 def test_the_books_of_a_method_hold_just_what_it_claims():
     graph, users = tiny()
     ledger = find_method("base").questions(job_of(graph, Nobody(), label_epsilon=0.5)).open_ledger(users)
-    assert ledger.budget.tolist() == [1.5] * 8
+    labelled = graph.train | graph.validation
+    assert labelled.any() and not labelled.all()
+    assert ledger.budget.tolist() == [1.5 if asked else 1.0 for asked in labelled]
     assert ledger.charges == ()
 
 
