@@ -39,6 +39,7 @@ ROOMS = [
     "methods",
     "attacks",
     "experiments",
+    "collect",
     "cli",
 ]
 # The same among the rooms of experiments; none is named like a function of the package, which would hide it.
