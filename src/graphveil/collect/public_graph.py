@@ -72,6 +72,7 @@ class PublicGraph:
         place = {str(name): number for number, name in enumerate(ids)}
         moved = np.array([place[str(name)] for name in later.ids], dtype=np.int64)
         labels = np.full(len(ids), UNKNOWN, dtype=np.int64)
+        labels[: self.users] = self.labels
         labels[moved] = later.labels
         masks = {}
         for part, mask in later.masks.items():
@@ -177,7 +178,9 @@ def _parquet(file: Path, what: str) -> list[tuple[str, str]]:
         raise InputError(f"{file} cannot be read ({error}): name a table of {what}") from None
     if table.num_columns < 2:
         raise InputError(f"{file}: {what} need two columns, got {table.num_columns}")
-    one, other = (["" if each is None else str(each) for each in table.column(at).to_pylist()] for at in (0, 1))
+    one, other = (
+        ["" if each is None else str(each) for each in table.column(at).to_pylist()] for at in (0, 1)
+    )
     return list(zip(one, other, strict=True))
 
 

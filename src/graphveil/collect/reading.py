@@ -20,10 +20,17 @@ LENGTH = 4
 def message_limit(mechanism: Mechanism) -> int:
     """The most bytes that the report of one user takes."""
     code, name = _widths(mechanism)
-    return HEADER.size + (LENGTH if mechanism.uneven else 0) + mechanism.report_length * (code + name) + CHECKSUM.size
+    return (
+        HEADER.size
+        + (LENGTH if mechanism.uneven else 0)
+        + mechanism.report_length * (code + name)
+        + CHECKSUM.size
+    )
 
 
-def read_messages(mechanism: Mechanism, places: NDArray[np.int64], messages: Sequence[bytes], asked: int) -> Reports:
+def read_messages(
+    mechanism: Mechanism, places: NDArray[np.int64], messages: Sequence[bytes], asked: int
+) -> Reports:
     """The reports of a whole plan: ``places`` say where among ``asked`` users whoever sent each message stands.
 
     The messages were checked one by one when they arrived; here their heads are compared, and the whole is checked once.

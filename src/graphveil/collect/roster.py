@@ -103,9 +103,7 @@ def invite_again(connection: Connection, ids: Iterable[str]) -> list[Invited]:
         if row is None or row.credential is not None or row.forgotten:
             continue
         secret = keys.new_secret()
-        connection.execute(
-            update(ROSTER).where(ROSTER.c.node == row.node).values(token=keys.hashed(secret))
-        )
+        connection.execute(update(ROSTER).where(ROSTER.c.node == row.node).values(token=keys.hashed(secret)))
         renewed.append(Invited(row.node, row.external, bytes(row.pseudonym), secret))
     return renewed
 

@@ -87,7 +87,14 @@ def read_rounds(connection: Connection, users: dict[int, int], number: int | Non
 
 
 def publish(
-    connection: Connection, plan: Plan, expires: int, *, roster: Roster, before: list[Round], graph: int, users: int
+    connection: Connection,
+    plan: Plan,
+    expires: int,
+    *,
+    roster: Roster,
+    before: list[Round],
+    graph: int,
+    users: int,
 ) -> Round:
     """Freeze a plan as the next round."""
     plan = Plan.checked(plan)
