@@ -29,6 +29,7 @@ ROOMS = [
     "channels",
     "mechanisms",
     "privacy",
+    "client",
     "audit",
     "graphs",
     "linear",
@@ -116,6 +117,8 @@ PACKAGES = [
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
     # A client answers plans without the steps of an audit, and reports with numpy alone.
+    # A device without the library says so, and how to install it.
+    "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},
     "mechanisms/estimate.py": {"scipy.sparse"},
