@@ -9,7 +9,7 @@ from graphveil.experiments.runs.privacy_record import (
     Cost,
     Privacy,
     Round,
-    embedding_statement,
+    artefact_statement,
     privacy_record,
 )
 from graphveil.experiments.runs.records import Setup
@@ -139,7 +139,7 @@ def test_two_such_mechanisms_are_named_together():
 
 
 def test_a_statement_about_an_embedding_says_it_too():
-    assert BOUND in embedding_statement(recorded(IDEAL), 0, ["the graph"])
+    assert BOUND in artefact_statement(recorded(IDEAL), 0, ["the graph"])
 
 
 def test_where_raw_features_are_read_no_bound_is_told():

@@ -381,8 +381,8 @@ def number(epsilon: float | None) -> str:
     return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
-def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> str:
-    """Who reported what for an embedding, what it may rest on besides, and what the seed means for it.
+def artefact_statement(privacy: Privacy, seed: int, public: Sequence[str], what: str = "embedding") -> str:
+    """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
 
     ``public`` names what was taken as known to everybody.
     """
@@ -394,6 +394,6 @@ def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> s
     if privacy.rounds:
         words.append(
             f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
-            "publish no embedding of real people that was made so."
+            f"publish no {what} of real people made so."
         )
     return " ".join(words)
