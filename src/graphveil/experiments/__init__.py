@@ -1,6 +1,7 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
 from graphveil.experiments.embeddings.embedding import Embedding, embed, embed_spec, read_embedding
+from graphveil.experiments.runs.predictions import Predictions, predict, predict_spec
 from graphveil.experiments.runs.records import Record, ResultStore, read_results
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run, run_spec
@@ -15,6 +16,7 @@ from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
 
 __all__ = [
     "Embedding",
+    "Predictions",
     "Record",
     "Result",
     "ResultStore",
@@ -27,6 +29,8 @@ __all__ = [
     "embed",
     "embed_spec",
     "paired_gain",
+    "predict",
+    "predict_spec",
     "read_embedding",
     "read_results",
     "read_settings",
