@@ -20,7 +20,7 @@ from graphveil.experiments.runs.format import Unit
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import SPREADS, Summary
 from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, drawing, run_demo
+from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, run_demo
 from graphveil.experiments.specs.spec import Spec
 
 # Tables that are not lines of `graphveil run`.
@@ -133,11 +133,8 @@ def _ranked(row: Row, jobs: int) -> Row:
 
 
 def _demo(jobs: int) -> list[Row]:
-    """The README's table, and its figure."""
-    from docs.tables import HERE
-
+    """The README's table."""
     demo = run_demo(DEMO_RUNS, jobs, lambda what, done, total: None, lambda so_far: None)
-    (HERE / "demo.svg").write_text(drawing(demo).svg_file() + "\n", encoding="utf-8")
     return demo_rows(demo)
 
 

@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.audit import audit as audit_mechanism
-from graphveil.audit.examine import Audit
 from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.examine import Audit
 from graphveil.audit.findings import rounded_up
 from graphveil.audit.load import load_mechanism
 from graphveil.channels.words import SeededWords

@@ -53,6 +53,7 @@ MORE = (
     Tone("eighth", "#3b4cc0", "#9fb0ff"),
     Tone("ninth", "#c0267e", "#f59ad0"),
     Tone("tenth", "#2e6f40", "#84cf98"),
+    Tone("eleventh", "#455a75", "#b4c6de"),
 )
 LINES = (METHOD, *MORE)
 TONES = (PAPER, INK, FAINT, RULE, SHADE, *ROLES, *MORE)

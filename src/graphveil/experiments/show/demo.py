@@ -27,8 +27,10 @@ TITLE = "graphveil: a demonstration"
 TOWN = "A generated town: neighbourhoods of four kinds, a few interests that tell them apart, and few users whose kind is known."
 ASKED = (
     "base: every user reports one or a few randomized bits of their interests, once, and a GNN learns from them.",
-    "veil: half of the users do the same, and the server learns a small public model from it. Every other device evaluates that "
-    "model on its own interests and reports the kind that comes out, randomized, once.",
+    (
+        "veil: half of the users do the same, and the server learns a small public model from it. Every other device evaluates that "
+        "model on its own interests and reports the kind that comes out, randomized, once."
+    ),
     "control: the same method with blinded reports that carry nothing, so whatever it reaches comes from graph and labels.",
     "structure: nobody is asked; the best that graph and labels give alone.",
     "no privacy: everybody hands over all interests as they are.",
@@ -171,16 +173,20 @@ def headline(demo: Demo) -> str:
         if gain is None or structure is None or gain.low is None or gain.low <= 0:
             continue
         epsilon = result.spec.budgets.epsilon
-        said = (
+        return (
             f"{budget(epsilon)} buys {points(gain.mean)}{reach(gain)} points: with veil {points(result.mean)} of 100 users get the right "
-            f"kind, and {points(structure.mean)} where nobody is asked."
+            f"kind, and {points(structure.mean)} where nobody is asked{_with_base(demo, epsilon, structure)}."
         )
-        other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
-        if other is not None:
-            said += f" Asked for single interests (base) the same budget gives {points(other.mean)}"
-            said += ", less than asking nobody." if other.mean < structure.mean else "."
-        return said
     return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
+
+
+def _with_base(demo: Demo, epsilon: float | None, structure: Summary) -> str:
+    """What the same budget gives where single interests are asked for."""
+    other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
+    if other is None:
+        return ""
+    less = ", less than asking nobody" if other.mean < structure.mean else ""
+    return f"; asked for single interests (base) it gives {points(other.mean)}{less}"
 
 
 def drawing(demo: Demo) -> Drawing:

@@ -8,7 +8,7 @@ from graphveil.experiments.show.colours import CONTROL, FAINT, INK, LIMIT, LINES
 
 Role = Literal["method", "control", "structure", "unasked", "edgeless", "no privacy", "limit", "chance"]
 
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 # What is no method has a colour for its role and a dash of its own.
 DASHES: dict[Role, tuple[str, Any]] = {
     "control": (CONTROL.day, "--"),

@@ -16,6 +16,8 @@ from graphveil.experiments.show.page_style import POLICY, SCRIPT, STYLE
 
 # Sections of these levels are listed, where there are so many of them; a list longer than that is folded.
 LISTED, FEWEST, LONG = (2, 3), 3, 8
+# A text with more letters may be broken into lines.
+SHORT = 24
 WIDE = re.compile(r'viewBox="\S+ \S+ ([\d.]+) [\d.]+"')
 
 
@@ -32,7 +34,10 @@ class Table:
 
         def cell(tag: str, column: str, text: str) -> str:
             kind = ' class="number"' if column in self.numbers else ""
-            kind += ' scope="col"' if tag == "th" else ""
+            if tag == "th":
+                kind += ' scope="col"'
+            elif not kind and len(text) > SHORT:
+                kind = ' class="long"'
             return f"<{tag}{kind}>{_shown(text)}</{tag}>"
 
         head = "".join(cell("th", column, column) for column in self.head)

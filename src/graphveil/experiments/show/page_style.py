@@ -12,7 +12,7 @@ STYLE = (
     + """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 76rem; margin: 0 auto;
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 66rem; margin: 0 auto;
   padding: 1.5rem 1rem 4rem; overflow-wrap: break-word; }
 p, li { max-width: 46rem; }
 h1 { font-size: 1.05rem; font-weight: 600; color: var(--faint); margin: 0 0 .5rem; }
@@ -23,15 +23,17 @@ h3 { font-size: 1.1rem; margin: 2rem 0 .5rem; } h4, h5 { font-size: 1rem; margin
 a { color: var(--method); }
 :focus-visible { outline: 3px solid var(--method); outline-offset: 2px; }
 nav { margin: 1.5rem 0; } nav summary { font-weight: 600; cursor: pointer; }
-nav ul { list-style: none; margin: .5rem 0 0; padding: 0; } nav li { padding: .2rem 0; } nav .below { padding-left: 1rem; }
+nav ul { list-style: none; margin: .25rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0 1.5rem; } nav li { padding: .2rem 0; }
+nav .below { font-size: .875rem; }
 .picture { margin: 1rem 0; overflow-x: auto; }
 .picture svg { display: block; height: auto; width: 100%; min-width: calc(var(--wide) * .84px); max-width: calc(var(--wide) * 1.75px); }
 .scroll { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; min-width: min(100%, 30rem); }
-th, td { text-align: left; padding: .45rem .7rem; border-bottom: 1px solid var(--rule); vertical-align: top; max-width: 24rem; }
+th, td { text-align: left; padding: .45rem .7rem; border-bottom: 1px solid var(--rule); vertical-align: top; }
+td { white-space: nowrap; } td.long, td:first-child { white-space: normal; max-width: 24rem; } td.long { min-width: 12rem; }
 th { border-bottom: 2px solid var(--faint); vertical-align: bottom; font-weight: 600; }
 tbody tr:hover > * { background: var(--shade); }
-.number { text-align: right; } td.number { white-space: nowrap; }
+.number { text-align: right; }
 th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
 th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: inherit; }
 th button::after { content: "\\2195"; color: var(--faint); margin-left: .3em; font-weight: normal; }
@@ -41,12 +43,11 @@ td details summary { cursor: pointer; }
 @media (max-width: 40rem) {
   body { padding: 1rem 1rem 3rem; } .headline { font-size: 1.2rem; } h2 { margin-top: 2rem; }
   th:first-child, td:first-child { max-width: 40vw; box-shadow: 1px 0 var(--rule); }
-  td { min-width: 3.5rem; } td:not(.number):not(:first-child) { min-width: 9rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; } nav, th button::after { display: none; }
   .scroll, .picture { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; position: static !important; }
-  td.number { white-space: normal; } .picture, tr { break-inside: avoid; } h2, h3, h4, h5 { break-after: avoid; }
+  td { white-space: normal; } .picture, tr { break-inside: avoid; } h2, h3, h4, h5 { break-after: avoid; }
   .picture svg { min-width: 0; max-width: 15cm; }
 }
 """

@@ -36,22 +36,25 @@ FOOTER = (
 )
 READING = Section("How to read this", (CONTROL, GAIN))
 ENERGIES = Section("What hops leave of reports", (MEANING, THEOREM, HOW))
+# What is looked for first stands first: a phone shows the first columns.
 HEAD = (
     "method",
-    "mechanism",
-    "backbone",
     "ε",
     "label ε",
     "link ε",
     "mean",
     "interval",
+    "gain",
     "control",
     "structure",
+    "volunteers alone",
+    "verdict",
+    "mechanism",
+    "backbone",
+    "privacy",
+    "runs",
 )
-TAIL = ("volunteers alone", "gain", "verdict", "privacy", "runs")
-NUMBERS = frozenset(
-    {"ε", "label ε", "link ε", "mean", "interval", "control", "structure", "volunteers alone", "gain", "runs"}
-)
+NUMBERS = frozenset({*HEAD[1:10], "runs"})
 
 
 def write_report(
@@ -115,11 +118,9 @@ def graph_name(record: Record) -> str:
 
 def rows(records: Sequence[Record]) -> Table:
     """One row a result; columns that say nothing about any of them are left out."""
-    cells = [dict(zip((*HEAD, *TAIL), _cells(record), strict=True)) for record in records]
+    cells = [dict(zip(HEAD, _cells(record), strict=True)) for record in records]
     optional = {"label ε", "link ε", "volunteers alone"}
-    head = tuple(
-        name for name in (*HEAD, *TAIL) if name not in optional or any(row[name] != NONE for row in cells)
-    )
+    head = tuple(name for name in HEAD if name not in optional or any(row[name] != NONE for row in cells))
     return Table(head, tuple(tuple(row[name] for name in head) for row in cells), NUMBERS)
 
 
@@ -162,16 +163,16 @@ def _results(name: str, task: str, records: Sequence[Record]) -> Section:
 def _cells(record: Record) -> tuple[str, ...]:
     return (
         _method(record),
-        _mechanism(record),
-        record.backbone or NONE,
         *(NONE if number is None else f"{number:g}" for number in (record.epsilon, *_label_and_link(record))),
         points(record.scores.mean),
         low_to_high(record),
+        gained(record.gain),
         _mean(record.control),
         _mean(record.structure),
         _mean(record.unasked),
-        gained(record.gain),
-        _verdict(record),
+        gain_verdict(record) or NONE,
+        _mechanism(record),
+        record.backbone or NONE,
         _privacy(record),
         f"{len(record.runs)}, interrupted" if record.interrupted else str(len(record.runs)),
     )
@@ -179,11 +180,6 @@ def _cells(record: Record) -> tuple[str, ...]:
 
 def _mean(scores: Scores | None) -> str:
     return NONE if scores is None else points(scores.mean)
-
-
-def _verdict(record: Record) -> str:
-    """The verdict in a few words: its numbers are in the columns beside it."""
-    return gain_verdict(record) or NONE
 
 
 def _privacy(record: Record) -> str:

@@ -8,9 +8,9 @@ from graphveil.experiments.runs.comparison import NUMBERS as COMPARED
 from graphveil.experiments.runs.comparison import Comparison
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.records import Kept
+from graphveil.experiments.show.headline import results_headline
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.plot import accuracy_over_epsilon
-from graphveil.experiments.show.headline import results_headline
 from graphveil.experiments.show.report import FOOTER, READING, graph_name, lines, rows
 from graphveil.experiments.store.reuse import SHOWN
 

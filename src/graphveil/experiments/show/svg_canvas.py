@@ -20,7 +20,8 @@ class LetterRenderer(RendererSVG):
         self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
     ) -> None:  # fmt: skip
         """As matplotlib does it where ``svg.fonttype`` is none."""
-        self._draw_text_as_text(gc, x, y, s, prop, angle, ismath, mtext)
+        draw: Any = self._draw_text_as_text
+        draw(gc, x, y, s, prop, angle, ismath, mtext)
 
 
 class LetterCanvas(FigureCanvasSVG):
@@ -35,8 +36,9 @@ class LetterCanvas(FigureCanvasSVG):
         dpi = self.figure.dpi
         self.figure.dpi = 72
         width, height = self.figure.get_size_inches()
-        renderer = LetterRenderer(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
-        mixed = MixedModeRenderer(
+        letters: Any = LetterRenderer
+        renderer = letters(72 * width, 72 * height, filename, image_dpi=dpi, metadata=metadata)
+        mixed: Any = MixedModeRenderer(
             self.figure, width, height, dpi, renderer, bbox_inches_restore=bbox_inches_restore
         )
         self.figure.draw(mixed)

@@ -147,8 +147,13 @@ def budget_map(advice: BudgetAdvice) -> str:
         axes.contour(users * times, budgets, gains, levels=[WORTH], colors=INK.day, linewidths=1.5)
     for line in advice.lines:
         axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7)
-        text = f" {signed(line.gain)}"
-        axes.annotate(text, (users, line.epsilon), va="center", fontsize=TEXT_SIZE)
+        axes.annotate(
+            signed(line.gain),
+            (users, line.epsilon),
+            (8, 5),
+            textcoords="offset points",
+            fontsize=TEXT_SIZE,
+        )
     axes.set_xscale("log")
     axes.set_yscale("log", base=2)
     ticks = [users * each for each in (0.1, 0.3, 1, 3, 10)]
