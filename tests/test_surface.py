@@ -39,6 +39,7 @@ ROOMS = [
     "methods",
     "attacks",
     "experiments",
+    "collect",
     "cli",
 ]
 # The same among the rooms of experiments; none is named like a function of the package, which would hide it.
@@ -72,6 +73,7 @@ PUBLIC = {
     "Mechanism",
     "MessageError",
     "Plan",
+    "Predictions",
     "PrivacyError",
     "Reports",
     "Result",
@@ -96,6 +98,7 @@ PUBLIC = {
     "mechanism",
     "mechanisms",
     "methods",
+    "predict",
     "privacy",
     "pyg",
     "read_embedding",
@@ -141,6 +144,8 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embeddings/file.py": {"pyarrow"},
     "experiments/runs/export.py": {"pyarrow"},
+    "collect/public_graph.py": {"pyarrow"},
+    "experiments/runs/predictions_file.py": {"pyarrow"},
     "experiments/show/figure.py": {
         "matplotlib",
         "matplotlib.backends.backend_svg",

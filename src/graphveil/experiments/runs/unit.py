@@ -85,7 +85,7 @@ def run_unit(
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
     with learn.one_thread():
-        ready, outcome = _learn(spec, part, run, progress, given)
+        ready, outcome = learn_unit(spec, part, run, progress, given)
         score = spec.found_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
@@ -110,7 +110,7 @@ def validate_unit(
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
     with learn.one_thread():
-        ready, outcome = _learn(spec, "method", run, progress, given)
+        ready, outcome = learn_unit(spec, "method", run, progress, given)
     gc.collect()
     metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
@@ -275,7 +275,7 @@ def answering(
     return FeaturesUnasked(asked) if part == "unasked" else asked
 
 
-def _learn(
+def learn_unit(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> tuple[Ready, Outcome]:
     """Split, ask and learn."""
