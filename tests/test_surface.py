@@ -19,6 +19,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "extras",
     "checks",
     "watching",
     "outside",
@@ -113,6 +114,8 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Where the command line's libraries are missing, one sentence names them.
+    "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},

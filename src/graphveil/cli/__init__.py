@@ -29,6 +29,7 @@ from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
+from graphveil.extras import install_sentence
 from graphveil.version import __version__
 
 __all__ = ["app", "main"]
@@ -89,6 +90,12 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except GraphveilError as error:
         _complain(str(error))
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
+    except ModuleNotFoundError as error:
+        sentence = install_sentence(error)
+        if sentence is None:
+            raise
+        _complain(sentence)
+        return MISTAKEN
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except OSError as error:
