@@ -23,6 +23,7 @@ from graphveil.cli.embed import embed
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
+from graphveil.cli.plain_help import plain_help
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
@@ -85,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
     try:
-        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
         _complain(str(error))
