@@ -30,6 +30,7 @@ ROOMS = [
     "channels",
     "mechanisms",
     "privacy",
+    "client",
     "audit",
     "graphs",
     "linear",
@@ -39,6 +40,7 @@ ROOMS = [
     "methods",
     "attacks",
     "experiments",
+    "collect",
     "cli",
 ]
 # The same among the rooms of experiments; none is named like a function of the package, which would hide it.
@@ -72,6 +74,7 @@ PUBLIC = {
     "Mechanism",
     "MessageError",
     "Plan",
+    "Predictions",
     "PrivacyError",
     "Reports",
     "Result",
@@ -96,6 +99,7 @@ PUBLIC = {
     "mechanism",
     "mechanisms",
     "methods",
+    "predict",
     "privacy",
     "pyg",
     "read_embedding",
@@ -117,6 +121,8 @@ INSIDE_FUNCTIONS = {
     # Where the command line's libraries are missing, one sentence names them.
     "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
+    # A device without the library says so, and how to install it.
+    "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},
     "mechanisms/estimate.py": {"scipy.sparse"},
@@ -140,6 +146,8 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embeddings/file.py": {"pyarrow"},
     "experiments/runs/export.py": {"pyarrow"},
+    "collect/public_graph.py": {"pyarrow"},
+    "experiments/runs/predictions_file.py": {"pyarrow"},
     "experiments/show/figure.py": {
         "matplotlib",
         "matplotlib.backends.backend_svg",

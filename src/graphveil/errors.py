@@ -7,6 +7,7 @@
     ├── ClaimError          a channel does not keep the privacy that it claims
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
+    ├── RefusalError        a device does not answer what it is asked; its reason is a word
     └── StoreError          the file of results cannot be read or written
 
     GraphveilWarning
@@ -26,6 +27,7 @@ __all__ = [
     "InputError",
     "MessageError",
     "PrivacyError",
+    "RefusalError",
     "StoreError",
     "UnknownNameError",
 ]
@@ -57,6 +59,17 @@ class BudgetError(GraphveilError):
 
 class PrivacyError(GraphveilError):
     """Private data was asked for other than by a report."""
+
+
+class RefusalError(GraphveilError):
+    """A device does not answer what it is asked: ``reason`` is one word, which the plan and public books alone decide."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[RefusalError], tuple[str, str]]:
+        return type(self), (self.reason, str(self))
 
 
 class StoreError(GraphveilError):

@@ -24,6 +24,7 @@ from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
 from graphveil.cli.plain_help import plain_help
+from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
@@ -54,6 +55,7 @@ app.command()(run)
 app.command()(tune)
 app.command()(sweep)
 app.command()(paper)
+app.command()(predict)
 app.command()(embed)
 app.command()(demo)
 app.command()(results)
