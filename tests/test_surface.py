@@ -110,6 +110,7 @@ LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
+    "graphveil.client",
     "graphveil.experiments",
     "graphveil.mechanisms",
     "graphveil.privacy",
