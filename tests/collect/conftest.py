@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import subprocess
 import tempfile
 import warnings
 
@@ -20,7 +21,7 @@ def postgresql():
     os.chmod(folder, 0o755)
     try:
         server = server_module.get_server(os.path.join(folder, "data"), cleanup_mode="stop")
-    except Exception as error:
+    except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         pytest.skip(f"PostgreSQL cannot be started here: {error}")
     yield server
