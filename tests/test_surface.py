@@ -110,6 +110,7 @@ LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
+    "graphveil.client",
     "graphveil.experiments",
     "graphveil.mechanisms",
     "graphveil.privacy",
@@ -135,6 +136,8 @@ INSIDE_FUNCTIONS = {
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    # Only what opens a collection needs its database.
+    "cli/collect_learn.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

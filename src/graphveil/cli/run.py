@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,12 +14,10 @@ from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
-from graphveil.experiments.runs.format import budget, low_to_high, percent, points, rounded
-from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
+from graphveil.experiments.runs.result_table import result_rows, result_sentences
 from graphveil.experiments.runs.runner import parts_of, run_spec
-from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Spec
 
@@ -100,80 +98,11 @@ def show(result: Result, console: Console) -> None:
     """The result as a table, and its verdict in words."""
     fields = result.to_dict()
     table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column(f"{fields['metric']} on {fields['data']}")
-    table.add_column("mean", justify="right")
-    table.add_column("95% interval", justify="right")
-    epsilon = fields["epsilon"]
-    name = fields["method"]
-    if epsilon is not None:
-        name = f"{name}, {fields['mechanism']}, {_budget(fields)}"
-    table.add_row(name, *numbers(fields))
-    if fields["control"]:
-        table.add_row("control, ε = 0", *numbers(fields["control"]))
-    if fields["structure"]:
-        table.add_row(f"structure ({fields['structure']['name']})", *numbers(fields["structure"]))
-    if fields["gain"]:
-        table.add_row("gain over the control", *numbers(fields["gain"], signed=True))
-    if "edgeless" in fields:
-        some = fields["also"].get("links_public", {"mean": 0})["mean"] > 0
-        same, other = ("with public links alone", "public links") if some else ("without edges", "no edges")
-        table.add_row(f"the same {same}", *numbers(fields["edgeless"]))
-        table.add_row(f"gain over {other}", *numbers(fields["gain_over_edgeless"], signed=True))
-    if "unasked" in fields:
-        table.add_row("the same with volunteers alone", *numbers(fields["unasked"]))
-        table.add_row("gain over volunteers alone", *numbers(fields["gain_over_unasked"], signed=True))
-    if fields["gain_over_structure"]:
-        table.add_row("gain over structure", *numbers(fields["gain_over_structure"], signed=True))
+    head, *rows = result_rows(fields)
+    for place, title in enumerate(head):
+        table.add_column(title, justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
-    if fields["verdict"]:
-        console.print(fields["verdict"])
-    if "norm_error" in fields.get("also", {}):
-        console.print(norm_line(fields))
-    if "links_kept" in fields.get("also", {}):
-        console.print(links_line(fields["also"]))
-    if fields["answered"]["answered"] < fields["answered"]["asked"]:
-        console.print(turnout_line(fields))
-    if fields["privacy"] is not None:
-        console.print(Privacy.model_validate(fields["privacy"]).sentence)
-
-
-def _budget(fields: dict[str, Any]) -> str:
-    """The ε of a result; where users choose a level, from the strictest to the most relaxed."""
-    features = (fields["privacy"] or {}).get("features") or {}
-    levels = features.get("per_level")
-    return f"{budget(levels[0])} to {levels[-1]:g} by level" if levels else budget(fields["epsilon"])
-
-
-def links_line(also: dict[str, Any]) -> str:
-    """How many pairs the private graph has, and what is known of the others."""
-    kept, left_out = (also[name]["mean"] for name in ("links_kept", "links_left_out"))
-    if "links_public" in also:
-        public = also["links_public"]["mean"]
-        return f"private graph: {kept:,.0f} pairs, {public:,.0f} of them public links"
-    return f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
-
-
-def norm_line(fields: dict[str, Any]) -> str:
-    """How well norms were predicted, beside the control and one guess for everybody."""
-    error, control = fields["also"]["norm_error"], fields["control"]
-    interval = "" if error["low"] is None else f" ({rounded(error['low'])} to {rounded(error['high'])})"
-    beside = "" if control is None else f", control {rounded(control['also']['norm_error']['mean'])}"
-    constant = rounded(fields["also"]["norm_constant"]["mean"])
-    return f"norm: mean absolute error {rounded(error['mean'])}{interval}{beside}, constant guess {constant}"
-
-
-def turnout_line(fields: dict[str, Any]) -> str:
-    """Who answered, and how they differ from all."""
-    asked, answered, also = fields["answered"]["asked"], fields["answered"]["answered"], fields["also"]
-    degrees = percent(also["degree_bias"]["mean"], "+.1f")
-    # Where users have several labels each, there is no class to differ by.
-    differ = f"their links differ from everybody's by {degrees}"
-    if "class_bias" in also:
-        differ = f"their classes differ from everybody's by {percent(also['class_bias']['mean'])}, their links by {degrees}"
-    return f"{answered:,} of {asked:,} users who were asked answered, and all were charged; {differ}"
-
-
-def numbers(fields: dict[str, Any], signed: bool = False) -> tuple[str, str]:
-    """Mean and interval in points."""
-    summary = Summary(fields["mean"], fields["low"], fields["high"])
-    return points(summary.mean, signed), low_to_high(summary, signed)
+    for sentence in result_sentences(fields):
+        console.print(sentence)

@@ -66,6 +66,8 @@ ROUNDS = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("plan", LargeBinary, nullable=False),
     Column("digest", String(64), nullable=False),
+    # What it was published for: rounds of one study belong together.
+    Column("study", Text, nullable=False),
     # Whom it asks: numbers of nodes, four bytes each, little-endian, in the plan's order.
     Column("asked", LargeBinary, nullable=False),
     Column("graph", Integer, nullable=False),

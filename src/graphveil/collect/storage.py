@@ -186,8 +186,11 @@ class Collection:
             )
         return found[0]
 
-    def publish(self, plan: Plan, expires: int) -> Round:
-        """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970)."""
+    def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
+        """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
+
+        ``study`` is what it is for: rounds of one study belong together.
+        """
         with self.database.writing() as connection:
             alone(connection)
             versions = _versions(connection)
@@ -200,6 +203,7 @@ class Collection:
                 before=rounds.read_rounds(connection, versions),
                 graph=latest,
                 users=versions[latest],
+                study=study,
             )
             _note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
         return fresh

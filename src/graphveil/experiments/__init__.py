@@ -8,6 +8,7 @@ from graphveil.experiments.runs.runner import run, run_spec
 from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.show.report import write_report
+from graphveil.experiments.show.result_figure import draw_scores
 from graphveil.experiments.specs.settings_file import read_settings
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.settings_file import write_settings
@@ -26,6 +27,7 @@ __all__ = [
     "Tuned",
     "UnitStore",
     "bootstrap",
+    "draw_scores",
     "embed",
     "embed_spec",
     "paired_gain",

@@ -45,6 +45,12 @@ def test_energies_of_private_links_are_not_drawn():
     assert spec_of(record) is None
 
 
+def test_where_some_were_not_asked_nobody_says_every_user():
+    everybody, some = (Privacy(features=cost(1.0), total=cost(1.0), partial=each) for each in (False, True))
+    assert everybody.sentence.startswith("Every user reported") and some.sentence.startswith("Users reported")
+    assert "partial" not in everybody.to_dict() and some.to_dict()["partial"]
+
+
 def test_what_norms_cost_is_told_with_who_reported_them():
     said = Privacy(features=cost(3.0, norm=1.0), total=cost(3.0)).sentence
     assert said.startswith(

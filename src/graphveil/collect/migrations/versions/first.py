@@ -46,6 +46,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("plan", sa.LargeBinary, nullable=False),
         sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("study", sa.Text, nullable=False),
         sa.Column("asked", sa.LargeBinary, nullable=False),
         sa.Column("graph", sa.Integer, nullable=False),
         sa.Column("published", sa.BigInteger, nullable=False),
