@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.advise import advise_app
+from graphveil.cli.answer import answer
 from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
@@ -44,6 +45,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(answer)
 app.command()(audit)
 app.add_typer(advise_app, name="advise")
 app.add_typer(attack_app, name="attack")
