@@ -138,6 +138,7 @@ INSIDE_FUNCTIONS = {
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

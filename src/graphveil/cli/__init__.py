@@ -27,6 +27,7 @@ from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
+from graphveil.cli.statement import statement
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
@@ -59,6 +60,7 @@ app.command()(demo)
 app.command()(results)
 app.command()(compare)
 app.command()(report)
+app.command()(statement)
 
 
 def _print_version(wanted: bool) -> None:
