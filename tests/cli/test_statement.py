@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -27,10 +28,11 @@ def glance(monkeypatch):
         claim = Privacy(plan.claim.epsilon)
         return Audit(plan.mechanism, claim, claim, [], [] if plan.build().holds else ["It leaks."])
 
-    monkeypatch.setattr("graphveil.cli.statement.audit_mechanism", audit)
+    # The package has the command under the name of its module.
+    monkeypatch.setattr(import_module("graphveil.cli.statement"), "audit_mechanism", audit)
 
 
-def test_a_page_is_written_from_plans(plan, tmp_path, capsys):
+def test_a_page_is_written_from_plans(plan, tmp_path, capsys, glance):
     page = tmp_path / "statement.html"
     assert status(["statement", str(plan), "--html", str(page), "--seed", "0", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
