@@ -137,6 +137,11 @@ INSIDE_FUNCTIONS = {
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
+    "cli/collect.py": {
+        "graphveil.collect.export",
+        "graphveil.collect.serving",
+        "graphveil.collect.storage",
+    },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},

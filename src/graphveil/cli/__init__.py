@@ -16,6 +16,7 @@ from graphveil.cli.advise import advise_app
 from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
+from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
@@ -46,6 +47,7 @@ app.command()(audit)
 app.add_typer(advise_app, name="advise")
 app.add_typer(attack_app, name="attack")
 app.command()(attributes)
+app.add_typer(collect_app, name="collect")
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)
