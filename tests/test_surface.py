@@ -104,7 +104,9 @@ PUBLIC = {
     "read_embedding",
     "register",
     "run",
+    "sweep",
     "to_pyg",
+    "tune",
 }
 LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
 PACKAGES = [

@@ -29,6 +29,7 @@ from graphveil.cli.results import results
 from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
+from graphveil.cli.wording import command_words
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.version import __version__
 
@@ -89,7 +90,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
-        _complain(str(error))
+        _complain(command_words(error.as_written))
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
