@@ -19,6 +19,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "extras",
     "checks",
     "watching",
     "outside",
@@ -112,6 +113,7 @@ LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
+    "graphveil.client",
     "graphveil.experiments",
     "graphveil.mechanisms",
     "graphveil.privacy",
@@ -119,6 +121,8 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Where the command line's libraries are missing, one sentence names them.
+    "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     # A device without the library says so, and how to install it.
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
@@ -137,6 +141,8 @@ INSIDE_FUNCTIONS = {
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    # Only what opens a collection needs its database.
+    "cli/collect_learn.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

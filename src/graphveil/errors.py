@@ -8,7 +8,8 @@
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
     ├── RefusalError        a device does not answer what it is asked; its reason is a word
-    └── StoreError          the file of results cannot be read or written
+    ├── ServerError         a collector cannot be reached, or does not do what it was asked
+    └── StoreError          a file of results or of a device cannot be read or written
 
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
@@ -31,6 +32,7 @@ __all__ = [
     "MessageError",
     "PrivacyError",
     "RefusalError",
+    "ServerError",
     "StoreError",
     "UnknownNameError",
 ]
@@ -108,8 +110,19 @@ class RefusalError(GraphveilError):
         return type(self), (self.reason, str(self))
 
 
+class ServerError(GraphveilError):
+    """A collector cannot be reached (status 0), or does not do what it was asked."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[ServerError], tuple[int, str]]:
+        return type(self), (self.status, str(self))
+
+
 class StoreError(GraphveilError):
-    """The file of results cannot be read or written."""
+    """A file of results or of a device cannot be read or written."""
 
 
 class GraphveilWarning(UserWarning):
