@@ -19,6 +19,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "extras",
     "checks",
     "watching",
     "outside",
@@ -104,7 +105,9 @@ PUBLIC = {
     "read_embedding",
     "register",
     "run",
+    "sweep",
     "to_pyg",
+    "tune",
 }
 LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
 PACKAGES = [
@@ -118,6 +121,8 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Where the command line's libraries are missing, one sentence names them.
+    "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     # A device without the library says so, and how to install it.
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},

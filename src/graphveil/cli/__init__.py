@@ -24,13 +24,16 @@ from graphveil.cli.embed import embed
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
+from graphveil.cli.plain_help import plain_help
 from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
+from graphveil.cli.wording import command_words
 from graphveil.errors import ClaimError, GraphveilError
+from graphveil.extras import install_sentence
 from graphveil.version import __version__
 
 __all__ = ["app", "main"]
@@ -88,11 +91,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
     try:
-        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
-        _complain(str(error))
+        _complain(command_words(error.as_written))
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
+    except ModuleNotFoundError as error:
+        sentence = install_sentence(error)
+        if sentence is None:
+            raise
+        _complain(sentence)
+        return MISTAKEN
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except OSError as error:
