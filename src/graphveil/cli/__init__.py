@@ -17,6 +17,7 @@ from graphveil.cli.advise import advise_app
 from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
+from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
@@ -31,8 +32,10 @@ from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
+from graphveil.cli.statement import statement
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
+from graphveil.cli.wording import command_words
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.extras import install_sentence
 from graphveil.version import __version__
@@ -61,6 +64,7 @@ app.command()(audit)
 app.add_typer(advise_app, name="advise")
 app.add_typer(attack_app, name="attack")
 app.command()(attributes)
+app.add_typer(collect_app, name="collect")
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)
@@ -74,6 +78,7 @@ app.command()(demo)
 app.command()(results)
 app.command()(compare)
 app.command()(report)
+app.command()(statement)
 
 
 def _print_version(wanted: bool) -> None:
@@ -105,7 +110,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
-        _complain(str(error))
+        _complain(command_words(error.as_written))
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)
