@@ -19,6 +19,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "extras",
     "checks",
     "watching",
     "outside",
@@ -104,12 +105,15 @@ PUBLIC = {
     "read_embedding",
     "register",
     "run",
+    "sweep",
     "to_pyg",
+    "tune",
 }
 LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
+    "graphveil.client",
     "graphveil.experiments",
     "graphveil.mechanisms",
     "graphveil.privacy",
@@ -117,6 +121,8 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Where the command line's libraries are missing, one sentence names them.
+    "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
     # A device without the library says so, and how to install it.
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
@@ -135,6 +141,14 @@ INSIDE_FUNCTIONS = {
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    # Only what opens a collection needs its database.
+    "cli/collect.py": {
+        "graphveil.collect.export",
+        "graphveil.collect.serving",
+        "graphveil.collect.storage",
+    },
+    "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

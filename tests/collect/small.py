@@ -1,14 +1,19 @@
 """Small collections for tests: people on a ring, who enrol and answer without a device."""
 
 import time
+from contextlib import asynccontextmanager
 
+import httpx
 import numpy as np
 
 from graphveil.collect import arrivals, roster
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.service import create_app
 from graphveil.collect.storage import create_collection
 from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.envelope import Envelope
 
 DIMS, RANGE = 8, (0.0, 1.0)
 PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=RANGE)
@@ -37,8 +42,8 @@ def enrolled(collection, **agreed):
     with_secrets = collection.invite()
     with collection.database.writing() as connection:
         for each in with_secrets:
-            credentials[each.node] = collection.key.credential(each.secret)
-            assert roster.enrol(connection, each.secret, credentials[each.node], agreement)
+            credentials[each.node] = collection.key.credential(each.node, each.pseudonym)
+            assert roster.enrol(connection, collection.key, each.secret, agreement)
     return credentials
 
 
@@ -76,3 +81,31 @@ def arrived(collection, round, nodes):
             ],
         )
     return sent
+
+
+@asynccontextmanager
+async def serving(collection, **options):
+    """A client of the collector's application, without sockets."""
+    app = create_app(collection, **options)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
+            yield client
+
+
+def bearer(credential):
+    return {"Authorization": f"Bearer {credential}"}
+
+
+def envelope(collection, round, node, message=None, report=None, pseudonym=None, digest=None):
+    """The bytes that the device of a node sends in a round."""
+    return Envelope(
+        report=report or report_id(round.number, node).hex(),
+        pseudonym=pseudonym or collection.roster().pseudonym[node].hex(),
+        digest=digest or plan_digest(round.plan.part([node])),
+        message=messages(round, [node])[node] if message is None else message,
+    ).to_bytes()
+
+
+def address(round, node, number=None):
+    return f"/v1/rounds/{number or round.number}/reports/{report_id(round.number, node).hex()}"

@@ -10,6 +10,8 @@ import numpy as np
 
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, load
+from graphveil.graphs.panel import Panel
+from graphveil.graphs.splits import RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.digest import plan_digest
@@ -41,6 +43,7 @@ class StandInRound:
 @dataclass(frozen=True)
 class StandInRoster:
     node: Any
+    enrolled: Any
     epsilon: Any
     delta: Any
 
@@ -61,15 +64,15 @@ class StandIn:
         labels = np.array(self._people.raw.labels)
         # The server does not know every third.
         labels[::3] = -1
-        known = labels >= 0
-        nobody = np.zeros(users, dtype=bool)
         ids = np.array([f"person-{number}" for number in range(users)])
         self.ids = ids
         self.settings = StandInSettings(epsilon=cap)
-        self._graph = replace(graph, labels=labels, train=known, validation=nobody, test=nobody, recipe=None)
+        self._graph, self.labels = replace(graph, recipe=RandomSplit()), labels
         # Every tenth has not enrolled.
         node = np.array([number for number in range(users) if number % 10])
-        self._roster = StandInRoster(node, np.full(len(node), cap), np.zeros(len(node)))
+        self._roster = StandInRoster(
+            node, np.ones(len(node), dtype=bool), np.full(len(node), cap), np.zeros(len(node))
+        )
         self.volunteers = node[:volunteers]
         self._rounds: list[StandInRound] = []
         self._ledgers = Ledger(users, np.where(np.isin(np.arange(users), node), cap, 0.0))
@@ -78,17 +81,13 @@ class StandIn:
     def graph(self) -> Graph:
         return self._graph
 
-    def relabelled(self, labels: Any) -> None:
-        """Let the server know other labels."""
-        self._graph = replace(self._graph, labels=labels, train=labels >= 0)
-
     def roster(self) -> StandInRoster:
         return self._roster
 
-    def panel(self) -> tuple[Any, Any] | None:
+    def panel(self) -> Panel | None:
         if not len(self.volunteers):
             return None
-        return self.volunteers, self._people.raw.rows()[self.volunteers]
+        return Panel(self.volunteers, self._people.raw.rows()[self.volunteers])
 
     def rounds(self) -> list[StandInRound]:
         return list(self._rounds)

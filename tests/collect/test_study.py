@@ -94,11 +94,11 @@ def test_volunteers_are_named_in_the_record(veil):
 
 def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
     town, learned, _ = togl
-    graph, known = learned.graph, town.graph().labels >= 0
+    graph, known = learned.graph, town.labels >= 0
     assert ((graph.train | graph.validation | graph.test) == known).all()
     assert (graph.labels[graph.test] == -1).all()
     predicted = learned.outcome.scores.argmax(axis=1)
-    right = (predicted == town.graph().labels)[graph.test]
+    right = (predicted == town.labels)[graph.test]
     assert learned.scores["method"] == pytest.approx(right.mean())
 
 
@@ -107,13 +107,13 @@ def test_private_labels_and_the_first_question_are_waited_for_once():
     learned, waits = collected(town, LABELS)
     assert waits == 1
     assert [each.plan.subject for each in learned.replayed] == ["label", "features"]
-    assert (town.graph().labels[learned.graph.test] >= 0).all()
+    assert (town.labels[learned.graph.test] >= 0).all()
     assert not learned.graph.test[learned.graph.train].any()
 
 
 def test_without_a_known_label_there_is_no_score():
     town = StandIn(users=120)
-    town.relabelled(np.full(120, -1))
+    town.labels = np.full(120, -1)
     learned, _ = collected(town, LABELS)
     assert set(learned.scores.values()) == {None}
 

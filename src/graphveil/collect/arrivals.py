@@ -10,9 +10,7 @@ from enum import Enum
 from sqlalchemy import Connection, insert, select
 
 from graphveil.collect.database import beside_others
-from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS
-
-SECONDS_A_DAY = 86_400
+from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 
 
 class Outcome(Enum):

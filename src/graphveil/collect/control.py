@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.words import SeededWords
+from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import Replayed
 from graphveil.errors import InputError
 from graphveil.mechanisms import Reports
@@ -39,7 +40,7 @@ class BlindedUsers:
                     f"the control asks for {plan.subject} what the method did not ask: they must ask alike"
                 )
             return self._others[plan_digest(plan)]
-        asked = _named(plan, self._users)
+        asked = asked_of(plan, self._users)
         mechanism = plan.build().blind()
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
@@ -54,7 +55,7 @@ class BlindedUsers:
         answering = answered_features(self._features, self._users)
         if place < len(self._features):
             own = self._features[place]
-            asked = _named(own.plan, self._users)
+            asked = asked_of(own.plan, self._users)
             answering[asked] = False
             answering[asked[own.reports.places]] = True
         return answering
@@ -65,9 +66,5 @@ def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bo
     answered = np.zeros(users, dtype=bool)
     for each in replayed:
         if each.plan.subject == "features":
-            answered[_named(each.plan, users)[each.reports.places]] = True
+            answered[asked_of(each.plan, users)[each.reports.places]] = True
     return answered
-
-
-def _named(plan: Plan, users: int) -> NDArray[np.int64]:
-    return np.arange(users) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

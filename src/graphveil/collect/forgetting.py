@@ -7,9 +7,11 @@ import time
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from graphveil.collect.arrivals import SECONDS_A_DAY
 from graphveil.collect.database import alone
-from graphveil.collect.schema import REPORTS, RESULTS, ROSTER, ROUNDS, ROWS
+from graphveil.collect.schema import REPORTS, RESULTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
+
+# What somebody agreed to, and is of no use after.
+AGREED = ("credential", "epsilon", "delta", "by_level", "renewal", "since", "excluded", "volunteer")
 
 
 def forget(connection: Connection, node: int) -> int:
@@ -19,9 +21,7 @@ def forget(connection: Connection, node: int) -> int:
     gave_row = connection.execute(delete(ROWS).where(ROWS.c.node == node)).rowcount > 0
     connection.execute(delete(REPORTS).where(REPORTS.c.node == node))
     connection.execute(
-        update(ROSTER)
-        .where(ROSTER.c.node == node)
-        .values(forgotten=True, credential=None, epsilon=None, delta=None, excluded=None, volunteer=None)
+        update(ROSTER).where(ROSTER.c.node == node).values({"forgotten": True, **dict.fromkeys(AGREED)})
     )
     for number, card in connection.execute(select(RESULTS.c.number, RESULTS.c.card)).all():
         if gave_row or _learned_from(card, rounds):

@@ -42,7 +42,7 @@ def told_as(reports: Reports, published: Plan, wanted: Plan, users: int) -> Repo
 
     A place in a list of classes says something only of the same list: where a user's list has changed, the answer is left out.
     """
-    before, now = _asked(published, reports.asked), _asked(wanted, users)
+    before, now = asked_of(published, reports.asked), asked_of(wanted, users)
     if np.array_equal(before, now) and published.lists == wanted.lists:
         return reports
     places = np.full(max(users, int(before.max(initial=-1)) + 1), -1)
@@ -60,7 +60,8 @@ def told_as(reports: Reports, published: Plan, wanted: Plan, users: int) -> Repo
     return replace(_rows(reports, chosen), mechanism=mechanism, answered=answered)
 
 
-def _asked(plan: Plan, count: int) -> Nodes:
+def asked_of(plan: Plan, count: int) -> Nodes:
+    """The numbers of those whom a plan asks, of so many users, in its order."""
     return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, insert, select, update
 
 from graphveil.collect import keys
-from graphveil.collect.schema import REPORTS, ROSTER, ROWS
+from graphveil.collect.schema import REPORTS, ROSTER, ROWS, SECONDS_A_DAY
 
 CHUNK = 10_000
 
@@ -30,6 +31,10 @@ class Roster:
     epsilon: NDArray[np.float64]
     delta: NDArray[np.float64]
     excluded: tuple[tuple[int, ...], ...]
+    by_level: tuple[tuple[float, ...] | None, ...]
+    # In days; 0 where a cap is for life. And the day of the enrolment.
+    renewal: NDArray[np.int64]
+    since: NDArray[np.int64]
     volunteer: NDArray[np.bool_]
     enrolled: NDArray[np.bool_]
     forgotten: NDArray[np.bool_]
@@ -40,12 +45,17 @@ class Roster:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a user agrees to at enrolment."""
+    """What a user agrees to at enrolment: a cap, more of it for each privacy level, and after how many days it is renewed.
+
+    Without a renewal a cap is for life.
+    """
 
     epsilon: float
     delta: float = 0.0
     excluded: tuple[int, ...] = ()
     volunteer: bool = False
+    by_level: tuple[float, ...] | None = None
+    renewal: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,9 @@ def read_roster(connection: Connection) -> Roster:
         epsilon=np.array([row.epsilon or 0.0 for row in rows], dtype=np.float64),
         delta=np.array([row.delta or 0.0 for row in rows], dtype=np.float64),
         excluded=tuple(tuple(json.loads(row.excluded)) if row.excluded else () for row in rows),
+        by_level=tuple(_levels(row.by_level) for row in rows),
+        renewal=np.array([row.renewal or 0 for row in rows], dtype=np.int64),
+        since=np.array([row.since or 0 for row in rows], dtype=np.int64),
         volunteer=np.array([bool(row.volunteer) for row in rows], dtype=bool),
         enrolled=np.array([row.credential is not None for row in rows], dtype=bool),
         forgotten=np.array([bool(row.forgotten) for row in rows], dtype=bool),
@@ -131,15 +144,16 @@ def find_invited(connection: Connection, secret: bytes) -> Row[Any] | None:
     return found.one_or_none()
 
 
-def enrol(connection: Connection, secret: bytes, credential: str, agreed: Agreement) -> Member | None:
+def enrol(connection: Connection, key: keys.SigningKey, secret: bytes, agreed: Agreement) -> Member | None:
     """Enrol whoever holds this secret; None where it was used in another way, or by somebody who has sent something since.
 
-    The same enrolment again is the same: an answer that was lost is no lost user. Nobody must have this secret but the one.
+    The same enrolment again is the same: an answer that was lost is no lost user.
     """
     row = find_invited(connection, secret)
     if row is None:
         return None
     if row.credential is None:
+        credential = key.credential(row.node, bytes(row.pseudonym))
         connection.execute(
             update(ROSTER)
             .where(ROSTER.c.node == row.node)
@@ -149,10 +163,20 @@ def enrol(connection: Connection, secret: bytes, credential: str, agreed: Agreem
                 delta=agreed.delta,
                 excluded=json.dumps(list(agreed.excluded)),
                 volunteer=agreed.volunteer,
+                by_level=None if agreed.by_level is None else json.dumps(list(agreed.by_level)),
+                renewal=agreed.renewal,
+                since=int(time.time()) // SECONDS_A_DAY,
             )
         )
         return Member(row.node, bytes(row.pseudonym), agreed.volunteer)
-    before = Agreement(row.epsilon, row.delta, tuple(json.loads(row.excluded)), bool(row.volunteer))
+    before = Agreement(
+        row.epsilon,
+        row.delta,
+        tuple(json.loads(row.excluded)),
+        bool(row.volunteer),
+        _levels(row.by_level),
+        row.renewal,
+    )
     if before != agreed or _has_sent(connection, row.node):
         return None
     return Member(row.node, bytes(row.pseudonym), agreed.volunteer)
@@ -165,6 +189,10 @@ def find_member(connection: Connection, credential: str) -> Member | None:
         select(*columns).where(ROSTER.c.credential == keys.hashed(credential.encode()))
     ).one_or_none()
     return None if row is None else Member(row.node, bytes(row.pseudonym), bool(row.volunteer))
+
+
+def _levels(told: str | None) -> tuple[float, ...] | None:
+    return None if told is None else tuple(json.loads(told))
 
 
 def _has_sent(connection: Connection, node: int) -> bool:

@@ -42,6 +42,8 @@ class Round:
     closed: bool
     answered: int
     deleted: int = 0
+    # What it was published for.
+    study: str = ""
 
     @property
     def least(self) -> int:
@@ -81,6 +83,7 @@ def read_rounds(connection: Connection, users: dict[int, int], number: int | Non
             closed=bool(row.closed),
             answered=int(row.answered),
             deleted=row.deleted,
+            study=row.study,
         )
         for row in connection.execute(chosen)
     ]
@@ -95,6 +98,7 @@ def publish(
     before: list[Round],
     graph: int,
     users: int,
+    study: str = "",
 ) -> Round:
     """Freeze a plan as the next round."""
     plan = Plan.checked(plan)
@@ -110,12 +114,13 @@ def publish(
             "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
         )
     number = 1 + max((each.number for each in before), default=0)
-    fresh = Round(number, plan, plan_digest(plan), asked, users, graph, now, expires, False, 0)
+    fresh = Round(number, plan, plan_digest(plan), asked, users, graph, now, expires, False, 0, study=study)
     connection.execute(
         insert(ROUNDS).values(
             number=number,
             plan=plan.to_json().encode(),
             digest=fresh.digest,
+            study=study,
             asked=asked.astype(NODE).tobytes(),
             graph=graph,
             published=now,

@@ -17,6 +17,8 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
+# Days are counted from 1970; no finer time is kept of what people do.
+SECONDS_A_DAY = 86_400
 
 # One row: which collection the database belongs to.
 COLLECTION = Table(
@@ -47,6 +49,10 @@ ROSTER = Table(
     Column("credential", LargeBinary(32), unique=True),
     Column("epsilon", Float),
     Column("delta", Float),
+    # Caps of privacy levels, a JSON list; after how many days a cap is renewed; and on which day the user enrolled.
+    Column("by_level", Text),
+    Column("renewal", Integer),
+    Column("since", Integer),
     # Attributes that no question may depend on: a JSON list of numbers.
     Column("excluded", Text),
     Column("volunteer", Boolean),
@@ -60,6 +66,8 @@ ROUNDS = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("plan", LargeBinary, nullable=False),
     Column("digest", String(64), nullable=False),
+    # What it was published for: rounds of one study belong together.
+    Column("study", Text, nullable=False),
     # Whom it asks: numbers of nodes, four bytes each, little-endian, in the plan's order.
     Column("asked", LargeBinary, nullable=False),
     Column("graph", Integer, nullable=False),
@@ -69,7 +77,7 @@ ROUNDS = Table(
     Column("deleted", Integer, nullable=False),
 )
 
-# What arrived: one message a user and round. `day` counts from 1970; no finer time is kept.
+# What arrived: one message a user and round.
 REPORTS = Table(
     "reports",
     METADATA,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.collect.control import BlindedUsers
+from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Rounds, charge_round
 from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
@@ -29,15 +30,19 @@ from graphveil.privacy import Ledger, Plan, Respondents
 
 
 class Roster(Protocol):
-    """Who has enrolled, in the order of nodes, and what they agreed to."""
+    """Who was invited, in the order of nodes, and what those who enrolled agreed to."""
 
     @property
     def node(self) -> Nodes:
-        """The numbers of those who have enrolled."""
+        """The numbers of those who were invited."""
+
+    @property
+    def enrolled(self) -> NDArray[np.bool_]:
+        """Who of them takes part."""
 
     @property
     def epsilon(self) -> NDArray[np.float64]:
-        """The cap of each."""
+        """The cap of each, 0 for whoever does not take part."""
 
     @property
     def delta(self) -> NDArray[np.float64]:
@@ -47,14 +52,18 @@ class Roster(Protocol):
 class Collection(Rounds, Protocol):
     """What learning needs of a collection."""
 
+    @property
+    def labels(self) -> Nodes:
+        """All labels that the server knows, -1 where it does not."""
+
     def graph(self) -> Graph:
-        """The public graph, with all labels that the server knows, and no features."""
+        """The public graph without features, and how its labels are to be divided."""
 
     def roster(self) -> Roster:
-        """Who has enrolled."""
+        """Who was invited, and who has enrolled."""
 
-    def panel(self) -> tuple[Nodes, Any] | None:
-        """Volunteers and their rows; None where there are none."""
+    def panel(self) -> Panel | None:
+        """Volunteers with their rows; None where there are none."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Learned:
     def answered(self) -> Nodes:
         """Who answered any of the questions, in the order of nodes."""
         count = self.graph.node_count
-        came = [_named(each.plan, count)[each.reports.places] for each in self.replayed]
+        came = [asked_of(each.plan, count)[each.reports.places] for each in self.replayed]
         return np.unique(np.concatenate(came)) if came else np.empty(0, dtype=np.int64)
 
     @property
@@ -162,7 +171,7 @@ def learn_collection(
         users.replayed,
         ledger,
         books,
-        len(roster.node),
+        int(roster.enrolled.sum()),
         None if panel is None else panel.users,
     )
 
@@ -190,13 +199,12 @@ def check_collected(spec: Spec) -> None:
 
 def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
-    graph, panel = collection.graph(), collection.panel()
-    labels = np.array(graph.labels)
+    graph, labels, roster = collection.graph(), np.array(collection.labels), collection.roster()
     users = Users(None, labels, neighbours=(graph.indptr, graph.indices))
     nobody = np.zeros(graph.node_count, dtype=bool)
     recipe: SplitRecipe = graph.recipe or RandomSplit()
     if spec.budgets.private_labels:
-        recipe = AskedLabels(tuple(collection.roster().node.tolist()))
+        recipe = AskedLabels(tuple(roster.node[roster.enrolled].tolist()))
     divided = replace(
         graph,
         labels=np.full(labels.shape, UNKNOWN, dtype=np.int64),
@@ -204,7 +212,7 @@ def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
         validation=nobody,
         test=nobody,
         recipe=recipe,
-        panel=None if panel is None or not len(panel[0]) else Panel(*panel),
+        panel=collection.panel(),
     )
     return divided, users
 
@@ -233,7 +241,3 @@ def _run(prepared: Prepared, users: Respondents) -> Outcome:
     import_module("graphveil.learn.registry")
     with learn.one_thread():
         return prepared.method.run(replace(prepared.job, users=users))
-
-
-def _named(plan: Plan, users: int) -> Nodes:
-    return np.arange(users) if plan.users == "all" else np.array(plan.users, dtype=np.int64)

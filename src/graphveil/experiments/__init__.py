@@ -8,8 +8,11 @@ from graphveil.experiments.runs.runner import run, run_spec
 from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.show.report import write_report
+from graphveil.experiments.show.result_figure import draw_scores
 from graphveil.experiments.specs.settings_file import read_settings
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.sweeps.run_sweep import sweep
 from graphveil.experiments.tuning.settings_file import write_settings
 from graphveil.experiments.tuning.trials import TrialStore
 from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
@@ -22,10 +25,12 @@ __all__ = [
     "ResultStore",
     "Spec",
     "Summary",
+    "SweepResult",
     "TrialStore",
     "Tuned",
     "UnitStore",
     "bootstrap",
+    "draw_scores",
     "embed",
     "embed_spec",
     "paired_gain",
@@ -36,6 +41,7 @@ __all__ = [
     "read_settings",
     "run",
     "run_spec",
+    "sweep",
     "t_interval",
     "tune",
     "tune_spec",

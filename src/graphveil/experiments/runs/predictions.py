@@ -139,9 +139,15 @@ def predict_spec(
     check_predictions(spec)
     if given is not None:
         spec.check_given(given[0])
+    return predictions_of(spec, run, *learn_again(spec, run, given, inside))
+
+
+def learn_again(
+    spec: Spec, run: int, given: Given | None, inside: Progress | None = None
+) -> tuple[Ready, Outcome]:
+    """What the method learns in one run, as `run_unit` runs it."""
     with learn.one_thread():
-        ready, outcome = learn_unit(spec, "method", run, inside, given)
-        return predictions_of(spec, run, ready, outcome)
+        return learn_unit(spec, "method", run, inside, given)
 
 
 def check_predictions(spec: Spec) -> None:

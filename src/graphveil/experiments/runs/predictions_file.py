@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.experiments.runs.export import PARQUET, write_whole
+from graphveil.experiments.store.whole_file import write_whole
 
-CSV, RECORD = ".csv", ".json"
+CSV, PARQUET, RECORD = ".csv", ".parquet", ".json"
 SUFFIXES = (PARQUET, CSV)
 # Where a .parquet file keeps what is known of the table, besides the file beside it.
 KEY = b"graphveil"
