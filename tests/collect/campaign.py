@@ -140,14 +140,14 @@ class Collector:
         return int(line.split()[1]) / 1024
 
 
-async def exchange(reader, writer, data):
+async def exchange(reader, writer, data, body=True):
     """The status of one request on an open connection."""
     writer.write(data)
     await writer.drain()
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.decode("latin-1").lower().split("\r\n")
     lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
-    if lengths and lengths[0]:
+    if body and lengths and lengths[0]:
         await reader.readexactly(lengths[0])
     return int(head.split(b" ")[1]), "connection: close" in lines
 
