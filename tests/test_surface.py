@@ -19,6 +19,7 @@ SOURCE = Path(graphveil.__file__).parent
 ROOMS = [
     "version",
     "errors",
+    "extras",
     "checks",
     "watching",
     "outside",
@@ -29,6 +30,7 @@ ROOMS = [
     "channels",
     "mechanisms",
     "privacy",
+    "client",
     "audit",
     "graphs",
     "linear",
@@ -38,6 +40,7 @@ ROOMS = [
     "methods",
     "attacks",
     "experiments",
+    "collect",
     "cli",
 ]
 # The same among the rooms of experiments; none is named like a function of the package, which would hide it.
@@ -71,6 +74,7 @@ PUBLIC = {
     "Mechanism",
     "MessageError",
     "Plan",
+    "Predictions",
     "PrivacyError",
     "Reports",
     "Result",
@@ -95,6 +99,7 @@ PUBLIC = {
     "mechanism",
     "mechanisms",
     "methods",
+    "predict",
     "privacy",
     "pyg",
     "read_embedding",
@@ -106,6 +111,7 @@ LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.
 PACKAGES = [
     "graphveil",
     "graphveil.channels",
+    "graphveil.client",
     "graphveil.experiments",
     "graphveil.mechanisms",
     "graphveil.privacy",
@@ -113,7 +119,11 @@ PACKAGES = [
 ]
 # Imports stand at the top of a file. What a function may import itself, and why.
 INSIDE_FUNCTIONS = {
+    # Where the command line's libraries are missing, one sentence names them.
+    "__main__.py": {"graphveil.cli"},
     # A client answers plans without the steps of an audit, and reports with numpy alone.
+    # A device without the library says so, and how to install it.
+    "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},
     "mechanisms/estimate.py": {"scipy.sparse"},
@@ -129,6 +139,8 @@ INSIDE_FUNCTIONS = {
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
+    # Only what opens a collection needs its database.
+    "cli/collect_learn.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},
@@ -137,6 +149,8 @@ INSIDE_FUNCTIONS = {
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embeddings/file.py": {"pyarrow"},
     "experiments/runs/export.py": {"pyarrow"},
+    "collect/public_graph.py": {"pyarrow"},
+    "experiments/runs/predictions_file.py": {"pyarrow"},
     "experiments/show/figure.py": {
         "matplotlib",
         "matplotlib.backends.backend_svg",

@@ -39,7 +39,7 @@ from graphveil.version import __version__
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
     from graphveil.audit import Audit, check_mechanism
-    from graphveil.experiments import Embedding, Result, embed, read_embedding, run
+    from graphveil.experiments import Embedding, Predictions, Result, embed, predict, read_embedding, run
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
 # What a client does not need is imported when it is first asked for.
@@ -47,6 +47,7 @@ _LATER = {
     "Audit": "audit",
     "Embedding": "experiments",
     "Graph": "graphs",
+    "Predictions": "experiments",
     "Result": "experiments",
     "Users": "graphs",
     "check_mechanism": "audit",
@@ -59,6 +60,7 @@ _LATER = {
     "learn": "",
     "load": "graphs",
     "methods": "",
+    "predict": "experiments",
     "pyg": "",
     "read_embedding": "experiments",
     "run": "experiments",
@@ -82,6 +84,7 @@ __all__ = [
     "Mechanism",
     "MessageError",
     "Plan",
+    "Predictions",
     "PrivacyError",
     "Reports",
     "Result",
@@ -106,6 +109,7 @@ __all__ = [
     "mechanism",
     "mechanisms",
     "methods",
+    "predict",
     "privacy",
     "pyg",
     "read_embedding",

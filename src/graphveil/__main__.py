@@ -1,6 +1,30 @@
-"""`python -m graphveil` is `graphveil`."""
+"""`graphveil`, and `python -m graphveil`: the command line, or a sentence that says how to get it.
 
-from graphveil.cli import main
+Nothing here needs more than Python itself, so that whatever is missing can be named.
+"""
+
+import sys
+
+from graphveil.extras import install_sentence
+
+MISTAKEN, INTERRUPTED = 2, 130
+
+
+def main() -> None:
+    """Run the command that was given and exit with its status."""
+    try:
+        from graphveil.cli import main as run
+    except ModuleNotFoundError as error:
+        sentence = install_sentence(error)
+        if sentence is None:
+            raise
+        print(f"Error: {sentence}", file=sys.stderr)
+        sys.exit(MISTAKEN)
+    except KeyboardInterrupt:
+        print("Interrupted: nothing was begun.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    run()
+
 
 if __name__ == "__main__":
     main()

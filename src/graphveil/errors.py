@@ -7,7 +7,9 @@
     ├── ClaimError          a channel does not keep the privacy that it claims
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
-    └── StoreError          the file of results cannot be read or written
+    ├── RefusalError        a device does not answer what it is asked; its reason is a word
+    ├── ServerError         a collector cannot be reached, or does not do what it was asked
+    └── StoreError          a file of results or of a device cannot be read or written
 
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
@@ -26,6 +28,8 @@ __all__ = [
     "InputError",
     "MessageError",
     "PrivacyError",
+    "RefusalError",
+    "ServerError",
     "StoreError",
     "UnknownNameError",
 ]
@@ -59,8 +63,30 @@ class PrivacyError(GraphveilError):
     """Private data was asked for other than by a report."""
 
 
+class RefusalError(GraphveilError):
+    """A device does not answer what it is asked: ``reason`` is one word, which the plan and public books alone decide."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[RefusalError], tuple[str, str]]:
+        return type(self), (self.reason, str(self))
+
+
+class ServerError(GraphveilError):
+    """A collector cannot be reached (status 0), or does not do what it was asked."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[ServerError], tuple[int, str]]:
+        return type(self), (self.status, str(self))
+
+
 class StoreError(GraphveilError):
-    """The file of results cannot be read or written."""
+    """A file of results or of a device cannot be read or written."""
 
 
 class GraphveilWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 GRAPHVEIL_DATA     a folder of graphs (NAME.npz); it is looked into first
 GRAPHVEIL_CACHE    where downloaded graphs and results are kept; without it, the user's own cache folder
+GRAPHVEIL_STATE    where a device keeps its books and their witness; without it, the user's own folders for each
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings", "available_gigabytes", "settings"]
+__all__ = ["Settings", "available_gigabytes", "device_file", "settings", "witness_folder"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,30 @@ def _user_cache() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     return _folder("XDG_CACHE_HOME") or Path.home() / ".cache"
+
+
+def device_file() -> Path:
+    """The books of this user's device, unless another file is named."""
+    state = _folder("GRAPHVEIL_STATE")
+    if state is not None:
+        return state / "device.sqlite"
+    if sys.platform in ("win32", "darwin"):
+        return _user_state() / "graphveil" / "device.sqlite"
+    return (_folder("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "graphveil" / "device.sqlite"
+
+
+def witness_folder() -> Path:
+    """Where programs of this user remember how far the books of devices have come, apart from the books."""
+    return (_folder("GRAPHVEIL_STATE") or _user_state() / "graphveil") / "witnesses"
+
+
+def _user_state() -> Path:
+    """The folder that the platform keeps for what programs of this user must remember."""
+    if sys.platform == "win32":
+        return _folder("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return _folder("XDG_STATE_HOME") or Path.home() / ".local" / "state"
 
 
 def available_gigabytes() -> float:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.tune import default_file
+from graphveil.cli.named import default_file
 from graphveil.experiments import Spec
 from tests.packages import install
 

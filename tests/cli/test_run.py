@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from graphveil.cli import status
+from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
@@ -59,7 +60,7 @@ def test_a_run_that_learns_norms_too_says_how_well_and_what_that_cost(capsys):
 def test_json_is_one_object_and_the_same_twice(capsys):
     results = []
     for _ in range(2):
-        assert status([*RUN, "--runs", "1", "--json"]) == 0
+        assert status([*RUN, "--runs", "1", "--json", "--fresh"]) == 0
         out = capsys.readouterr().out
         assert len(out.splitlines()) == 1
         fields = json.loads(out)
@@ -73,8 +74,28 @@ def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
     first = json.loads(capsys.readouterr().out)
     assert select(tmp_path / RESULTS, "SELECT count(*) FROM units", ()) == [[(3,)]]
     monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
-    assert status([*once, "--resume"]) == 0
-    assert json.loads(capsys.readouterr().out)["runs"] == first["runs"]
+    assert status(once) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"] == first["runs"]
+    assert "Reused 3 finished runs; --fresh computes anew." in printed.err
+
+
+def test_fresh_runs_are_computed_anew(capsys, monkeypatch):
+    assert status(ONCE) == 0
+    monkeypatch.setattr(
+        "graphveil.experiments.runs.runner.run_unit", lambda *_: (_ for _ in ()).throw(InputError("ran"))
+    )
+    assert status([*ONCE, "--fresh"]) == 2
+    assert "Error: ran" in capsys.readouterr().err
+
+
+def test_more_runs_go_on_from_those_that_are_there(capsys):
+    assert status(ONCE) == 0
+    (first,) = json.loads(capsys.readouterr().out)["runs"]
+    assert status([*ONCE, "--runs", "2"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"][0] == first
+    assert "Reused 1 finished run;" in printed.err
 
 
 ONCE = [*RUN, "--runs", "1", "--no-control", "--json"]
@@ -90,7 +111,7 @@ def older(capsys, monkeypatch):
 
 
 def test_runs_of_another_version_are_run_again_and_it_is_said(older, capsys, tmp_path):
-    assert status([*ONCE, "--resume"]) == 0
+    assert status(ONCE) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == older
     assert "Not reused, runs of another version (--any-version does): 1 (graphveil" in printed.err
@@ -99,12 +120,13 @@ def test_runs_of_another_version_are_run_again_and_it_is_said(older, capsys, tmp
 
 def test_runs_of_any_version_are_reused_and_it_is_said_which(older, capsys, monkeypatch):
     monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
-    assert status([*ONCE, "--resume", "--any-version"]) == 0
+    assert status([*ONCE, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == older
-    (line,) = [line for line in printed.err.splitlines() if line.strip()]
+    line, count = [line for line in printed.err.splitlines() if line.strip()]
     assert line.startswith("Reused runs of another version: 1 (graphveil ")
     assert line.endswith("source eeeeeeeeeeee).")
+    assert count == "Reused 1 finished run; --fresh computes anew."
 
 
 def test_a_damaged_record_is_told_on_stderr_and_run_again(capsys, tmp_path):
@@ -112,7 +134,7 @@ def test_a_damaged_record_is_told_on_stderr_and_run_again(capsys, tmp_path):
     first = json.loads(capsys.readouterr().out)["runs"]
     with closing(sqlite3.connect(tmp_path / RESULTS)) as connection, connection:
         connection.execute("UPDATE units SET unit = '{'")
-    assert status([*ONCE, "--resume"]) == 0
+    assert status(ONCE) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == first
     assert "1 kept record cannot be read and was skipped." in printed.err
@@ -223,7 +245,26 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
             "town has no option 'size'",
         ),
         (["run", "base", "--data", "nowhere/x.npz", "--epsilon", "1"], "x.npz"),
-        (["run", "base", "--data", "town", "--epsilon", "1", "--any-version"], "give --resume too"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--any-version", "--fresh"],
+            "--any-version has no meaning where all is computed anew: leave out --fresh",
+        ),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--out", "x.svg"],
+            "--out draws a curve over several budgets",
+        ),
+        (
+            [*RUN, "--mechanism", "featurerr", "--set", "mechanism.shares=[0.5, 0.5]"],
+            "shares must be 16 numbers of at least 0 that are not all 0, got [0.5, 0.5]",
+        ),
+        (["run", "base", "--data", "town", "--epsilon", "1,2,1"], "--epsilon names 1 twice: leave one out"),
+        (["run", "base", "--data", "town", "--epsilon", "1,-2"], "epsilon must be a positive finite number"),
+        (["run", "base", "--data", "town", "--epsilon", "1,x"], "--epsilon takes numbers with commas"),
+        (["run", "base", "--data", "town", "--epsilon", "1,2", "--out", "x.pdf"], "x.pdf is no figure"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1", "--set", "mechanism.shares=[1,"],
+            "--set mechanism.shares takes a list in brackets",
+        ),
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys):
@@ -267,7 +308,11 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "base, multibit, ε = 2" in out
-    assert "--resume goes on from there" in err
+    assert re.search(
+        r"Interrupted: \d+ of 1500 runs, control and structure counted too, are finished and kept; "
+        r"the same command goes on from there\.",
+        err,
+    )
     assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).records()] == [True]
     assert "Traceback" not in err
 

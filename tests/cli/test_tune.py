@@ -11,7 +11,8 @@ import tomllib
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.tune import command, default_file
+from graphveil.cli.named import default_file
+from graphveil.cli.tune import command
 from graphveil.experiments import Spec
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select

@@ -207,3 +207,28 @@ def test_several_labels_come_from_pyg_and_go_back():
 def test_several_labels_must_be_those_of_all_users():
     with pytest.raises(InputError, match="labels must be 5 rows of 0 and 1, users x labels"):
         from_arrays([[0, 1]], labels=np.eye(4), users=5)
+
+
+def test_ids_come_with_arrays_pyg_and_the_nodes_of_networkx():
+    names = [f"user {number}" for number in range(COUNT)]
+    for graph, _ in (
+        from_arrays(EDGES, None, LABELS, ids=names),
+        from_pyg(data(), range=(0, 1), ids=names),
+        from_networkx(nx.path_graph(names)),
+    ):
+        assert graph.ids.tolist() == names
+    assert from_networkx(nx.path_graph(3))[0].ids.tolist() == [0, 1, 2]
+    assert from_networkx(nx.path_graph([(0, 0), (0, 1)]))[0].ids is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["a"] * COUNT, "all different"),
+        (["a", "b"], "one a user"),
+        (np.arange(COUNT) / 2, "texts or integers"),
+    ],
+)
+def test_ids_that_do_not_tell_users_apart_are_refused(ids, words):
+    with pytest.raises(InputError, match=words):
+        from_arrays(EDGES, None, LABELS, ids=ids)

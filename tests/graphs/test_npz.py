@@ -107,3 +107,11 @@ def test_several_labels_count_for_the_memory_that_is_allowed(tmp_path):
     with pytest.raises(InputError, match="GB"):
         read_npz(path, max_gigabytes=0.01)
     assert read_npz(path, max_gigabytes=0.1).labels.shape == (1000, 1000)
+
+
+def test_ids_are_written_and_read_and_are_no_label(tmp_path):
+    file = tmp_path / "mine.npz"
+    write_npz(file, Raw(edges=np.array([[0, 1]]), labels=None, ids=np.array(["ada", "bob"])))
+    raw = read_npz(file)
+    assert raw.ids is not None and raw.ids.tolist() == ["ada", "bob"]
+    assert raw.other_labels == {}

@@ -461,3 +461,35 @@ def test_some_who_are_asked_for_a_class_are_silent_and_charged():
     reports = answering.report(ASK_CLASS)
     assert (reports.users, reports.answered.tolist()) == (2, [True, True, False])
     assert ledger.spent.tolist() == [1.0, 0.0, 1.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def judged():
+    labels = np.array([0, 0, 1, 1, 1, 0, 1, 0, 0, 1])
+    return from_arrays([[0, 1]], None, labels, users=10, seed=1), labels
+
+
+def test_confusion_counts_test_users_alone(judged):
+    (graph, users), labels = judged
+    predicted = np.zeros(10, dtype=np.int64)
+    tested = labels[graph.test]
+    expected = [[int((tested == 0).sum()), 0], [int((tested == 1).sum()), 0]]
+    assert users.confusion(predicted, graph).tolist() == expected
+    first, second = users.per_class(predicted, graph)
+    assert (first.have, first.predicted, first.right) == (expected[0][0], len(tested), expected[0][0])
+    assert (second.have, second.predicted, second.f1) == (expected[1][0], 0, 0.0)
+
+
+@pytest.mark.parametrize("predicted", [np.zeros(9, dtype=np.int64), np.zeros(10), np.full(10, 2)])
+def test_predictions_that_are_no_classes_are_not_counted(judged, predicted):
+    (graph, users), _ = judged
+    with pytest.raises(InputError, match="predict"):
+        users.confusion(predicted, graph)
+
+
+def test_several_labels_are_not_confused_but_counted_each():
+    rows = np.array([[1, 0], [1, 1], [0, 1], [1, 0], [0, 1], [1, 1], [0, 0], [1, 0]])
+    graph, users = from_arrays([[0, 1]], None, rows)
+    with pytest.raises(InputError, match="several labels each"):
+        users.confusion(rows, graph)
+    assert [each.f1 for each in users.per_class(rows, graph)] == [1.0, 1.0]

@@ -356,3 +356,39 @@ def test_the_total_is_the_largest_sum_that_one_user_has(asked):
         ledger.charge(label_plan(epsilon, users=tuple(users)))
     sums = [sum(epsilon for epsilon, users in asked if user in users) for user in range(6)]
     assert ledger.total().epsilon == pytest.approx(max(sums), rel=1e-12)
+
+
+# The ledger of a device
+
+
+def test_a_ledger_of_one_user_is_asked_by_the_own_number():
+    ledger = Ledger(1, 2.0, first=17)
+    ledger.charge(Plan(mechanism="krr", epsilon=0.5, classes=3, users=(17,)))
+    assert ledger.spent.tolist() == [0.5] and ledger.ever_asked.tolist() == [True]
+    assert ledger.asked_about({"label"}).tolist() == [True]
+    for stranger in (0, 16, 18):
+        with pytest.raises(InputError, match=rf"users must lie in 17..17, the plan asks user {stranger}"):
+            ledger.charge(Plan(mechanism="krr", epsilon=0.5, classes=3, users=(stranger,)))
+
+
+def test_all_users_of_a_ledger_have_its_numbers():
+    assert Ledger(3, 1.0, first=5).asked(Plan(mechanism="krr", epsilon=0.5, classes=3)).tolist() == [5, 6, 7]
+
+
+def test_what_was_charged_before_counts():
+    ledger = Ledger(1, 2.0, 1e-5)
+    ledger.carry_over([1.5], 1e-5)
+    assert ledger.left[0].tolist() == [pytest.approx(0.5)]
+    with pytest.raises(BudgetError):
+        ledger.charge(Plan(mechanism="krr", epsilon=0.6, classes=3))
+    with pytest.raises(BudgetError):
+        ledger.charge(Plan(mechanism="gaussian", epsilon=0.1, delta=1e-6, dims=1, range=(0, 1)))
+    ledger.charge(Plan(mechanism="krr", epsilon=0.5, classes=3))
+
+
+def test_what_was_charged_before_counts_for_every_level():
+    ledger = Ledger(1, 0.0, by_level=(1.0, 2.0), levels=[1])
+    ledger.carry_over([0.2, 1.9], 0.0)
+    assert ledger.left[0].tolist() == [pytest.approx(0.1)]
+    with pytest.raises(InputError, match="2 costs"):
+        ledger.carry_over([0.2], 0.0)

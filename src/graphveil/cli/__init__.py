@@ -23,12 +23,15 @@ from graphveil.cli.embed import embed
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
+from graphveil.cli.plain_help import plain_help
+from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.errors import ClaimError, GraphveilError
+from graphveil.extras import install_sentence
 from graphveil.version import __version__
 
 __all__ = ["app", "main"]
@@ -52,6 +55,7 @@ app.command()(run)
 app.command()(tune)
 app.command()(sweep)
 app.command()(paper)
+app.command()(predict)
 app.command()(embed)
 app.command()(demo)
 app.command()(results)
@@ -84,11 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; what was done wrong is said in one line on stderr."""
     try:
-        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
         _complain(str(error))
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
+    except ModuleNotFoundError as error:
+        sentence = install_sentence(error)
+        if sentence is None:
+            raise
+        _complain(sentence)
+        return MISTAKEN
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except OSError as error:

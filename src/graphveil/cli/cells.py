@@ -9,8 +9,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from graphveil.cli.kept import results_file, told
-from graphveil.cli.run import keep
+from graphveil.cli.kept import keep, results_file, told
 from graphveil.experiments.measures.measure import Apart, Measure, all_apart
 from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
 from graphveil.experiments.runs.unit_store import UnitStore

@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.interrupts import interrupted
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.show.demo import HEAD, WORDS, Demo, headline, html, rows, run_demo
 
-FAILED, INTERRUPTED, WIDTH = 1, 130, 110
+FAILED, WIDTH = 1, 110
 MEANING = """\
 [bold]base[/]            reports of single interests, into a GNN
 [bold]veil[/]            a public model, evaluated on the own device: the kind that it gives is reported
@@ -45,7 +46,7 @@ def demo(
         nonlocal kept
         kept = so_far
 
-    interrupted = False
+    stopped = False
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=None)
@@ -57,12 +58,16 @@ def demo(
                 keep,
             )
         except KeyboardInterrupt:
-            interrupted = True
+            stopped = True
     if kept.private:
         show(kept, out)
-    if interrupted:
-        typer.echo("Interrupted: shown is what was computed until then.", err=True)
-        raise typer.Exit(INTERRUPTED)
+    if stopped:
+        shown = (
+            f"shown, and in {out}, is what was computed until then"
+            if kept.private
+            else "nothing was computed yet"
+        )
+        raise interrupted(f"{shown}; the same command begins anew")
     if not all(audited.holds for audited in kept.audits):
         typer.echo("Error: the audit found a claim that does not hold, see the report", err=True)
         raise typer.Exit(FAILED)

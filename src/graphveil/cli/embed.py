@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from graphveil.cli.bars import one_bar
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
@@ -57,14 +56,8 @@ def embed(
 
 def watched(spec: Spec, dims: int | None) -> Embedding:
     """Embed with a progress bar on stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        current = bars.add_task("starting", total=100)
-        return embed_spec(
-            spec,
-            dims=dims,
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
-        )
+    with one_bar() as inside:
+        return embed_spec(spec, dims=dims, inside=inside)
 
 
 def told(embedding: Embedding, file: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters may be data classes: it takes their fields as options, in that place, and puts them together.
 
     A field may be a data class itself. What `--help` says of a field stands in its metadata, or in its type as typer has it.
+    Where the command has a parameter of the same name, that one is the option, and the field has its default.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -34,18 +35,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    parameters: list[inspect.Parameter] = []
+    own = inspect.signature(command).parameters
+    for name, parameter in own.items():
         if name in groups:
-            parameters += _options(groups[name])
+            parameters += [option for option in _options(groups[name]) if option.name not in own]
         else:
             parameters.append(_option(name, parameter.default, hints[name]))
 
     @wraps(command)
     def call(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = _together(kind, given)
-        command(**given)
+        taken = {name: given.pop(name) for name in own if name in given}
+        command(**taken, **{name: _together(kind, given) for name, kind in groups.items()})
 
     call.__dict__["__signature__"] = inspect.Signature(parameters)
     return call
@@ -70,13 +71,15 @@ def _options(group: Any) -> list[inspect.Parameter]:
 
 
 def _together(group: Any, given: dict[str, Any]) -> Any:
-    """An instance of a data class from the options that were given, which are taken out."""
+    """An instance of a data class from the options that were given, which are taken out; others have their default."""
     hints = get_type_hints(group)
     values = {}
     for each in fields(group):
         kind = hints[each.name]
         if is_dataclass(kind):
             values[each.name] = _together(kind, given)
+            continue
+        if each.name not in given:
             continue
         value = given.pop(each.name)
         values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value

@@ -9,6 +9,9 @@ from typing import Protocol
 
 import typer
 
+from graphveil.errors import InputError
+from graphveil.experiments.runs.records import ResultStore
+from graphveil.experiments.runs.result import Result
 from graphveil.experiments.store.database import RESULTS
 from graphveil.settings import settings
 
@@ -23,6 +26,17 @@ class Store(Protocol):
 def results_file() -> Path:
     """The file that all commands keep their results in."""
     return settings().cache / RESULTS
+
+
+def keep(result: Result) -> None:
+    """Add the result to those that `graphveil report` shows."""
+    ResultStore(results_file()).add(result)
+
+
+def check_resume(resume: bool, any_version: bool) -> None:
+    """Refuse to reuse other versions' runs where none is reused."""
+    if any_version and not resume:
+        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
 
 
 @contextmanager

@@ -38,7 +38,8 @@ SettingPairs = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's.",
+        help="KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's. A list stands in "
+        "brackets: 'mechanism.shares=[0.5,0.5]'.",
     ),
 ]
 SettingsFile = Annotated[
@@ -55,6 +56,10 @@ RangePair = Annotated[
     str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
+]
 AnyVersion = Annotated[
     bool,
     typer.Option("--any-version", help="Reuse what another version of graphveil has computed, and say so."),

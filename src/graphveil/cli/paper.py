@@ -14,9 +14,9 @@ from rich.table import Table
 
 from graphveil.cli.cells import print_table, watched_cells
 from graphveil.cli.figures import check_files, computed_figure, show_figure, swept_figure
+from graphveil.cli.interrupts import interrupted
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.cli.pages import check_page
-from graphveil.cli.run import INTERRUPTED
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import Terms
 from graphveil.experiments.papers.page import not_runnable, papers_page
@@ -153,8 +153,7 @@ def paper(
         if page is not None:
             typer.echo(f"\nThe page is in {page}.")
     if stopped:
-        typer.echo(f"Interrupted: {kept_words(done)}.", err=True)
-        raise typer.Exit(INTERRUPTED)
+        raise interrupted(kept_words(done))
 
 
 def kept_words(done: list[PaperAnswer]) -> str:

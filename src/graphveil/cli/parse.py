@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
-from graphveil.experiments.specs.settings_file import read_settings
+from graphveil.experiments.specs.settings_file import NONE, read_settings
 
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:
@@ -15,18 +18,54 @@ def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, 
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs, values as numbers, true, false, none or text.
+    """KEY=VALUE pairs, values as numbers, true, false, none, lists or text.
 
-    >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu"])
-    {'epochs': 20, 'lr': 0.1, 'activation': 'relu'}
+    >>> parse_settings(["epochs=20", "lr=0.1", "activation=relu", "mechanism.shares=[0.5, 0.5]"])
+    {'epochs': 20, 'lr': 0.1, 'activation': 'relu', 'mechanism.shares': [0.5, 0.5]}
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise InputError(f"--set takes KEY=VALUE, got {pair!r}: for example --set epochs=20")
-        settings[key.strip()] = parse_value(text.strip())
+        key, text = key.strip(), text.strip()
+        settings[key] = parse_list(key, text) if text.startswith("[") else parse_value(text)
     return settings
+
+
+def parse_list(key: str, text: str) -> list[Any]:
+    """A list, as TOML or JSON has it; single words need no quotes.
+
+    >>> parse_list("sizes", "[16, 8]"), parse_list("names", "[sage, 'g c n']"), parse_list("pairs", "[[0, 1], []]")
+    ([16, 8], ['sage', 'g c n'], [[0, 1], []])
+    """
+    # Bare words get quotes; numbers, and what has quotes, stay as they are.
+    quoted = re.sub(QUOTED_OR_BARE, lambda found: found[1] or _written(found[2]), text)
+    try:
+        (value,) = tomllib.loads(f"value = {quoted}").values()
+    except (ValueError, TypeError):
+        raise InputError(
+            f"--set {key} takes a list in brackets with commas between its values, got {text!r}: for example --set "
+            f"'{key}=[0.5,0.5]'"
+        ) from None
+    return _without_none(value)
+
+
+# A text in quotes, or a word without.
+QUOTED_OR_BARE = re.compile(r"""("[^"]*"|'[^']*')|([^\s,\[\]"'=#]+)""")
+
+
+def _written(word: str) -> str:
+    """A bare word as TOML has it."""
+    value = parse_value(word)
+    return json.dumps(NONE if value is None else value)
+
+
+def _without_none(values: list[Any]) -> list[Any]:
+    return [
+        _without_none(value) if isinstance(value, list) else None if value == NONE else value
+        for value in values
+    ]
 
 
 def parse_value(text: str) -> Any:

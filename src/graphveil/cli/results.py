@@ -86,7 +86,7 @@ def results(
 
     Every result has a number, which no other ever gets. Of the same experiment the last result is listed, unless --earlier is
     given, or a number or a tag names another one. What is selected can be tagged, exported, or deleted. Deleting asks first; the
-    finished runs stay, so the same command with --resume makes the result again.
+    finished runs stay, so the same command makes the result again.
 
     Example: graphveil results --data cora --sort gain
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.options import AnyVersion, AsJson, SettingPairs
+from graphveil.cli.interrupts import going_on, interrupted
+from graphveil.cli.kept import check_resume
+from graphveil.cli.options import AnyVersion, AsJson, Resume, SettingPairs
 from graphveil.cli.parse import parse_settings
-from graphveil.cli.run import INTERRUPTED
 from graphveil.cli.swept import run_sweep, show_sweep
 from graphveil.errors import InputError
 from graphveil.experiments.measures.measure import MEASURES
@@ -62,10 +63,7 @@ def sweep(
         Path | None,
         typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
-    ] = True,
+    resume: Resume = True,
     any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,8 +105,7 @@ def sweep(
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
-    if any_version and not resume:
-        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
+    check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
     result = run_sweep(asked, jobs=jobs, fresh=not resume, any_version=any_version)
@@ -129,10 +126,9 @@ def sweep(
         kept = (
             "computed anew by the same command"
             if chosen.measure.read is None
-            else "kept, the same command goes on from there"
+            else f"kept, {going_on(not resume)} from there"
         )
-        typer.echo(f"Interrupted: {state} and {kept}.", err=True)
-        raise typer.Exit(INTERRUPTED)
+        raise interrupted(f"{state} and {kept}")
 
 
 def listed(as_json: bool) -> None:

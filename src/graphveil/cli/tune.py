@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +15,9 @@ from rich.table import Table
 
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
+from graphveil.cli.interrupts import interrupted, saying
 from graphveil.cli.kept import results_file, told
+from graphveil.cli.named import default_file
 from graphveil.cli.options import AnyVersion, AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted, exact_text, points
@@ -24,21 +26,8 @@ from graphveil.experiments.tuning.settings_file import write_settings
 from graphveil.experiments.tuning.space import Space
 from graphveil.experiments.tuning.trials import TrialStore
 from graphveil.experiments.tuning.tuner import Tuned, check_search, tune_spec
-from graphveil.methods.terms import record_fields
-from graphveil.outside import plain_name
 
 INTERRUPTED = 130
-# What options are called in the name of a file.
-SHORT = {
-    "epsilon": "eps",
-    "mechanism": "",
-    "backbone": "",
-    "task": "",
-    "label_epsilon": "labels",
-    "link_epsilon": "links",
-    "norm_epsilon": "norms",
-    "level_distribution": "by",
-}
 
 
 @grouped
@@ -87,7 +76,8 @@ def tune(
     spec = spec_of(asked, terms, runs=runs, seed=seed)
     space = check_search(spec, trials, jobs)
     file = check_out(out or default_file(spec))
-    tuned = watched(spec, space, trials, jobs, any_version)
+    with saying("no trial is finished, and the same command begins anew"):
+        tuned = watched(spec, space, trials, jobs, any_version)
     write_settings(tuned, file)
     if as_json:
         extra = {"file": str(file), "command": command(spec, file)}
@@ -96,8 +86,7 @@ def tune(
         show(tuned, file)
     if tuned.interrupted:
         done = f"{len(tuned.trials)} of {tuned.total} trials are finished and kept"
-        typer.echo(f"Interrupted: {done}, the same command goes on from there.", err=True)
-        raise typer.Exit(INTERRUPTED)
+        raise interrupted(f"{done}, the same command goes on from there")
 
 
 def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool) -> Tuned:
@@ -160,30 +149,6 @@ def command(spec: Spec, file: Path) -> str:
     if "range" in spec.data_options:
         words += ["--range", exact_text(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
-
-
-def default_file(spec: Spec) -> Path:
-    """METHOD-DATA-epsE.toml in this folder, with whatever else is not as usual in its name.
-
-    >>> str(default_file(Spec.of("base", "folder/my.npz", epsilon=0.5)))
-    'base-my-eps0.5.toml'
-    """
-    data = Path(spec.data).stem if spec.data.endswith(".npz") else plain_name(spec.data)
-    plain, chosen = Spec(spec.method, spec.data), spec.chosen
-    # What decides nothing here, and a file of levels by its name alone.
-    unused = [*record_fields("machine"), *(("mechanism", "delta") if spec.budgets.epsilon is None else ())]
-    if "level_distribution" in chosen:
-        by = Path(chosen["level_distribution"]).stem
-        unused += [] if spec.has_levels and by != "uniform" else ["level_distribution"]
-        chosen["level_distribution"] = by
-    told = {name: value for name, value in chosen.items() if name not in unused}
-    first: dict[str, Any] = {name: told.pop(name) for name in ("epsilon", "mechanism") if name in told}
-    for name in ("mechanism",):
-        first |= {name: plain_name(first[name])} if name in first else {}
-    own: dict[str, Any] = {name: getattr(spec, name) for name in ("backbone", "task")}
-    first |= {name: plain_name(value) for name, value in own.items() if value != getattr(plain, name)}
-    words = [f"-{SHORT.get(name, name)}{exact_text(value, '_')}" for name, value in {**first, **told}.items()]
-    return Path(f"{plain_name(spec.method)}-{data}{''.join(words)}.toml")
 
 
 def check_out(file: Path) -> Path:

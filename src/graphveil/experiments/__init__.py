@@ -1,12 +1,14 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
 from graphveil.experiments.embeddings.embedding import Embedding, embed, embed_spec, read_embedding
+from graphveil.experiments.runs.predictions import Predictions, predict, predict_spec
 from graphveil.experiments.runs.records import Record, ResultStore, read_results
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run, run_spec
 from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.show.report import write_report
+from graphveil.experiments.show.result_figure import draw_scores
 from graphveil.experiments.specs.settings_file import read_settings
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.settings_file import write_settings
@@ -15,6 +17,7 @@ from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
 
 __all__ = [
     "Embedding",
+    "Predictions",
     "Record",
     "Result",
     "ResultStore",
@@ -24,9 +27,12 @@ __all__ = [
     "Tuned",
     "UnitStore",
     "bootstrap",
+    "draw_scores",
     "embed",
     "embed_spec",
     "paired_gain",
+    "predict",
+    "predict_spec",
     "read_embedding",
     "read_results",
     "read_settings",

@@ -40,6 +40,7 @@ def from_arrays(
     metric: str | None = None,
     feature_names: Any = None,
     panel: Any = None,
+    ids: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
     """A graph from arrays.
@@ -48,7 +49,7 @@ def from_arrays(
     drop out. ``features`` are a dense array or a sparse matrix, one row a user; ``binary`` says that they are only ever
     the two ends of the range. ``labels`` are 0, 1, … or -1 where unknown; or rows of 0 and 1 (users x labels), where a user may
     have any number of labels. ``metric`` is accuracy by default, and f1 for such rows. ``panel`` marks
-    volunteers, a truth a user: their raw rows become known to the server.
+    volunteers, a truth a user: their raw rows become known to the server. ``ids`` are what users are called elsewhere.
 
     >>> graph, users = from_arrays([[0, 1], [1, 2], [2, 3]], np.eye(4), [0, 1, 0, 1], range=(0, 1))
     >>> graph
@@ -68,6 +69,7 @@ def from_arrays(
         metric=metric,
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
         panel=None if panel is None else np.asarray(panel),
+        ids=None if ids is None else np.asarray(ids),
     )
     return divide(name, raw, recipe_of(split), seed, users=users)
 
@@ -81,13 +83,21 @@ def from_pyg(
     seed: int = 0,
     label: int | None = None,
     metric: str | None = None,
+    ids: Any = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
     """A graph from PyG's ``Data``: ``edge_index``, ``x``, ``y`` and, if it has them, its masks (``panel_mask`` marks volunteers).
 
     Masks that come with the data are the split, unless ``split`` says otherwise. Of several labels a user, ``label`` takes one.
+    ``ids`` are what users are called elsewhere.
     """
-    raw = replace(raw_from_pyg(data), range=range, binary=binary, metric=metric)
+    raw = replace(
+        raw_from_pyg(data),
+        range=range,
+        binary=binary,
+        metric=metric,
+        ids=None if ids is None else np.asarray(ids),
+    )
     raw = with_label(name, raw, label)
     recipe = recipe_of(split or ("given" if raw.given is not None else "random"), raw.given)
     return divide(name, raw, recipe, seed, users=int(data.num_nodes))
@@ -133,7 +143,7 @@ def from_networkx(
     metric: str | None = None,
     name: str = "mine",
 ) -> tuple[Graph, Users]:
-    """A graph from networkx. Users are numbered in the order of its nodes.
+    """A graph from networkx. Users are numbered in the order of its nodes; nodes that are text or integers are their ids.
 
     ``features`` is the node attribute that holds a list of numbers, or a list of attributes that hold a number each.
     ``label`` is the node attribute that holds the label: whatever it holds is numbered in sorted order, and a node
@@ -153,6 +163,7 @@ def from_networkx(
         seed=seed,
         metric=metric,
         feature_names=features if isinstance(features, list) else None,
+        ids=_node_ids(nodes),
         name=name,
     )
 
@@ -198,6 +209,15 @@ def _tensor_features(tensor: Any) -> Any:
     if dense.ndim == 2 and dense.size and np.count_nonzero(dense) < SPARSE_SHARE * dense.size:
         return csr_array(dense)
     return dense
+
+
+def _node_ids(nodes: list[Any]) -> NDArray[Any] | None:
+    """The nodes themselves, where all are text or all are integers."""
+    for kind in (str, int):
+        if nodes and all(type(node) is kind for node in nodes):
+            ids = np.array(nodes)
+            return ids if ids.dtype.kind in "iuU" else None
+    return None
 
 
 def _node_features(network: Any, nodes: list[Any], features: str | list[str]) -> NDArray[np.float64]:

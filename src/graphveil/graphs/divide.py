@@ -53,6 +53,7 @@ def divide(
         feature_names=raw.feature_names,
         recipe=recipe,
         panel=None if raw.panel is None else _volunteers(name, raw.panel, features, count),
+        ids=None if raw.ids is None else np.array(raw.ids),
     )
     return graph, Users(features, labels, neighbours=(indptr, indices))
 

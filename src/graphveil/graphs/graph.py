@@ -36,6 +36,7 @@ class Graph:
     split was drawn; with it, `resplit` draws the next one. ``links`` are the known pairs where links are to be predicted:
     then the edges are the training links alone. ``weights`` say how much each entry of ``indices`` counts, where links are not
     known for sure; None where all count 1. ``panel`` are volunteers, who gave the server their raw rows; None where there are none.
+    ``ids`` are what users are called elsewhere, text or integers, where they have a name; everywhere here they are numbered 0, 1, …
     """
 
     name: str
@@ -55,6 +56,7 @@ class Graph:
     links: KnownLinks | None = None
     weights: NDArray[np.float64] | None = None
     panel: Panel | None = None
+    ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if (self.labels[self.test] != UNKNOWN).any():
@@ -82,6 +84,8 @@ class Graph:
             )
         if self.panel is not None:
             _check_panel(self, self.panel)
+        if self.ids is not None:
+            _check_ids(self.ids, self.node_count)
         for array in (self.indptr, self.indices, self.labels, self.train, self.validation, self.test):
             array.setflags(write=False)
 
@@ -206,6 +210,17 @@ def _check_panel(graph: Graph, panel: Panel) -> None:
         raise InputError(
             f"rows of volunteers must have the {graph.feature_count} features of the graph, got {panel.rows.shape[1]}"
         )
+
+
+def _check_ids(ids: NDArray[Any], users: int) -> None:
+    """Refuse ids that do not tell all users apart."""
+    if ids.shape != (users,) or ids.dtype.kind not in "iuU":
+        raise InputError(
+            f"ids must be {users} texts or integers, one a user, got {ids.dtype} of shape {ids.shape}"
+        )
+    if len(np.unique(ids)) != users:
+        raise InputError("ids must be all different: two users have the same one")
+    ids.setflags(write=False)
 
 
 def pair_codes(pairs: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,62 @@ def micro_f1(predicted: Mask, held: Mask) -> float:
     """
     right, all_of_both = int((predicted & held).sum()), int(predicted.sum()) + int(held.sum())
     return 2 * right / all_of_both if all_of_both else 0.0
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How well one class, or one of several labels, was told from the others: counts of test users.
+
+    So many ``have`` it, so many were ``predicted`` to, and so many of both are ``right``.
+
+    >>> score = ClassScore(number=0, have=4, predicted=2, right=1)
+    >>> score.precision, score.recall, round(score.f1, 3)
+    (0.5, 0.25, 0.333)
+    """
+
+    number: int
+    have: int
+    predicted: int
+    right: int
+
+    @property
+    def precision(self) -> float:
+        """Of those who were predicted to have it, the share that has; 0 where nobody was."""
+        return self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Of those who have it, the share that was found; 0 where nobody has."""
+        return self.right / self.have if self.have else 0.0
+
+    @property
+    def f1(self) -> float:
+        """2·right / (have + predicted)."""
+        return 2 * self.right / (self.have + self.predicted) if self.have + self.predicted else 0.0
+
+
+def confusion_counts(
+    predicted: NDArray[np.int64], labels: NDArray[np.int64], test: Mask, classes: int
+) -> NDArray[np.int64]:
+    """How many test users of each class (rows) were given each class (columns).
+
+    >>> everybody = np.ones(3, dtype=bool)
+    >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), everybody, 2).tolist()
+    [[1, 1], [0, 1]]
+    """
+    both = labels[test] * classes + predicted[test]
+    return np.bincount(both, minlength=classes * classes).reshape(classes, classes).astype(np.int64)
+
+
+def class_scores(
+    predicted: NDArray[np.int64], labels: NDArray[np.int64], test: Mask, classes: int
+) -> tuple[ClassScore, ...]:
+    """The scores of all classes; or of all labels, where both arrays are users x labels of 0 and 1."""
+    if labels.ndim == 1:
+        predicted, labels = (np.arange(classes) == array[:, None] for array in (predicted, labels))
+    given, held = predicted[test] > 0, labels[test] > 0
+    counts = zip(held.sum(axis=0), given.sum(axis=0), (held & given).sum(axis=0), strict=True)
+    return tuple(ClassScore(number, *map(int, each)) for number, each in enumerate(counts))
 
 
 def _accuracy(outcome: NDArray[Any], labels: NDArray[np.int64]) -> float:

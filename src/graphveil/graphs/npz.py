@@ -10,6 +10,7 @@
     metric                                      accuracy, roc_auc or f1 (optional: f1 for users x labels, else accuracy)
     feature_names                               one name a feature (optional)
     train, validation, test                     masks, users or splits x users (optional)
+    ids                                         one id a user, text or integers, all different: what the users are called elsewhere (optional)
     panel                                       truths, one a user: whether this user is a volunteer, who gives the raw row of
                                                 features to the server by consent (optional; any user may be one)
 
@@ -37,7 +38,19 @@ CSR_KEYS = ("x_indptr", "x_indices", "x_data", "x_shape")
 BYTES_A_USER, BYTES_A_FEATURE = 32, 64
 # Several labels a user are kept twice, on the server's side and on the users'.
 BYTES_A_LABEL = 16
-KNOWN_KEYS = {"edges", "x", "y", "range", "binary", "metric", "feature_names", "panel", *CSR_KEYS, *PARTS}
+KNOWN_KEYS = {
+    "edges",
+    "x",
+    "y",
+    "range",
+    "binary",
+    "metric",
+    "feature_names",
+    "ids",
+    "panel",
+    *CSR_KEYS,
+    *PARTS,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +69,8 @@ class Raw:
     other_labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     # Who volunteered to give the raw row, a truth a user.
     panel: NDArray[np.bool_] | None = None
+    # What users are called elsewhere.
+    ids: NDArray[Any] | None = None
 
 
 def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
@@ -75,6 +90,7 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
         given=_masks(arrays, path),
         other_labels={key: array for key, array in arrays.items() if key not in KNOWN_KEYS},
         panel=_panel(arrays, path),
+        ids=arrays.get("ids"),
     )
     _check_fit(raw, path, most)
     return raw
@@ -110,6 +126,8 @@ def write_npz(path: Path, raw: Raw) -> None:
         arrays.update({part: getattr(raw.given, part) for part in PARTS})
     if raw.panel is not None:
         arrays["panel"] = raw.panel
+    if raw.ids is not None:
+        arrays["ids"] = raw.ids
     with open(path, "wb") as file:
         np.savez_compressed(file, **arrays)
 

@@ -13,7 +13,7 @@ from graphveil.channels.words import SeededWords, SystemWords
 from graphveil.errors import InputError, PrivacyError
 from graphveil.graphs.graph import Graph, shared_links
 from graphveil.graphs.links import LinkPairs, Pairs
-from graphveil.graphs.metrics import area_under_curve, measure
+from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
 from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.turnout import SILENCES, draw_answering
 from graphveil.mechanisms import NeighbourLists, PersonalRows
@@ -223,6 +223,31 @@ class Users:
         """
         self._check_together(graph)
         return measure(graph.metric, outcome, self.raw.labels, graph.test, graph.class_count)
+
+    def confusion(self, predicted: NDArray[np.int64], graph: Graph) -> NDArray[np.int64]:
+        """How many test users of each class (rows) were given each class (columns): counts alone, as `evaluate` counts hits."""
+        self._check_predicted(predicted, graph)
+        if graph.multilabel:
+            raise InputError(
+                "users have several labels each, so no class is mistaken for another: look at the scores of each label (per_class)"
+            )
+        return confusion_counts(predicted, self.raw.labels, graph.test, graph.class_count)
+
+    def per_class(self, predicted: NDArray[np.int64], graph: Graph) -> tuple[ClassScore, ...]:
+        """How well each class, or each of several labels, was told from the others among test users."""
+        self._check_predicted(predicted, graph)
+        return class_scores(predicted, self.raw.labels, graph.test, graph.class_count)
+
+    def _check_predicted(self, predicted: NDArray[np.int64], graph: Graph) -> None:
+        self._check_together(graph)
+        if not graph.test.any():
+            raise InputError("the test split is empty: there is nobody to evaluate on")
+        if predicted.shape != self.raw.labels.shape or predicted.dtype.kind not in "iu":
+            raise InputError(
+                f"predictions must be integers of shape {self.raw.labels.shape}, got {predicted.dtype} of shape {predicted.shape}"
+            )
+        if predicted.size and not 0 <= int(predicted.min()) <= int(predicted.max()) < graph.class_count:
+            raise InputError(f"predicted classes must lie in 0..{graph.class_count - 1}")
 
     def evaluate_links(self, score: Callable[[Pairs], NDArray[Any]], graph: Graph) -> float:
         """How well a server tells test links from pairs that are none: the area under the ROC curve.

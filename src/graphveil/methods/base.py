@@ -30,6 +30,7 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
+    first_round_known = True
     grid = TRAINING_GRID
     several_tasks = True
     several_labels = True

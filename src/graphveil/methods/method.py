@@ -61,6 +61,9 @@ class Method(ABC):
     reads_features: ClassVar[bool] = False
     # Whether it learns from volunteers' raw rows, `job.graph.panel`; it must ask nobody about features where `job.unasked`.
     takes_panel: ClassVar[bool] = False
+    # Whether its first question about features is the first of its `questions`, whatever is answered before: it can then be
+    # asked together with that for labels.
+    first_round_known: ClassVar[bool] = False
     # What it can predict.
     tasks: ClassVar[tuple[str, ...]] = ("node", "link")
 

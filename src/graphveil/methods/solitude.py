@@ -65,6 +65,7 @@ class Solitude(Method):
     name = "solitude"
     summary = "private features and links, the graph learned together with a GCN"
     settings = SolitudeSettings
+    first_round_known = True
     several_tasks = True
     # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {

@@ -53,6 +53,8 @@ class Ledger:
     The server never sees this object: it learns the public budgets, and that nobody overdrew. There is one of it: a copy
     would let a budget be spent twice.
 
+    Users have the numbers ``first``, ``first`` + 1, …: the ledger of a device has one user, whom plans ask by that number.
+
     >>> ledger = Ledger(users=3, epsilon=1.0)
     >>> ledger.charge(Plan(mechanism="krr", epsilon=0.4, classes=7))
     >>> ledger.remaining.tolist()
@@ -67,8 +69,10 @@ class Ledger:
         *,
         by_level: Sequence[float] | None = None,
         levels: Any = None,
+        first: int = 0,
     ) -> None:
         self.users = check_whole(users, "users", least=0)
+        self.first = check_whole(first, "first", least=0)
         self._public = _budget(epsilon, self.users, "epsilon", np.inf)
         self._delta = _budget(delta, self.users, "delta", 1.0)
         self._by_level = np.zeros(1) if by_level is None else _level_budgets(by_level)
@@ -105,6 +109,15 @@ class Ledger:
         return np.maximum(self.budget - self._spent, 0.0)
 
     @property
+    def left(self) -> tuple[Floats, Floats]:
+        """The ε and the δ that the public books leave to each user, whatever the level: what is more is refused."""
+        allowed = self._public + self._by_level[:, None]
+        return (
+            np.maximum(allowed - self._booked, 0.0).min(axis=0),
+            np.maximum(self._delta - self._booked_delta, 0.0),
+        )
+
+    @property
     def charges(self) -> tuple[Charge, ...]:
         """All answered plans, in order."""
         return tuple(self._charges)
@@ -119,17 +132,34 @@ class Ledger:
         asked = np.zeros(self.users, dtype=bool)
         for charge, who in zip(self._charges, self._charged, strict=True):
             if charge.subject in subjects:
-                asked[who] = True
+                asked[who - self.first] = True
         return asked
 
     def asked(self, plan: Plan) -> NDArray[np.int64]:
         """The numbers of those whom a plan asks, in its order."""
         if plan.users == "all":
-            return np.arange(self.users)
+            return np.arange(self.first, self.first + self.users)
         who = np.array(plan.users, dtype=np.int64)
-        if who.size and int(who.max()) >= self.users:
-            raise InputError(f"users must lie in 0..{self.users - 1}, the plan asks user {int(who.max())}")
+        strangers = who[(who < self.first) | (who >= self.first + self.users)]
+        if strangers.size:
+            raise InputError(
+                f"users must lie in {self.first}..{self.first + self.users - 1}, the plan asks user {int(strangers.max())}"
+            )
         return who
+
+    def carry_over(self, costs: Sequence[float], delta: float) -> None:
+        """Book for everybody what was charged before this ledger was opened: a cost for each level, as `costs_by_level` tells.
+
+        Whoever keeps books on a disk reads them back with this. It is what counts, even where it is more than the budget.
+        """
+        by_level = _level_budgets(costs)
+        if by_level.shape != self._by_level.shape or not delta >= 0:
+            raise InputError(
+                f"what was charged before must be {len(self._by_level)} costs and a delta of at least 0"
+            )
+        with self._lock:
+            self._booked = _added(self._booked, by_level[:, None])
+            self._booked_delta = _added(self._booked_delta, delta)
 
     def charge(self, plan: Plan, costs: Any = None) -> None:
         """Book a plan for everybody that it asks, or raise BudgetError and book nothing.
@@ -138,24 +168,24 @@ class Ledger:
         than the plan claims, and only that is written down.
         """
         plan = Plan.checked(plan)
-        claim, who, by_level = plan.claim, self.asked(plan), self._costs_by_level(plan)
+        claim, who, by_level = plan.claim, self.asked(plan), self.costs_by_level(plan)
         charged = np.full(who.size, claim.epsilon) if costs is None else np.asarray(costs)
         if charged.shape != who.shape or not ((charged >= 0) & (charged <= claim.epsilon)).all():
             raise InputError(
                 f"costs must be {who.size} numbers from 0 to {claim.epsilon:g}, one for each user that is asked"
             )
-        exact = plan.build().epsilon
-        allowed = (self._public[who] + self._by_level[:, None]) * (1 + DUST)
+        exact, at = plan.build().epsilon, who - self.first
+        allowed = (self._public[at] + self._by_level[:, None]) * (1 + DUST)
         with self._lock:
-            booked = _added(self._booked[:, who], by_level[:, None])
-            spent_delta = _added(self._booked_delta[who], claim.delta)
-            if (booked > allowed).any() or (spent_delta > self._delta[who] * (1 + DUST)).any():
+            booked = _added(self._booked[:, at], by_level[:, None])
+            spent_delta = _added(self._booked_delta[at], claim.delta)
+            if (booked > allowed).any() or (spent_delta > self._delta[at] * (1 + DUST)).any():
                 raise BudgetError(_refusal(plan, len(self._by_level)))
-            self._booked[:, who] = booked
-            self._asked[who] = True
-            self._spent[who] += charged
-            self._spent_delta[who] += claim.delta
-            self._booked_delta[who] = spent_delta
+            self._booked[:, at] = booked
+            self._asked[at] = True
+            self._spent[at] += charged
+            self._spent_delta[at] += claim.delta
+            self._booked_delta[at] = spent_delta
             if not who.size:
                 return
             self._charged.append(who)
@@ -179,7 +209,7 @@ class Ledger:
         others = [(charge.claim, who) for charge, who in charged if charge.subject != "links"]
         return add_up([*links, most_spent(others)]) if links else most_spent(others)
 
-    def _costs_by_level(self, plan: Plan) -> Floats:
+    def costs_by_level(self, plan: Plan) -> Floats:
         """What a plan costs a user of each level that was declared."""
         budgets = plan.build().level_budgets
         count = len(self._by_level)

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs import export
-from graphveil.experiments.runs.export import COLUMNS, check_export, row, to_dict, write_export, write_whole
+from graphveil.experiments.runs.export import COLUMNS, check_export, row, to_dict, write_export
 from graphveil.experiments.runs.records import Kept, Record, read_results
 
 RECORD = Record.model_validate(
@@ -96,17 +96,3 @@ def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(tmp_path
         InputError, match=r"needs pyarrow, .*: pip install 'graphveil\[parquet\]', or name a .csv"
     ):
         check_export(tmp_path / "x.parquet")
-
-
-def test_a_file_that_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
-    file = tmp_path / "x.csv"
-    file.write_text("before")
-
-    def refuse(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(export.os, "replace", refuse)
-    with pytest.raises(InputError, match="cannot be written .*No space left on device"):
-        write_whole(file, b"after")
-    assert file.read_text() == "before"
-    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]

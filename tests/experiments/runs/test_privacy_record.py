@@ -9,7 +9,7 @@ from graphveil.experiments.runs.privacy_record import (
     Cost,
     Privacy,
     Round,
-    embedding_statement,
+    artefact_statement,
     privacy_record,
 )
 from graphveil.experiments.runs.records import Setup
@@ -43,6 +43,12 @@ def test_energies_of_private_links_are_not_drawn():
     assert spec_of(record) is not None
     record.privacy.links = cost(4.0)
     assert spec_of(record) is None
+
+
+def test_where_some_were_not_asked_nobody_says_every_user():
+    everybody, some = (Privacy(features=cost(1.0), total=cost(1.0), partial=each) for each in (False, True))
+    assert everybody.sentence.startswith("Every user reported") and some.sentence.startswith("Users reported")
+    assert "partial" not in everybody.to_dict() and some.to_dict()["partial"]
 
 
 def test_what_norms_cost_is_told_with_who_reported_them():
@@ -133,7 +139,7 @@ def test_two_such_mechanisms_are_named_together():
 
 
 def test_a_statement_about_an_embedding_says_it_too():
-    assert BOUND in embedding_statement(recorded(IDEAL), 0, ["the graph"])
+    assert BOUND in artefact_statement(recorded(IDEAL), 0, ["the graph"])
 
 
 def test_where_raw_features_are_read_no_bound_is_told():

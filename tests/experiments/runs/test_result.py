@@ -2,10 +2,15 @@
 
 import json
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import graphveil as gv
+from graphveil.errors import InputError
 from graphveil.experiments import Result, Spec
+from graphveil.experiments.runs import result as module
 from graphveil.experiments.runs.unit import UnitResult
 
 SECONDS = {"report": 1.0, "denoise": 2.0, "train": 3.0, "total": 6.0}
@@ -199,3 +204,87 @@ def test_where_nothing_else_was_measured_nothing_is_told_of_it():
 def test_json_holds_the_same():
     found = result(*runs("method", 0.5, 0.75), *runs("control", 0.25, 0.5))
     assert json.loads(found.to_json()) == found.to_dict()
+
+
+# In Python
+
+
+def test_a_result_shows_itself_in_two_lines():
+    found = result(*runs("method", 0.5, 0.75), *runs("control", 0.25, 0.25))
+    first, second = repr(found).splitlines()
+    assert first == (
+        "Result(base on town, ε = 1: accuracy 62.5 (-96.3 to 221.3, 2 runs), control 25.0, gain +37.5 ± 158.8)"
+    )
+    assert second == found.verdict
+
+
+def test_one_run_without_a_control_is_one_line():
+    assert repr(result(unit("method", 0, 0.5))) == "Result(base on town, ε = 1: accuracy 50.0 (1 run))"
+
+
+def test_an_interrupted_result_says_so():
+    assert "1 run, interrupted)" in repr(result(unit("method", 0, 0.5), interrupted=True))
+
+
+def test_the_table_is_plain_text():
+    lines = result(unit("method", 0, 0.5), unit("control", 0, 0.25)).table().splitlines()
+    assert lines[:4] == [
+        "accuracy on town          mean    95% interval",
+        "base, multibit, ε = 1     50.0         one run",
+        "control, ε = 0            25.0         one run",
+        "gain over the control    +25.0         one run",
+    ]
+
+
+SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+
+
+@pytest.fixture(scope="module")
+def learned():
+    graph, users = gv.load("town", **SMALL)
+    options = {"runs": 2, "settings": {"epochs": 3}, "control": False}
+    return gv.run("base", graph, users, epsilon=4.0, **options)
+
+
+def test_predictions_of_a_run_are_those_that_it_was_scored_by(learned):
+    for run in (0, 1):
+        assert learned.predictions(run).score == learned.scores()[run]
+
+
+def test_scores_of_classes_count_the_hits_of_the_score(learned):
+    matrix, each = learned.confusion(1), learned.per_class(1)
+    assert matrix.sum() == learned.predictions(1).tested
+    assert np.trace(matrix) / matrix.sum() == learned.scores()[1]
+    assert [(one.have, one.predicted, one.right) for one in each] == list(
+        zip(matrix.sum(axis=1), matrix.sum(axis=0), np.diag(matrix), strict=True)
+    )
+
+
+def test_a_run_is_learned_again_once(learned, monkeypatch):
+    learned.predictions(0)
+    monkeypatch.setattr(module, "learn_again", lambda *_: pytest.fail("learned twice"))
+    learned.confusion(0)
+
+
+def test_a_run_that_comes_to_another_score_is_refused(learned):
+    other = replace(learned, units=tuple(replace(unit, score=0.123) for unit in learned.units))
+    with pytest.raises(InputError, match="run 0 comes to another score than it had"):
+        other.predictions()
+
+
+def test_a_run_that_is_not_there_is_refused(learned):
+    with pytest.raises(InputError, match="run must be one of 0, 1, got 2"):
+        learned.predictions(2)
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_a_result_is_drawn(suffix, tmp_path):
+    found = result(*runs("method", 0.5, 0.75), *runs("control", 0.25, 0.25))
+    found.plot(tmp_path / f"town{suffix}")
+    content = (tmp_path / f"town{suffix}").read_bytes()
+    assert content.startswith(b"<svg" if suffix == ".svg" else b"\x89PNG")
+
+
+def test_a_figure_that_nobody_draws_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no figure of a result is named 'pie'"):
+        result(unit("method", 0, 0.5)).plot(tmp_path / "town.svg", kind="pie")

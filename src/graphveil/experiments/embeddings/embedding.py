@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,37 +14,19 @@ from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.embeddings.file import read_values, write_values
 from graphveil.experiments.embeddings.reduction import check_dims, reduce_columns
-from graphveil.experiments.runs.privacy_record import embedding_statement
-from graphveil.experiments.runs.unit import Ready, make_ready
-from graphveil.experiments.specs.spec import DATA_PREFIX, Spec
+from graphveil.experiments.runs.about import AboutRun, about_run
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.given import take_data
+from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import Graph, Users
 from graphveil.methods.job import Progress
-from graphveil.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class About:
-    """What is known of an embedding besides its numbers.
+class About(AboutRun):
+    """What is known of an embedding besides its numbers; ``reduced_from`` is the number of columns before a reduction."""
 
-    ``privacy`` is what the users' ledger says was spent, ``statement`` the same in words. ``settings`` are all of them, the
-    defaults and the loader's too. ``edges`` counts the links that the server knew: those of training where links are predicted, and nothing
-    where links are private. ``reduced_from`` is the number of columns before a reduction.
-    """
-
-    method: str
-    data: str
-    task: str
-    epsilon: float | None
-    mechanism: str | None
-    backbone: str
-    seed: int
-    settings: dict[str, Any]
-    version: str
-    users: int
-    edges: int | None
     reduced_from: int | None
-    privacy: dict[str, Any]
-    statement: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,26 +77,23 @@ def read_embedding(path: str | Path) -> Embedding:
 
 def embed(
     method: str,
-    data: str | Graph,
+    data: Any,
     users: Users | None = None,
     *,
     dims: int | None = None,
     inside: Progress | None = None,
     **options: Any,
 ) -> Embedding:
-    """The embedding that a method learns on a dataset (a name or a path, or a graph with its users).
+    """The embedding that a method learns on a dataset (a name or a path, a graph with its users, or PyG's Data).
 
     Options are those fields of `Spec` that one run has: epsilon, mechanism, backbone, task, seed, settings and so on.
     ``dims`` reduces the columns, which costs nobody anything.
     """
-    if isinstance(data, Graph) != (users is not None):
-        raise InputError("give a graph together with its users, or the name of a dataset alone")
     for name in ("runs", "control"):
         if name in options:
             raise InputError(f"an embedding comes from one run without a control: leave {name} out")
-    given = (data, users) if isinstance(data, Graph) and users is not None else None
-    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
-    return embed_spec(spec, dims=dims, inside=inside, given=given)
+    name, given, options = take_data(data, users, options)
+    return embed_spec(Spec.of(method, name, **options), dims=dims, inside=inside, given=given)
 
 
 def embed_spec(
@@ -133,7 +111,8 @@ def embed_spec(
         ready = make_ready(spec, "method", 0, inside, given)
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
-    return _described(spec, ready, values, None if dims is None else whole.shape[1])
+    reduced_from = None if dims is None else whole.shape[1]
+    return Embedding(values=values, reduced_from=reduced_from, **about_run(spec, ready, 0, "embedding"))
 
 
 def check_embedding(spec: Spec, dims: int | None) -> None:
@@ -141,31 +120,3 @@ def check_embedding(spec: Spec, dims: int | None) -> None:
     spec.check()
     if dims is not None:
         check_dims(dims)
-
-
-def _described(spec: Spec, ready: Ready, values: NDArray[np.float32], reduced_from: int | None) -> Embedding:
-    privacy = ready.privacy()
-    private_links = spec.budgets.link_epsilon is not None
-    graph = ready.job.graph
-    known = bool((graph.labels >= 0).any())
-    public = [*(() if private_links else ("links",)), *(("known labels",) if known else ())]
-    given = {**spec.settings, **{DATA_PREFIX + key: value for key, value in spec.data_options.items()}}
-    # As a file gives them back: lists for tuples.
-    settings = json.loads(json.dumps({**given, **spec.full_settings().model_dump()}, default=str))
-    return Embedding(
-        values=values,
-        method=spec.method,
-        data=spec.data,
-        task=spec.task,
-        epsilon=spec.budgets.epsilon,
-        mechanism=None if spec.budgets.epsilon is None else spec.budgets.mechanism,
-        backbone=spec.backbone,
-        seed=spec.seed,
-        settings=settings,
-        version=__version__,
-        users=graph.node_count,
-        edges=None if private_links else graph.edge_count,
-        reduced_from=reduced_from,
-        privacy=privacy.to_dict(),
-        statement=embedding_statement(privacy, spec.seed, public),
-    )

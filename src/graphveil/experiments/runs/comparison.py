@@ -201,7 +201,7 @@ def _scores(kept: Kept) -> dict[int, float]:
     if seeds is None:
         if record.interrupted:
             raise InputError(
-                f"{name(kept)} was interrupted and does not say which seeds it has: run it again, with --resume"
+                f"{name(kept)} was interrupted and does not say which seeds it has: run it again"
             )
         seeds = tuple(range(record.seed, record.seed + len(record.runs)))
     return dict(zip(seeds, record.runs, strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +12,9 @@ from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.records import Kept
+from graphveil.experiments.store.whole_file import write_whole
+
+__all__ = ["COLUMNS", "check_export", "row", "to_dict", "write_export", "write_whole"]
 
 PARQUET = ".parquet"
 TEXT, WHOLE, SEED, NUMBER, FLAG = "string", "int64", "uint64", "float64", "bool"
@@ -77,24 +79,6 @@ def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
 def write_export(file: Path, kept: Sequence[Kept]) -> None:
     """Write results to a file that `check_export` has let pass."""
     write_whole(file, WRITERS[file.suffix](kept))
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write beside the file and rename: what was there before is there until all of the new one is."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as whole:
-            whole.write(content)
-            whole.flush()
-            # The name must not be on the disk before the content is.
-            os.fsync(whole.fileno())
-        os.replace(part, file)
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be written ({error.strerror or error}): name another file with --out, or make room"
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def to_dict(kept: Kept) -> dict[str, Any]:

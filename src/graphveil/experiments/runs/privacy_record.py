@@ -108,7 +108,7 @@ class Privacy(_Part):
     whose noise is made of floating-point numbers, so that ε is the bound of the ideal mechanism. A budget for
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
-    count as if they had. ``beyond_audit`` is what claims rest on that no audit can see. ``panel`` are volunteers, whose features
+    count as if they had. ``partial`` says that some were not asked at all. ``beyond_audit`` is what claims rest on that no audit can see. ``panel`` are volunteers, whose features
     were read in the clear: ``trust`` and all costs are about what was asked, of them or of the others.
     """
 
@@ -124,6 +124,7 @@ class Privacy(_Part):
     ideal: list[str] = Field(default_factory=list)
     trust: Literal["local", "curator", "none"] = "local"
     silent: bool = False
+    partial: bool = False
     beyond_audit: list[str] = Field(default_factory=list)
     panel: PanelGiven | None = None
 
@@ -141,8 +142,9 @@ class Privacy(_Part):
                     for key, value in whole[subject].items()
                     if value is not None or key not in costs
                 }
-        if not self.silent:
-            del whole["silent"]
+        for flag in ("silent", "partial"):
+            if not whole[flag]:
+                del whole[flag]
         if self.panel is not None and not self.panel.asked:
             del whole["panel"]["asked"]
         return whole
@@ -208,6 +210,7 @@ class Privacy(_Part):
     def _who(self, partly: bool) -> str:
         """Who reported: some users or every one; all but volunteers, where none of these was asked besides."""
         others = self.panel is not None and not self.panel.asked
+        partly |= self.partial
         partly |= self.panel is not None and 0 < self.panel.asked < self.panel.users
         everybody, some = ("Everybody else", "Others") if others else ("Every user", "Users")
         if self.silent:
@@ -270,9 +273,12 @@ def privacy_record(
     raw: Sequence[str] = (),
     *,
     silent: bool = False,
+    partial: bool = False,
     volunteers: NDArray[np.int64] | None = None,
 ) -> Privacy:
     """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered.
+
+    ``partial`` says that not everybody was asked.
 
     ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent.
     """
@@ -301,6 +307,7 @@ def privacy_record(
         ideal=list(dict.fromkeys(charge.mechanism for charge in charges if _is_ideal(charge))),
         trust="none" if raw else _trust(charges),
         silent=silent,
+        partial=partial,
         panel=None if volunteers is None else _panel_given(ledger, volunteers),
         beyond_audit=list(dict.fromkeys(told for charge in charges for told in _beyond_audit(charge))),
     )
@@ -374,8 +381,8 @@ def number(epsilon: float | None) -> str:
     return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
-def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> str:
-    """Who reported what for an embedding, what it may rest on besides, and what the seed means for it.
+def artefact_statement(privacy: Privacy, seed: int, public: Sequence[str], what: str = "embedding") -> str:
+    """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
 
     ``public`` names what was taken as known to everybody.
     """
@@ -387,6 +394,6 @@ def embedding_statement(privacy: Privacy, seed: int, public: Sequence[str]) -> s
     if privacy.rounds:
         words.append(
             f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
-            "publish no embedding of real people that was made so."
+            f"publish no {what} of real people made so."
         )
     return " ".join(words)

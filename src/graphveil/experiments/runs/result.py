@@ -5,9 +5,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.experiments.runs.figures import figure_of
+from graphveil.experiments.runs.predictions import (
+    Predictions,
+    check_predictions,
+    learn_again,
+    predicted_classes,
+    predictions_of,
+)
+from graphveil.experiments.runs.result_table import result_summary, result_text
 from graphveil.experiments.runs.statistics import (
     Summary,
     beside,
@@ -16,15 +30,21 @@ from graphveil.experiments.runs.statistics import (
     t_interval,
     verdict,
 )
-from graphveil.experiments.runs.unit import UnitResult
+from graphveil.experiments.runs.unit import Ready, UnitResult
+from graphveil.experiments.specs.given import Given
 from graphveil.experiments.specs.spec import Spec
+from graphveil.graphs.metrics import ClassScore
+from graphveil.methods.outcome import Outcome
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """All units of an experiment that are there, and what they say together.
 
-    ``data_digest`` is that of the graph's content, where it has a name by which it can be loaded.
+    ``data_digest`` is that of the graph's content. ``given`` are graph and users, where they were given as objects.
+
+    A result holds scores, not models. `predictions`, `per_class` and `confusion` learn one run again, which gives the same bit for bit
+    because a run depends on data, settings and seed alone; that takes as long as the run did, once for each run that is asked for.
     """
 
     spec: Spec
@@ -34,6 +54,50 @@ class Result:
     total_seconds: float
     interrupted: bool = False
     data_digest: str = ""
+    given: Given | None = field(default=None, compare=False)
+    _learned: dict[int, tuple[Ready, Outcome]] = field(default_factory=dict, init=False, compare=False)
+
+    def __repr__(self) -> str:
+        return result_summary(self.to_dict(), self.interrupted)
+
+    def table(self) -> str:
+        """The result as a table with its sentences, as `graphveil run` prints it."""
+        return result_text(self.to_dict())
+
+    def predictions(self, run: int = 0) -> Predictions:
+        """What the method predicts for every user in one of its runs."""
+        return predictions_of(self.spec, run, *self.learned(run))
+
+    def per_class(self, run: int = 0) -> tuple[ClassScore, ...]:
+        """Precision, recall and F1 of each class among the test users of a run; the users' side counts."""
+        ready, outcome = self.learned(run)
+        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+        return ready.users.per_class(chosen, ready.graph)
+
+    def confusion(self, run: int = 0) -> NDArray[np.int64]:
+        """How many test users of each class (rows) were given each class (columns); the users' side counts."""
+        ready, outcome = self.learned(run)
+        chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+        return ready.users.confusion(chosen, ready.graph)
+
+    def plot(self, file: str | Path, kind: str = "score") -> None:
+        """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
+        figure_of(kind)(self, Path(file))
+
+    def learned(self, run: int = 0) -> tuple[Ready, Outcome]:
+        """What a run of the method learned: learned again when it is first asked for, and kept."""
+        if run not in self._learned:
+            check_predictions(self.spec)
+            scores = {unit.run: unit.score for unit in self.of("method")}
+            if run not in scores:
+                raise InputError(f"run must be one of {', '.join(map(str, scores))}, got {run!r}")
+            ready, outcome = learn_again(self.spec, run, self.given)
+            if self.spec.found_task.test_score(ready.graph, ready.users, outcome) != scores[run]:
+                raise InputError(
+                    f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
+                )
+            self._learned[run] = ready, outcome
+        return self._learned[run]
 
     def of(self, part: str) -> list[UnitResult]:
         """The units of one part, in the order of runs."""

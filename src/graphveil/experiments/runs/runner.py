@@ -188,4 +188,4 @@ def _result(
 ) -> Result:
     metric = spec.found_task.metric((given or load_data(spec))[0])
     digest = "" if given is not None else data_digest(spec.data, spec.loader_options)
-    return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest)
+    return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)

@@ -85,7 +85,7 @@ def run_unit(
     """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
     start = time.perf_counter()
     with learn.one_thread():
-        ready, outcome = _learn(spec, part, run, progress, given)
+        ready, outcome = learn_unit(spec, part, run, progress, given)
         score = spec.found_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
@@ -110,23 +110,37 @@ def validate_unit(
     The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
     """
     with learn.one_thread():
-        ready, outcome = _learn(spec, "method", run, progress, given)
+        ready, outcome = learn_unit(spec, "method", run, progress, given)
     gc.collect()
     metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A method before it asks anybody: the data with the split of this run, and a job whose users declared its cost.
+class Prepared:
+    """A method with all that it will ask, before there is anybody who could answer: the data with the split of this run.
 
-    ``users`` are those that were loaded; those of the job answer plans only, and the ledger says what they have spent.
+    ``users`` are those that were loaded, who judge what was learned; nobody answers the job's questions yet.
     """
 
     method: Method
     graph: Graph
     users: Users
     job: Job
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What features are reported by in each round, where they are."""
+        return self.job.questions.mechanisms
+
+
+@dataclass(frozen=True)
+class Ready(Prepared):
+    """A method before it asks anybody: a job whose users declared its cost.
+
+    The job's users answer plans and nothing else, and the ledger says what they have spent.
+    """
+
     ledger: Ledger
     # Whether raw features were handed over.
     raw: bool = False
@@ -138,11 +152,6 @@ class Ready:
         """How many users have been asked so far, and how many of them answer."""
         asked = self.ledger.ever_asked
         return int(asked.sum()), int((asked if self.who is None else asked & self.who).sum())
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """What features are reported by in each round, where they are."""
-        return self.job.questions.mechanisms
 
     def privacy(self) -> Privacy:
         """What was read and reported so far."""
@@ -158,10 +167,25 @@ class Ready:
 def make_ready(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> Ready:
-    """Load, split, and declare what the method will ask for; the job's graph is what is public before anybody answers.
+    """Load, split, and let simulated users declare what the method will ask for.
 
     Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
     """
+    prepared = prepare(spec, part, run, progress, given)
+    method, users, seed = prepared.method, prepared.users, spec.seed + run
+    ledger, who = prepared.job.questions.open_ledger(users), who_answers(spec, users, seed)
+    job = replace(
+        prepared.job,
+        users=answering(spec, part, users, ledger, seed, who),
+        raw=users.raw.rows() if method.reads_features else None,
+    )
+    return Ready(method, prepared.graph, users, job, ledger, job.raw is not None, who)
+
+
+def prepare(
+    spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> Prepared:
+    """Load, split, and see what the method will ask for; the job's graph is what is public before anybody answers."""
     # A fresh process has not loaded them; and users answer only mechanisms that were there before they declared.
     load_names(spec)
     check_backbone(spec.backbone)
@@ -181,14 +205,7 @@ def make_ready(
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
     _check_cost(spec, part, questions)
-    ledger, who = questions.open_ledger(users), who_answers(spec, users, seed)
-    job = replace(
-        job,
-        questions=questions,
-        users=answering(spec, part, users, ledger, seed, who),
-        raw=users.raw.rows() if method.reads_features else None,
-    )
-    return Ready(method, graph, users, job, ledger, job.raw is not None, who)
+    return Prepared(method, graph, users, replace(job, questions=questions))
 
 
 def who_answers(spec: Spec, users: Users, seed: int) -> NDArray[np.bool_] | None:
@@ -258,7 +275,7 @@ def answering(
     return FeaturesUnasked(asked) if part == "unasked" else asked
 
 
-def _learn(
+def learn_unit(
     spec: Spec, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> tuple[Ready, Outcome]:
     """Split, ask and learn."""

@@ -1,0 +1,149 @@
+"""graphveil collect learn: a method on what a collection has gathered, as far as it gets."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.checks import check_number
+from graphveil.cli.bars import one_bar
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson, BackboneName, MethodName, SettingPairs, SettingsFile, TaskName
+from graphveil.cli.parse import all_settings
+from graphveil.collect.card import BESIDE, result_card
+from graphveil.collect.files import check_folder, write_result
+from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.study import Terms, check_collected, learn_collection
+from graphveil.experiments.runs.format import percent
+from graphveil.experiments.specs.spec import Spec
+from graphveil.methods.terms import Budgets, Machine
+
+DAY = 24 * 60 * 60
+
+
+@grouped
+def collect_learn(
+    *,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+    method: MethodName,
+    budgets: Budgets,
+    backbone: BackboneName = "",
+    task: TaskName = "node",
+    seed: Annotated[int, typer.Option(help="The seed of split, model and control.")] = 0,
+    setting: SettingPairs = None,
+    settings_file: SettingsFile = None,
+    study: Annotated[
+        str | None,
+        typer.Option(help="A name for these rounds; the method's by default. Another study asks anew."),
+    ] = None,
+    days: Annotated[
+        float, typer.Option(help="For how many days devices may answer a published round.")
+    ] = 14.0,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published", help="Go on with published questions where the method would now ask others."
+        ),
+    ] = False,
+    no_control: Annotated[
+        bool, typer.Option("--no-control", help="Skip control, structure and volunteers alone.")
+    ] = False,
+    machine: Machine,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for predictions, embeddings and the card; DIR/results/STUDY by default."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.
+
+    Run the same command again when the round is closed: the method starts anew with the same seed and gets one round further. Waiting is no
+    error (exit status 0). At the end predictions and embeddings by id, the questions, and a card are written.
+
+    Example: graphveil collect learn survey togl --epsilon 2
+
+    Example: graphveil collect learn survey veil --epsilon 2 --as-published --out results
+    """
+    settings = all_settings(method, settings_file, setting or [])
+    check_number(days, "days", above=0)
+    spec = Spec(
+        method,
+        "collection",
+        task=task,
+        backbone=backbone,
+        seed=seed,
+        settings=settings,
+        control=not no_control,
+        budgets=budgets,
+        machine=machine,
+    )
+    check_collected(spec)
+    from graphveil.collect.storage import open_collection
+
+    collection = open_collection(folder)
+    name = study or spec.method
+    target = check_folder(out or folder / "results" / _plain(name))
+    terms = Terms(name, int(time.time() + days * DAY), as_published)
+    try:
+        with one_bar() as inside:
+            learned = learn_collection(collection, spec, terms, inside)
+    except RoundOpenError as waiting:
+        _tell_waiting(waiting, folder, as_json)
+        return
+    card = result_card(learned, collection.settings)
+    written = write_result(target, learned, card, collection.ids)
+    number = collection.keep_result(card)
+    if as_json:
+        told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
+        typer.echo(json.dumps(told, ensure_ascii=False))
+    else:
+        _show(card, target, written)
+
+
+def _tell_waiting(waiting: RoundOpenError, folder: Path, as_json: bool) -> None:
+    """Say which rounds people must answer first, and what to do then."""
+    if as_json:
+        rounds = [
+            {
+                "round": each.number,
+                "digest": each.digest,
+                "asked": len(each.asked),
+                "answered": each.answered,
+            }
+            for each in waiting.rounds
+        ]
+        state = "published" if waiting.published else "open"
+        typer.echo(json.dumps({"state": state, "rounds": rounds}))
+        return
+    typer.echo(str(waiting))
+    close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
+    typer.echo(f"When enough have answered, {close}, then run this command again.")
+
+
+def _show(card: dict[str, Any], folder: Path, written: list[str]) -> None:
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column(f"{card['metric']} on {card['labels']['held_out']:,} held-out users")
+    table.add_column("score", justify="right")
+    for part in ("method", *BESIDE):
+        if part in card["scores"]:
+            score = card["scores"][part]
+            name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
+            table.add_row(name, "not known" if score is None else percent(score))
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(table)
+    for sentence in (card["verdict"], card["statement"]):
+        console.print(sentence, markup=False)
+    console.print(f"Written to {folder}: {', '.join(written)}.", markup=False)
+
+
+def _plain(name: str) -> str:
+    """A name as a folder can have it."""
+    return "".join(each if each.isalnum() or each in "-_." else "-" for each in name) or "study"

@@ -1,0 +1,64 @@
+"""graphveil predict: a class with its probability for every user, written to a file with what it cost beside it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphveil.cli.bars import one_bar
+from graphveil.cli.experiment import Asked, Terms, spec_of
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson
+from graphveil.experiments.runs.format import file_size
+from graphveil.experiments.runs.predictions import Predictions, check_predictions, predict_spec
+from graphveil.experiments.runs.predictions_file import check_predictions_file, record_file
+from graphveil.experiments.runs.unit import peak_megabytes
+
+
+@grouped
+def predict(
+    *,
+    asked: Asked,
+    out: Annotated[Path, typer.Option(help="The file to write: .csv, or .parquet with pyarrow.")],
+    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
+    terms: Terms,
+    as_json: AsJson = False,
+) -> None:
+    """Write a class with its probability for every user to a file, and the privacy record beside it as FILE.json.
+
+    The method runs as in the first run of `graphveil run`. A row is a user: number, id where the graph's file has `ids`, part of the split
+    (train, validation, test or none), class, its probability, and those of all classes as p0, p1 and so on. Probabilities are calibrated by
+    one temperature on validation users, unless labels are private; the record says which. Reports are simulated from the seed.
+
+    Example: graphveil predict veil --data town --epsilon 2 --out town.csv
+
+    Example: graphveil predict base --data mine.npz --range 0,1 --epsilon 4 --out mine.parquet
+    """
+    spec = spec_of(asked, terms, seed=seed)
+    check_predictions_file(out)
+    check_predictions(spec)
+    start = time.perf_counter()
+    with one_bar() as inside:
+        predictions = predict_spec(spec, inside=inside)
+    predictions.save(out)
+    if as_json:
+        took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
+        typer.echo(json.dumps({**told(predictions, out), **took}, ensure_ascii=False))
+    else:
+        typer.echo(f"Predictions are in {out} ({file_size(out.stat().st_size)}): {predictions.summary}.")
+        typer.echo(f"Probabilities are {predictions.calibration}.")
+        typer.echo(f"What it cost is in {record_file(out)}: {predictions.statement}")
+
+
+def told(predictions: Predictions, file: Path) -> dict[str, Any]:
+    """What `--json` says of predictions."""
+    about = predictions.about()
+    return {
+        **{key: value for key, value in about.items() if key != "settings"},
+        "file": str(file),
+        "record": str(record_file(file)),
+    }

@@ -1,0 +1,134 @@
+"""What a device asks a collector to do: the HTTP calls of docs/wire-format.md, with their answers checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.client.agreement import Cap, Offer
+from graphveil.client.device import Sealed
+from graphveil.client.transport import Response, Transport, patiently
+from graphveil.errors import InputError, ServerError
+from graphveil.privacy import Invitation, SignedQuestion
+from graphveil.privacy.envelope import check_hex
+
+JSON, BYTES = "application/json", "application/octet-stream"
+# A credential travels in a header.
+MAX_CREDENTIAL = 512
+# Rounds that are open at one time.
+MAX_QUESTIONS = 1000
+
+Patience = Callable[[Callable[[], Response]], Response]
+
+
+@dataclass(frozen=True, repr=False)
+class Enrolled:
+    """What a server says to a new device."""
+
+    collection: str
+    pseudonym: str
+    user: int
+    credential: str
+
+
+class Calls:
+    """The calls to one collector. All of them may be repeated, and are, after what may pass."""
+
+    def __init__(self, transport: Transport, patience: Patience = patiently) -> None:
+        self._transport, self._patience = transport, patience
+
+    def offer(self) -> Offer:
+        """What the collection is about, before anybody takes part."""
+        told = self._expect(self._call("GET", "/v1/collection"), 200).json()
+        with _checked("what the server says of its collection"):
+            cap, pair = told["cap"], told.get("range")
+            return Offer(
+                collection=told["collection"],
+                key=bytes.fromhex(told["key"]),
+                purpose=told["purpose"],
+                cap=Cap(cap["epsilon"], cap.get("delta", 0.0)),
+                dims=told.get("dims") or 0,
+                range=None if pair is None else (float(pair[0]), float(pair[1])),
+                binary=bool(told.get("binary")),
+                classes=told.get("classes") or 0,
+                volunteers=bool(told.get("volunteers")),
+            )
+
+    def enrol(
+        self, invitation: Invitation, cap: Cap, excluded: tuple[int, ...] = (), volunteer: bool = False
+    ) -> Enrolled:
+        """Take part, with these terms; the same once more is the same."""
+        told: dict[str, Any] = {
+            "token": invitation.secret_word,
+            "cap": {"epsilon": cap.epsilon, "delta": cap.delta},
+            "excluded": list(excluded),
+            "volunteer": volunteer,
+        }
+        # What only some owners want is said only by them.
+        if cap.by_level is not None:
+            told["by_level"] = list(cap.by_level)
+        if cap.renewal_days is not None:
+            told["renewal_days"] = cap.renewal_days
+        answer = self._expect(self._call("POST", "/v1/enrolment", told), 200, 201).json()
+        with _checked("the server's answer to the enrolment"):
+            credential = answer["credential"]
+            fits = isinstance(credential, str) and credential.isascii() and credential.isprintable()
+            if not fits or not 0 < len(credential) <= MAX_CREDENTIAL or answer["key"] != invitation.key.hex():
+                raise ValueError
+            return Enrolled(
+                check_hex(answer["collection"], "collection", 16),
+                check_hex(answer["pseudonym"], "pseudonym", 16),
+                answer["user"],
+                credential,
+            )
+
+    def questions(self, credential: str) -> list[SignedQuestion]:
+        """What is asked of this device now."""
+        told = self._expect(self._call("GET", "/v1/questions", credential=credential), 200).json()
+        with _checked("the list of questions"):
+            if not isinstance(told, list) or len(told) > MAX_QUESTIONS:
+                raise ValueError
+            return [SignedQuestion.from_dict(each) for each in told]
+
+    def send(self, credential: str, sealed: Sealed) -> Response:
+        """Send an answer; whatever the server says to it is handed back."""
+        path = f"/v1/rounds/{sealed.round}/reports/{sealed.report}"
+        return self._call("PUT", path, sealed.envelope, credential)
+
+    def send_row(self, credential: str, values: list[float]) -> Response:
+        """Send the raw row of a volunteer."""
+        return self._call("PUT", "/v1/row", {"values": values}, credential)
+
+    def forget(self, credential: str) -> None:
+        """Ask to be forgotten: reports and row are deleted, results that were learned with them are marked."""
+        self._expect(self._call("DELETE", "/v1/me", credential=credential), 200, 202, 204)
+
+    def _call(self, method: str, path: str, told: Any = None, credential: str | None = None) -> Response:
+        headers = {"Accept": JSON}
+        body = told
+        if told is not None:
+            headers["Content-Type"] = BYTES if isinstance(told, bytes) else JSON
+        if told is not None and not isinstance(told, bytes):
+            body = json.dumps(told).encode("ascii")
+        if credential is not None:
+            headers["Authorization"] = f"Bearer {credential}"
+        return self._patience(lambda: self._transport(method, path, body, headers))
+
+    def _expect(self, response: Response, *wanted: int) -> Response:
+        if response.status not in wanted:
+            raise ServerError(response.status, f"the collector refuses: {response.problem}")
+        return response
+
+
+@contextmanager
+def _checked(what: str) -> Iterator[None]:
+    """What a server sends must have the form that was agreed on; what it was is not shown, because a credential may be in it."""
+    try:
+        yield
+    except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise ServerError(
+            0, f"{what} does not have the form of docs/wire-format.md: is this a collector?"
+        ) from None

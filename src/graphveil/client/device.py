@@ -1,0 +1,275 @@
+"""Device: one person's side of collections. It checks what it is asked, charges, and only then has something to send."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from graphveil.channels.exact import Claim
+from graphveil.client.agreement import Agreement
+from graphveil.client.books import Books, Line, open_books, transaction
+from graphveil.client.checking import checked_question, exact_claim
+from graphveil.client.held import Held
+from graphveil.client.witness import Witness, locked_witness
+from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
+from graphveil.mechanisms import PersonalRows
+from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, answer
+from graphveil.privacy.ledger import add_up
+from graphveil.settings import witness_folder
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a question is, for its owner to read before anything is answered.
+
+    ``exact`` is what an answer costs by the integers of its tables, ``claim`` what is charged, ``left`` what the cap leaves before
+    it. Where it was ``kept``, it was answered before: the same bytes are sent again, which costs nothing.
+    """
+
+    question: Question
+    claim: Claim
+    exact: Claim
+    left: Claim
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """An answer that was charged: what may be sent, to which round, under which id. It is the same whenever it is asked for."""
+
+    round: int
+    report: str
+    envelope: bytes
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What was spent in one collection: in the period that counts against the cap, and in all, which is what adds up.
+
+    ``row_given`` is when the raw row was given by consent (seconds since 1970), which no ε describes.
+    """
+
+    agreement: Agreement
+    period: int
+    left: Claim
+    lifetime: Claim
+    lines: tuple[Line, ...]
+    row_given: int | None
+
+
+class Device:
+    """A ledger on disk for one person, and the answers that it has paid for.
+
+    Charge and answer are one transaction, on the disk before there is anything to send. An answer is kept under its collection and
+    its plan: asked again, the device has the same bytes, whatever became of the row. A plan that differs in anything is another one,
+    with noise of its own, and is charged.
+
+    Several processes may use one file. A file that comes from an old backup is noticed (see `graphveil.client.witness`), and
+    answers nothing until `recover` is told what was spent.
+    """
+
+    def __init__(
+        self, path: Path | str, *, witnesses: Path | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path = Path(path)
+        self._witnesses = witness_folder() if witnesses is None else witnesses
+        self._clock = clock
+        self._instance = open_books(self.path, self._witnesses)
+
+    def agreements(self) -> tuple[Agreement, ...]:
+        """All collections that the owner takes part in."""
+        with transaction(self.path) as books:
+            return tuple(books.agreements())
+
+    def agreement(self, collection: str) -> Agreement:
+        """What was agreed on with a collection."""
+        found = [each for each in self.agreements() if each.collection == collection]
+        if not found:
+            raise InputError("this device is not enrolled in that collection: enrol with a token first")
+        return found[0]
+
+    def agree(self, agreement: Agreement) -> None:
+        """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change."""
+        with transaction(self.path) as books:
+            for known in books.agreements():
+                if known.collection == agreement.collection:
+                    if replace(known, enrolled=agreement.enrolled) != agreement:
+                        raise InputError(
+                            "this device is enrolled in that collection already, with other terms, which hold for good"
+                        )
+                    return
+            books.agree(agreement)
+
+    def look(self, collection: str, signed: SignedQuestion) -> Inquiry:
+        """What a question is and costs, without answering; a RefusalError where it would not be answered."""
+        agreement = self.agreement(collection)
+        question = checked_question(signed, agreement, self._clock())
+        with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
+            self._remember(witness, books)
+            kept = books.find(collection, question.digest) is not None
+            ledger, _ = self._ledger(books, agreement, None)
+            left = _left(ledger)
+            if not kept:
+                _charge(ledger, question.plan)
+        mechanism = question.plan.build()
+        return Inquiry(question, mechanism.claim, exact_claim(question.plan, mechanism), left, kept)
+
+    def answer(self, collection: str, signed: SignedQuestion, held: Held) -> Sealed:
+        """Charge a question and answer it, both or neither; what was answered before is had again, for nothing."""
+        agreement = self.agreement(collection)
+        question = checked_question(signed, agreement, self._clock())
+        held.check(agreement.offer.dims)
+        private = held.asked(question.plan, agreement.user)
+        with locked_witness(self._witnesses, self._instance) as witness:
+            with transaction(self.path) as books:
+                self._remember(witness, books)
+                line = books.find(collection, question.digest)
+                if line is None:
+                    ledger, period = self._ledger(books, agreement, held)
+                    line = _drawn(question, private, ledger, agreement)
+                    books.charge([replace(line, period=period, time=int(self._clock()))])
+                mark = books.mark
+            # The charge is on the disk. The witness sees it before the answer is anybody else's.
+            witness.see(mark)
+        assert line.report is not None and line.envelope is not None
+        return Sealed(question.round, line.report, line.envelope)
+
+    def give_row(self, collection: str, held: Held) -> list[float]:
+        """The raw row, for a collection to which the owner has agreed to give it. It is put down before it is given."""
+        agreement = self.agreement(collection)
+        if not agreement.volunteer:
+            raise PrivacyError(
+                "the owner has not agreed to give the raw row to this collection: that is said at enrolment, or never"
+            )
+        held.check(agreement.offer.dims)
+        if held.row is None:
+            raise InputError("this device holds no row to give")
+        with transaction(self.path) as books:
+            books.give_row(collection, int(self._clock()))
+        return [float(value) for value in held.row[0]]
+
+    def spendings(self) -> tuple[Spending, ...]:
+        """What was spent in every collection, for the owner's eyes."""
+        with transaction(self.path) as books:
+            return tuple(self._spending(books, agreement) for agreement in books.agreements())
+
+    def recover(self, spent: Mapping[str, Claim] | None = None) -> None:
+        """Go on with books that were restored, copied or moved: ``spent`` says what was spent in each collection in this period.
+
+        A collection that is not named counts as spent up to its cap: nothing more is answered there. Nothing that the books know is
+        ever taken back. Answers that they do not know are gone: the same plan is answered anew, and charged.
+        """
+        told = dict(spent or {})
+        with locked_witness(self._witnesses, self._instance) as witness:
+            with transaction(self.path) as books:
+                known = {agreement.collection: agreement for agreement in books.agreements()}
+                strangers = set(told) - set(known)
+                if strangers:
+                    raise InputError("this device is not enrolled in a collection that was named")
+                lines = [self._missing(books, agreement, told.get(name)) for name, agreement in known.items()]
+                books.charge(lines)
+                seen = witness.mark
+                mark = books.move(max(books.mark.count, 0 if seen is None else seen.count) + 1)
+            witness.see(mark)
+
+    def _remember(self, witness: Witness, books: Books) -> None:
+        """Refuse where the books are not those that the witness has seen last."""
+        seen, mark = witness.mark, books.mark
+        if seen is not None and (mark.follows(seen) or (mark.count, mark.last) == (seen.count, seen.last)):
+            witness.see(mark)
+            return
+        raise RefusalError(
+            "memory",
+            "the books of this device were restored from a backup, copied or moved, and may not know all that was spent: nothing "
+            "is answered until the owner says how much it was (`graphveil answer --spent E`, or Device.recover)",
+        )
+
+    def _ledger(self, books: Books, agreement: Agreement, held: Held | None) -> tuple[Ledger, int]:
+        """The owner's ledger as the books have it, and the period that it is about."""
+        cap, lines = agreement.cap, books.lines(agreement.collection)
+        # A clock that was set back makes no period an earlier one.
+        passed = cap.period(agreement.enrolled, self._clock())
+        period = max([passed, *(line.period for line in lines)])
+        level = 1 if held is None or held.level is None else held.level
+        # What is no level counts as the strictest, as in an answer.
+        levels = (
+            None if cap.by_level is None else PersonalRows([level], None).clipped_levels(len(cap.by_level))
+        )
+        ledger = Ledger(1, cap.epsilon, cap.delta, by_level=cap.by_level, levels=levels, first=agreement.user)
+        for line in lines:
+            if line.period == period:
+                ledger.carry_over(line.costs, line.delta)
+        return ledger, period
+
+    def _spending(self, books: Books, agreement: Agreement) -> Spending:
+        ledger, period = self._ledger(books, agreement, None)
+        lines = tuple(books.lines(agreement.collection))
+        lifetime = add_up(Claim(max(line.costs), line.delta) for line in lines)
+        given = books.row_given(agreement.collection)
+        return Spending(agreement, period, _left(ledger), lifetime, lines, given)
+
+    def _missing(self, books: Books, agreement: Agreement, told: Claim | None) -> Line:
+        """What the books do not know of what was spent in the period."""
+        period = self._ledger(books, agreement, None)[1]
+        cap = agreement.cap
+        budgets = [cap.epsilon + more for more in cap.by_level or (0.0,)]
+        lines = [line for line in books.lines(agreement.collection) if line.period == period]
+        booked = [sum(line.costs[level] for line in lines) for level in range(len(budgets))]
+        stated = budgets if told is None else [told.epsilon] * len(budgets)
+        costs = tuple(max(0.0, most - known) for most, known in zip(stated, booked, strict=True))
+        delta = max(0.0, (cap.delta if told is None else told.delta) - sum(line.delta for line in lines))
+        now = int(self._clock())
+        return Line(agreement.collection, None, period, costs, delta, max(costs), max(costs), now)
+
+    def __repr__(self) -> str:
+        return f"Device({str(self.path)!r})"
+
+
+def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agreement) -> Line:
+    """The charge of a question with its answer in an envelope: not there for anybody until it is on the disk."""
+    plan = question.plan
+    costs = tuple(float(cost) for cost in ledger.costs_by_level(plan))
+    try:
+        reports = answer(plan, private, ledger)
+    except BudgetError:
+        raise _over_cap(plan) from None
+    envelope = Envelope(secrets.token_hex(16), agreement.pseudonym, question.digest, reports.to_bytes())
+    return Line(
+        collection=agreement.collection,
+        digest=question.digest,
+        period=0,
+        costs=costs,
+        delta=plan.claim.delta,
+        spent=float(ledger.spent[0]),
+        exact=plan.build().epsilon,
+        time=0,
+        round=question.round,
+        plan=f"{plan.mechanism} {plan.subject} {plan.of}",
+        report=envelope.report,
+        envelope=envelope.to_bytes(),
+    )
+
+
+def _charge(ledger: Ledger, plan: Plan) -> None:
+    """See whether a plan can be paid for, on a ledger that nobody keeps."""
+    try:
+        ledger.charge(plan)
+    except BudgetError:
+        raise _over_cap(plan) from None
+
+
+def _over_cap(plan: Plan) -> RefusalError:
+    claim = plan.claim
+    return RefusalError(
+        "cap",
+        f"the question costs epsilon {claim.epsilon:g} and delta {claim.delta:g}, which is more than is left of the cap that was agreed on "
+        "at enrolment",
+    )
+
+
+def _left(ledger: Ledger) -> Claim:
+    epsilon, delta = ledger.left
+    return Claim(float(epsilon[0]), float(delta[0]))

@@ -1,0 +1,73 @@
+"""What one person holds: a row of values, and perhaps a label, a level and a list of neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphveil.errors import InputError
+from graphveil.mechanisms import NeighbourLists, PersonalRows
+from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.rows import listed, rectangle
+from graphveil.privacy import Plan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Held:
+    """One person's data, in the clear; it stays on the device. Only shapes are ever refused, and no error shows a value."""
+
+    row: Any = None
+    label: Any = None
+    level: Any = None
+    neighbours: Any = None
+
+    def __post_init__(self) -> None:
+        if self.row is not None:
+            object.__setattr__(self, "row", _one_row(self.row))
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What questions can be answered about."""
+        held: dict[Subject, Any] = {
+            "features": self.row,
+            "label": self.label,
+            "level": self.level,
+            "links": self.neighbours,
+        }
+        return tuple(subject for subject, value in held.items() if value is not None)
+
+    def check(self, dims: int) -> None:
+        """Refuse a row of another length than agreed: how long a row is is public."""
+        if self.row is not None and self.row.shape[1] != dims:
+            raise InputError(
+                f"the row has {self.row.shape[1]} values, this collection is about rows of {dims}: give all of them"
+            )
+
+    def asked(self, plan: Plan, user: int) -> Any:
+        """What a plan asks for, in the form that `graphveil.answer` takes."""
+        held = {"features": self.row, "label": self.label, "level": self.level, "links": self.neighbours}
+        if held[plan.subject] is None:
+            raise InputError(f"this device holds no {plan.subject}: give it, or answer no questions about it")
+        if plan.subject == "features":
+            if not plan.build().personal:
+                return self.row
+            return PersonalRows([1 if self.level is None else self.level], self.row)
+        if plan.subject == "links":
+            neighbours = listed(self.neighbours, "neighbours")
+            return NeighbourLists(np.array([user]), np.array([0, len(neighbours)]), neighbours)
+        return [self.label if plan.subject == "label" else self.level]
+
+    def __repr__(self) -> str:
+        return f"Held({', '.join(self.subjects)})"
+
+
+def _one_row(row: Any) -> Any:
+    """A row as an array of one user; whatever its values are."""
+    array = rectangle([row] if isinstance(row, (list, tuple)) else row)
+    if array.ndim == 1:
+        array = array[None, :]
+    if array.ndim != 2 or array.shape[0] != 1 or array.shape[1] == 0:
+        raise InputError(f"a row must be a list of values of one person, got the shape {array.shape}")
+    return array

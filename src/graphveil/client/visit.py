@@ -1,0 +1,122 @@
+"""A device visits a collector: it enrols, looks at what is asked, and answers what its owner lets it answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded
+from graphveil.client.calls import Calls
+from graphveil.client.device import Device, Inquiry
+from graphveil.client.held import Held
+from graphveil.errors import InputError, RefusalError, ServerError
+from graphveil.privacy import Invitation
+
+STORED, KEPT, OTHER = 201, 200, 409
+
+
+@dataclass(frozen=True)
+class Visited:
+    """What came of one question: answered, kept silent by the owner, or refused with a reason; and what the server said."""
+
+    inquiry: Inquiry | None
+    refusal: RefusalError | None = None
+    status: int | None = None
+    said: str = ""
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the server has the answer, durably."""
+        return self.status in (STORED, KEPT)
+
+
+def enrol(
+    device: Device,
+    calls: Calls,
+    server: str,
+    token: str,
+    held: Held,
+    *,
+    cap: Cap | None = None,
+    excluded: tuple[int, ...] = (),
+    volunteer: bool = False,
+    agree: Callable[[Offer, Cap], bool] = lambda offer, cap: True,
+    clock: Callable[[], float] = time.time,
+) -> Agreement:
+    """Take part in a collection. The invitation pins its key; ``agree`` is asked, with the terms, before anything is sent.
+
+    Without a ``cap`` it is the one that the collection offers.
+    """
+    invitation = Invitation.read(token)
+    offer = calls.offer()
+    if offer.key != invitation.key:
+        raise RefusalError(
+            "key",
+            "the server has another key than the invitation says: it is not the collection that invited you",
+        )
+    terms = offer.cap if cap is None else cap
+    held.check(offer.dims)
+    if not held.subjects:
+        raise InputError("this device holds nothing to answer with: give a row")
+    without = check_excluded(excluded, offer.dims)
+    if volunteer and not offer.volunteers:
+        raise InputError("this collection takes no raw rows: leave out --volunteer")
+    if not agree(offer, terms):
+        raise RefusalError("owner", "the owner does not take part: nothing was sent")
+    told = calls.enrol(invitation, terms, without, volunteer)
+    if told.collection != offer.collection:
+        raise RefusalError(
+            "collection", "the server enrolled this device in another collection than it offered"
+        )
+    agreement = Agreement(
+        offer=offer,
+        server=server,
+        pseudonym=told.pseudonym,
+        user=told.user,
+        credential=told.credential,
+        cap=terms,
+        enrolled=int(clock()),
+        excluded=without,
+        subjects=held.subjects,
+        volunteer=volunteer,
+    )
+    device.agree(agreement)
+    return agreement
+
+
+def visit(
+    device: Device,
+    calls: Calls,
+    collection: str,
+    held: Held,
+    agree: Callable[[Inquiry], bool] = lambda inquiry: True,
+) -> list[Visited]:
+    """Answer what is asked now, one question after the other, in the server's order; ``agree`` is the owner, asked before each.
+
+    Whether the owner agrees should depend on what is asked, never on the own values: silence can tell something.
+    """
+    agreement, seen = device.agreement(collection), []
+    for signed in calls.questions(agreement.credential):
+        inquiry = None
+        try:
+            inquiry = device.look(collection, signed)
+            if not agree(inquiry):
+                seen.append(Visited(inquiry))
+                continue
+            sealed = device.answer(collection, signed, held)
+        except RefusalError as refusal:
+            seen.append(Visited(inquiry, refusal))
+            continue
+        response = calls.send(agreement.credential, sealed)
+        seen.append(Visited(inquiry, None, response.status, response.problem))
+    return seen
+
+
+def give_row(device: Device, calls: Calls, collection: str, held: Held) -> bool:
+    """Give the raw row to a collection, as agreed at enrolment; whether it was new to the server."""
+    agreement = device.agreement(collection)
+    response = calls.send_row(agreement.credential, device.give_row(collection, held))
+    if response.status not in (STORED, KEPT):
+        raise ServerError(response.status, f"the collector refuses the row: {response.problem}")
+    return response.status == STORED

@@ -1,0 +1,110 @@
+"""What arrives: many reports in one transaction, each stored, there already, or refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlalchemy import Connection, insert, select
+
+from graphveil.collect.database import beside_others
+from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
+
+
+class Outcome(Enum):
+    """What became of a report or a row."""
+
+    STORED = "stored"
+    AGAIN = "the same bytes were there"
+    OTHER = "other bytes were there"
+    CLOSED = "the round is closed"
+    FORGOTTEN = "the user was forgotten"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A checked report of one user in one round."""
+
+    round: int
+    node: int
+    report: bytes
+    message: bytes
+
+
+def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[Outcome]:
+    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is."""
+    beside_others(connection)
+    nodes = sorted({each.node for each in arrivals})
+    rounds = select(ROUNDS.c.number, ROUNDS.c.closed).where(
+        ROUNDS.c.number.in_({each.round for each in arrivals})
+    )
+    closed = {row.number: bool(row.closed) for row in connection.execute(rounds)}
+    active = set(
+        connection.execute(
+            select(ROSTER.c.node).where(ROSTER.c.node.in_(nodes), ROSTER.c.credential.is_not(None))
+        ).scalars()
+    )
+    columns = (REPORTS.c.round, REPORTS.c.node, REPORTS.c.report, REPORTS.c.message)
+    there = {
+        (row.round, row.node): (bytes(row.report), bytes(row.message))
+        for row in connection.execute(
+            select(*columns).where(REPORTS.c.round.in_(list(closed)), REPORTS.c.node.in_(nodes))
+        )
+    }
+    taken = set(
+        map(
+            bytes,
+            connection.execute(
+                select(REPORTS.c.report).where(REPORTS.c.report.in_({each.report for each in arrivals}))
+            ).scalars(),
+        )
+    )
+    day = int(time.time()) // SECONDS_A_DAY
+    outcomes, fresh = [], []
+    for each in arrivals:
+        key, content = (each.round, each.node), (each.report, each.message)
+        if each.node not in active:
+            outcome = Outcome.FORGOTTEN
+        elif key in there:
+            outcome = Outcome.AGAIN if there[key] == content else Outcome.OTHER
+        elif closed.get(each.round, True):
+            outcome = Outcome.CLOSED
+        elif each.report in taken:
+            outcome = Outcome.OTHER
+        else:
+            outcome = Outcome.STORED
+            there[key] = content
+            taken.add(each.report)
+            fresh.append(
+                {
+                    "round": each.round,
+                    "node": each.node,
+                    "report": each.report,
+                    "message": each.message,
+                    "day": day,
+                }
+            )
+        outcomes.append(outcome)
+    if fresh:
+        # In one order in every process, so that two of them never wait for each other.
+        connection.execute(insert(REPORTS), sorted(fresh, key=lambda row: (row["round"], row["node"])))
+    return outcomes
+
+
+def store_row(connection: Connection, node: int, numbers: bytes) -> Outcome:
+    """Keep the raw row of a volunteer."""
+    beside_others(connection)
+    active = connection.execute(
+        select(ROSTER.c.node).where(
+            ROSTER.c.node == node, ROSTER.c.credential.is_not(None), ROSTER.c.volunteer.is_(True)
+        )
+    ).first()
+    if active is None:
+        return Outcome.FORGOTTEN
+    there = connection.execute(select(ROWS.c.numbers).where(ROWS.c.node == node)).scalar_one_or_none()
+    if there is not None:
+        return Outcome.AGAIN if bytes(there) == numbers else Outcome.OTHER
+    connection.execute(insert(ROWS).values(node=node, numbers=numbers, day=int(time.time()) // SECONDS_A_DAY))
+    return Outcome.STORED

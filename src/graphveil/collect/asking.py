@@ -1,0 +1,88 @@
+"""A round as the service needs it: the question of each user, and whether a message answers it."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+import numpy as np
+
+from graphveil.channels.canonical import canonical
+from graphveil.collect.reading import message_limit
+from graphveil.collect.rounds import Round
+from graphveil.errors import MessageError
+from graphveil.mechanisms import ClassMechanism, Mechanism, Reports
+from graphveil.privacy import Plan
+from graphveil.privacy.digest import described, plan_digest
+from graphveil.privacy.envelope import Envelope, Question, envelope_size
+
+
+class AskedRound:
+    """A published round. All of it is frozen but whether it is closed, which is not known here."""
+
+    def __init__(self, opened: Round) -> None:
+        self._round, self._mechanism = opened, opened.plan.build()
+        self.number, self.expires = opened.number, opened.expires
+        self._places = np.full(opened.users, -1, dtype=np.int64)
+        whole = opened.whole
+        self._places[whole] = np.arange(len(whole))
+        asked = np.zeros(opened.users, dtype=np.uint8)
+        asked[opened.asked] = 1
+        # Bytes are looked up faster than arrays.
+        self._asked = asked.tobytes()
+        self._one = opened.plan.part([int(opened.asked[0])])
+
+    @cached_property
+    def limit(self) -> int:
+        """The most bytes of an envelope."""
+        return envelope_size(message_limit(self._mechanism))
+
+    def asks(self, node: int) -> bool:
+        """Whether it asks this user."""
+        return node < len(self._asked) and self._asked[node] == 1
+
+    def part(self, node: int) -> Plan:
+        """What one user is asked: `plan.part`, without looking through all users for the one."""
+        own = {
+            name: table.rows([int(self._places[node])])
+            for name in ("lists", "offsets")
+            if (table := getattr(self._round.plan, name)) is not None
+        }
+        return self._one.model_copy(update={"users": (node,), **own})
+
+    def question(self, node: int, collection: str, purpose: str) -> Question:
+        """The question to one user."""
+        opened = self._round
+        return Question(
+            collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
+        )
+
+    def check(self, envelope: Envelope, node: int) -> None:
+        """Refuse, with a MessageError, an answer that this user cannot have given to the own question."""
+        if envelope.digest != self.digest(node):
+            raise MessageError(
+                "the envelope answers another plan than this round asks: get the question anew, and answer that"
+            )
+        reports = Reports.from_bytes(envelope.message, self._mechanism_of(node))
+        if reports.users != 1:
+            raise MessageError(f"a device sends its own report alone, got those of {reports.users} users")
+
+    def digest(self, node: int) -> str:
+        """The digest of the user's part."""
+        if self._round.plan.lists is not None:
+            return plan_digest(self.part(node))
+        begun = self._begun.copy()
+        begun.update(canonical(np.array([node], dtype=np.int64)) + b"}")
+        return begun.hexdigest()
+
+    @cached_property
+    def _begun(self) -> hashlib._Hash:
+        """The hash of a part's canonical bytes up to its users, which come last: only these differ between parts."""
+        rest = {name: value for name, value in described(self._one).items() if name != "users"}
+        return hashlib.sha256(canonical(rest)[:-1] + b',"users":')
+
+    def _mechanism_of(self, node: int) -> Mechanism:
+        """The mechanism of the user's part; where a class is asked it has the user's own list."""
+        if isinstance(self._mechanism, ClassMechanism):
+            return self._mechanism.of_users([int(self._places[node])])
+        return self._mechanism

@@ -1,0 +1,82 @@
+"""A result as a folder: predictions and embeddings by external id, the questions, the model that was sent, and the card."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.collect.card_page import card_page
+from graphveil.collect.study import Learned
+from graphveil.errors import InputError
+from graphveil.experiments.runs.export import PARQUET, write_whole
+from graphveil.experiments.runs.predictions import calibrated_rows, parts_of_split, predicted_classes
+from graphveil.experiments.runs.predictions_file import CSV, write_predictions
+
+PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
+Columns = dict[str, NDArray[Any]]
+
+
+def check_folder(folder: Path) -> Path:
+    """Refuse, before anything is computed, a folder that cannot be written to; it is made where it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
+    return folder
+
+
+def write_result(folder: Path, learned: Learned, card: dict[str, Any], ids: NDArray[Any]) -> list[str]:
+    """Write everything; the names of the files in the order in which they were written, the card last."""
+    written: list[str] = []
+
+    def write(name: str, data: bytes) -> None:
+        write_whole(folder / name, data)
+        written.append(name)
+
+    def table(name: str, columns: Columns, about: dict[str, Any]) -> None:
+        for suffix in (PARQUET, CSV) if find_spec("pyarrow") is not None else (CSV,):
+            write_predictions(folder / f"{name}{suffix}", columns, about)
+            written.append(f"{name}{suffix}")
+
+    if learned.outcome.scores is not None:
+        columns, calibration = prediction_columns(learned, ids)
+        table(PREDICTIONS, columns, {**card, "calibration": calibration})
+    if learned.outcome.embedding is not None:
+        table(EMBEDDINGS, embedding_columns(learned, ids), card)
+    for each in {one.round.number: one.round for one in learned.replayed}.values():
+        write(f"round-{each.number}.json", each.plan.to_json().encode())
+        if each.plan.model is not None:
+            write(f"model-{each.number}.json", _json(each.plan.model.as_dict()))
+    write(f"{CARD}.html", card_page(card).encode())
+    write(f"{CARD}.json", _json(card))
+    return written
+
+
+def prediction_columns(learned: Learned, ids: NDArray[Any]) -> tuple[Columns, str]:
+    """A class with its probability for every user, and whether a probability is as sure as it is right."""
+    graph, outcome = learned.graph, learned.outcome
+    private = learned.spec.budgets.private_labels
+    rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
+    classes = predicted_classes(outcome, several=graph.multilabel)
+    columns: Columns = {"user": np.arange(graph.node_count), "id": ids, "part": parts_of_split(graph)}
+    columns |= {"class": classes, "probability": rows[np.arange(len(rows)), classes].astype(np.float32)}
+    return columns | {
+        f"p{place}": column for place, column in enumerate(rows.astype(np.float32).T)
+    }, calibration
+
+
+def embedding_columns(learned: Learned, ids: NDArray[Any]) -> Columns:
+    """What was learned of every user on the way, a row of numbers each."""
+    values = learned.outcome.embedding
+    assert values is not None
+    columns: Columns = {"user": np.arange(len(values)), "id": ids}
+    return columns | {f"e{place}": column for place, column in enumerate(values.T)}
+
+
+def _json(told: dict[str, Any]) -> bytes:
+    return (json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

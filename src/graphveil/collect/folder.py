@@ -1,0 +1,116 @@
+"""A collection's folder: its settings in collection.toml, its key, its graphs, and the database if it is a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from graphveil.checks import check_number, check_whole
+from graphveil.errors import InputError
+from graphveil.mechanisms.rows import PublicRange
+
+SETTINGS, KEY, DATABASE = "collection.toml", "key", "collection.sqlite"
+MAX_PURPOSE = 2000
+# More attributes than any graph has.
+MAX_DIMS = 1 << 24
+
+
+@dataclass(frozen=True)
+class CollectionSettings:
+    """What a collection asks for, and what it promises: public, but for the address of the database.
+
+    ``epsilon`` and ``delta`` are the cap that people are offered; ``retention`` is after how many days reports are deleted.
+    """
+
+    id: str
+    purpose: str
+    epsilon: float
+    delta: float = 0.0
+    dims: int = 0
+    range: tuple[float, float] | None = None
+    binary: bool = False
+    classes: int = 0
+    volunteers: bool = False
+    retention: int | None = None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.purpose, str) or not 0 < len(self.purpose.strip()) <= MAX_PURPOSE:
+            raise InputError(
+                f"purpose must be a text of 1 to {MAX_PURPOSE} characters, which people read before they take part"
+            )
+        check_number(self.epsilon, "epsilon", above=0)
+        check_number(self.delta, "delta", least=0, below=1)
+        check_whole(self.dims, "dims", least=0, most=MAX_DIMS)
+        check_whole(self.classes, "classes", least=0)
+        if (self.dims > 0) != (self.range is not None):
+            raise InputError(
+                "dims and range belong together: give both where people hold features, and neither where they hold none"
+            )
+        if self.range is not None:
+            PublicRange.of(self.range)
+        elif self.binary or self.volunteers:
+            raise InputError("binary and volunteers are about features: give dims and range")
+        if self.retention is not None:
+            check_whole(self.retention, "retention", least=1)
+
+    @property
+    def offered(self) -> dict[str, Any]:
+        """What anybody may read of a collection."""
+        told = asdict(self)
+        cap = {"epsilon": told.pop("epsilon"), "delta": told.pop("delta")}
+        del told["database"]
+        return {"collection": told.pop("id"), "cap": cap, **told}
+
+
+def write_settings(folder: Path, settings: CollectionSettings) -> None:
+    """Write collection.toml; the address of a database may hold a password, so only the owner may read it."""
+    lines = [
+        f"{name} = {_toml(value)}\n" for name, value in asdict(settings).items() if value not in (None, "")
+    ]
+    descriptor = os.open(folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write("# A collection of graphveil. Devices were told what stands here: do not change it.\n")
+        file.writelines(lines)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def read_settings(folder: Path) -> CollectionSettings:
+    """The settings of a folder, or why there are none."""
+    file = folder / SETTINGS
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} holds no collection ({SETTINGS} is not there): make one with `graphveil collect init {folder}`"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}): see who may read it") from None
+    except ValueError as error:
+        raise InputError(f"{file} is damaged ({error}): restore it from a backup") from None
+    known = {each.name for each in fields(CollectionSettings)}
+    if not {"id", "purpose", "epsilon"} <= set(told) <= known:
+        raise InputError(f"{file} must have id, purpose and epsilon, and may have {', '.join(sorted(known))}")
+    if isinstance(told.get("range"), list):
+        told["range"] = tuple(told["range"])
+    return CollectionSettings(**told)
+
+
+def database_url(folder: Path, settings: CollectionSettings) -> str:
+    """Where the database is: as the settings say, else a file in the folder."""
+    return settings.database or f"sqlite:///{(folder / DATABASE).resolve()}"
+
+
+def graph_file(folder: Path, version: int) -> Path:
+    """The file of a version of the public graph."""
+    return folder / f"graph-{version}.npz"
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML has it: for numbers, words, truths and lists as JSON does."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,0 +1,17 @@
+"""What Alembic runs to migrate: the connection comes from `database.migrate`."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from graphveil.collect.schema import METADATA
+
+try:
+    connection = context.config.attributes["connection"]
+except NameError:
+    # Imported by somebody who lists modules, and not run by Alembic.
+    connection = None
+
+if connection is not None:
+    context.configure(connection=connection, target_metadata=METADATA)
+    context.run_migrations()

@@ -1,0 +1,1 @@
+"""The steps, each with the revision that it starts from."""

@@ -1,0 +1,63 @@
+"""What went wrong, as application/problem+json (RFC 9457): a title, a status, and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+MEDIA_TYPE = "application/problem+json"
+TITLES = {
+    400: "Bad request",
+    401: "Not enrolled",
+    403: "Not agreed to",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Sent before, and different",
+    410: "Closed",
+    413: "Too large",
+    422: "Cannot be taken",
+    429: "Too fast",
+    500: "A fault of the collector",
+    503: "Not stored",
+}
+
+
+class ProblemError(Exception):
+    """A request that is refused; ``detail`` says what to do, and holds nothing that was sent."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+    def response(self) -> Response:
+        """The problem as it travels."""
+        return problem_response(self.status, self.detail, self.headers)
+
+
+def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem of this status."""
+    told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, "detail": detail}
+    return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+    },
+}
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of problems."""
+    return {
+        status: {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
+        for status in statuses
+    }

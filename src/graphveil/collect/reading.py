@@ -1,0 +1,116 @@
+"""Messages of one user each, read back into `Reports` all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.alias import code_type
+from graphveil.errors import MessageError
+from graphveil.mechanisms import Mechanism, Reports
+from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, MAGIC, NAMED, VERSION, row_pointers
+
+# A header ends in the fingerprint, which is the part's own where a class is asked.
+FINGERPRINT = 32
+LENGTH = 4
+
+
+def message_limit(mechanism: Mechanism) -> int:
+    """The most bytes that the report of one user takes."""
+    code, name = _widths(mechanism)
+    return (
+        HEADER.size
+        + (LENGTH if mechanism.uneven else 0)
+        + mechanism.report_length * (code + name)
+        + CHECKSUM.size
+    )
+
+
+def read_messages(
+    mechanism: Mechanism, places: NDArray[np.int64], messages: Sequence[bytes], asked: int
+) -> Reports:
+    """The reports of a whole plan: ``places`` say where among ``asked`` users whoever sent each message stands.
+
+    The messages were checked one by one when they arrived; here their heads are compared, and the whole is checked once.
+    """
+    order = np.argsort(places)
+    answered = np.zeros(asked, dtype=bool)
+    answered[places] = True
+    if int(answered.sum()) != len(messages):
+        raise MessageError("a user has two reports in this round: the database was changed by somebody else")
+    read = _uneven if mechanism.uneven else _even
+    lengths, dims, codes = read(mechanism, order, messages)
+    mask = None if answered.all() else answered
+    reports = Reports(mechanism, row_pointers(lengths), dims, codes, mask)
+    reports.check()
+    return reports
+
+
+def _even(
+    mechanism: Mechanism, order: NDArray[np.int64], messages: Sequence[bytes]
+) -> tuple[NDArray[np.int64], NDArray[np.int32] | None, NDArray[np.unsignedinteger]]:
+    """Messages that all have the same layout are rows of one matrix of bytes."""
+    length, (code, name) = mechanism.report_length, _widths(mechanism)
+    size = message_limit(mechanism)
+    if any(len(message) != size for message in messages):
+        raise _damaged()
+    matrix = np.frombuffer(b"".join(messages), np.uint8).reshape(-1, size)
+    flags = EVEN | (NAMED if name else 0)
+    fields = (MAGIC, VERSION, flags, code, name, 1, length, mechanism.places, length, bytes(32))
+    head = np.frombuffer(HEADER.pack(*fields), np.uint8)[:FINGERPRINT]
+    if not (matrix[:, :FINGERPRINT] == head).all():
+        raise _damaged()
+    at = HEADER.size + name * length
+    codes = _numbers(matrix[order, at : at + code * length], code).astype(code_type(mechanism.alphabet))
+    dims = _numbers(matrix[order, HEADER.size : at], name).astype(np.int32) if name else None
+    return np.full(len(messages), length, dtype=np.int64), dims, codes
+
+
+def _uneven(
+    mechanism: Mechanism, order: NDArray[np.int64], messages: Sequence[bytes]
+) -> tuple[NDArray[np.int64], NDArray[np.int32] | None, NDArray[np.unsignedinteger]]:
+    """Messages that say how long they are: head, one length, dimensions, codes, checksum."""
+    code, name = _widths(mechanism)
+    sorted_messages = [messages[place] for place in order]
+    data = np.frombuffer(b"".join(sorted_messages), np.uint8)
+    sizes = np.array([len(message) for message in sorted_messages], dtype=np.int64)
+    around = HEADER.size + LENGTH + CHECKSUM.size
+    lengths, rest = np.divmod(sizes - around, code + name)
+    starts = row_pointers(sizes)[:-1] + HEADER.size
+    if (sizes < around).any() or rest.any():
+        raise _damaged()
+    told = _numbers(data[starts[:, None] + np.arange(LENGTH)], LENGTH)
+    if not np.array_equal(told, lengths):
+        raise _damaged()
+    named = starts + LENGTH
+    dims = _gathered(data, named, lengths, name).astype(np.int32) if name else None
+    codes = _gathered(data, named + name * lengths, lengths, code)
+    return lengths, dims, codes.astype(code_type(mechanism.alphabet))
+
+
+def _gathered(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64], width: int
+) -> NDArray[np.unsignedinteger]:
+    """The integers of that width that stand, so many each, at these places."""
+    pointers = row_pointers(lengths)
+    first = np.repeat(starts - width * pointers[:-1], lengths) + width * np.arange(int(pointers[-1]))
+    return _numbers(data[first[:, None] + np.arange(width)], width)
+
+
+def _numbers(data: NDArray[np.uint8], width: int) -> NDArray[np.unsignedinteger]:
+    numbers: NDArray[np.unsignedinteger] = np.ascontiguousarray(data).reshape(-1).view(f"<u{width}")
+    return numbers
+
+
+def _widths(mechanism: Mechanism) -> tuple[int, int]:
+    """Bytes a code, and bytes a named dimension."""
+    name = code_type(mechanism.places).itemsize if mechanism.names_dimensions else 0
+    return code_type(mechanism.alphabet).itemsize, name
+
+
+def _damaged() -> MessageError:
+    return MessageError(
+        "a stored report does not have the form of its plan: the database was changed by somebody else, restore a backup"
+    )

@@ -1,0 +1,188 @@
+"""Rounds: plans that were published, whom they ask, and whether they are closed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, insert, select, update
+
+from graphveil.collect.roster import Roster
+from graphveil.collect.schema import REPORTS, ROUNDS
+from graphveil.errors import InputError
+from graphveil.mechanisms import entry
+from graphveil.privacy import Plan
+from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.ledger import DUST
+from graphveil.privacy.reach import attributes_in_reach
+
+# A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
+LEAST_ANSWERS = 100
+NODE = np.dtype("<i4")
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A published plan. ``asked`` are node numbers, in the plan's order, of those who would not refuse it.
+
+    ``users`` is how many nodes the graph had when it was published: what 'all' means in its plan. ``deleted`` counts reports
+    that were deleted because their time was over.
+    """
+
+    number: int
+    plan: Plan
+    digest: str
+    asked: NDArray[np.int64]
+    users: int
+    graph: int
+    published: int
+    expires: int
+    closed: bool
+    answered: int
+    deleted: int = 0
+    # What it was published for.
+    study: str = ""
+
+    @property
+    def least(self) -> int:
+        """From how many answers on it can be closed and read."""
+        return min(LEAST_ANSWERS, len(self.asked))
+
+    @property
+    def whole(self) -> NDArray[np.int64]:
+        """The node numbers of the whole plan, in its order: who was not asked is among them."""
+        if self.plan.users == "all":
+            return np.arange(self.users, dtype=np.int64)
+        return np.array(self.plan.users, dtype=np.int64)
+
+
+def read_rounds(connection: Connection, users: dict[int, int], number: int | None = None) -> list[Round]:
+    """All rounds, or one of them; ``users`` are the nodes of each version of the graph."""
+    count = (
+        select(func.count())
+        .select_from(REPORTS)
+        .where(REPORTS.c.round == ROUNDS.c.number)
+        .scalar_subquery()
+        .label("answered")
+    )
+    chosen = select(ROUNDS, count).order_by(ROUNDS.c.number)
+    if number is not None:
+        chosen = chosen.where(ROUNDS.c.number == number)
+    return [
+        Round(
+            number=row.number,
+            plan=Plan.from_json(bytes(row.plan)),
+            digest=row.digest,
+            asked=np.frombuffer(bytes(row.asked), NODE).astype(np.int64),
+            users=users[row.graph],
+            graph=row.graph,
+            published=row.published,
+            expires=row.expires,
+            closed=bool(row.closed),
+            answered=int(row.answered),
+            deleted=row.deleted,
+            study=row.study,
+        )
+        for row in connection.execute(chosen)
+    ]
+
+
+def publish(
+    connection: Connection,
+    plan: Plan,
+    expires: int,
+    *,
+    roster: Roster,
+    before: list[Round],
+    graph: int,
+    users: int,
+    study: str = "",
+) -> Round:
+    """Freeze a plan as the next round."""
+    plan = Plan.checked(plan)
+    now = int(time.time())
+    if expires <= now:
+        raise InputError(
+            f"a round must expire in the future, got {expires}, and it is {now} (seconds since 1970)"
+        )
+    _check_askable(plan, users)
+    asked = who_is_asked(plan, roster, before, users)
+    if not asked.size:
+        raise InputError(
+            "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
+        )
+    number = 1 + max((each.number for each in before), default=0)
+    fresh = Round(number, plan, plan_digest(plan), asked, users, graph, now, expires, False, 0, study=study)
+    connection.execute(
+        insert(ROUNDS).values(
+            number=number,
+            plan=plan.to_json().encode(),
+            digest=fresh.digest,
+            study=study,
+            asked=asked.astype(NODE).tobytes(),
+            graph=graph,
+            published=now,
+            expires=expires,
+            closed=False,
+            deleted=0,
+        )
+    )
+    return fresh
+
+
+def who_is_asked(plan: Plan, roster: Roster, before: list[Round], users: int) -> NDArray[np.int64]:
+    """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value.
+
+    Everybody who was asked before counts as having spent it, whether an answer came or not.
+    """
+    fits = np.zeros(users, dtype=bool)
+    epsilon, delta = np.zeros(users), np.zeros(users)
+    fits[roster.node] = roster.enrolled
+    epsilon[roster.node], delta[roster.node] = roster.epsilon, roster.delta
+    fits &= _within(epsilon, [(each.asked, each.plan.claim.epsilon) for each in before], plan.claim.epsilon)
+    fits &= _within(delta, [(each.asked, each.plan.claim.delta) for each in before], plan.claim.delta)
+    whole = np.arange(users) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
+    asked = {int(node) for node in whole}
+    for node, excluded in zip(roster.node.tolist(), roster.excluded, strict=True):
+        if excluded and fits[node] and node in asked:
+            fits[node] = not _reaches(plan, node, excluded)
+    chosen: NDArray[np.int64] = whole[fits[whole]]
+    return chosen
+
+
+def close(connection: Connection, number: int) -> None:
+    """Take no more reports for a round."""
+    connection.execute(update(ROUNDS).where(ROUNDS.c.number == number).values(closed=True))
+
+
+def _within(
+    cap: NDArray[np.float64], spent: list[tuple[NDArray[np.int64], float]], cost: float
+) -> NDArray[np.bool_]:
+    """Whose cap leaves room for the cost; sums are rounded up as a device's ledger does."""
+    booked = np.zeros(len(cap))
+    for asked, one in [*spent, (np.arange(len(cap)), cost)]:
+        if one > 0:
+            booked[asked] = np.nextafter(booked[asked] + one, np.inf)
+    return np.asarray(booked <= cap * (1 + DUST))
+
+
+def _reaches(plan: Plan, node: int, excluded: tuple[int, ...]) -> bool:
+    """Whether the user's own part may depend on an excluded attribute."""
+    dims = max(plan.dims or 0, 1 + max(excluded))
+    if plan.of == "norm":
+        return True
+    reached = attributes_in_reach(plan.part([node]), plan.dims or dims)
+    return any(reached[each] for each in excluded if each < len(reached))
+
+
+def _check_askable(plan: Plan, users: int) -> None:
+    """Refuse a plan that no device would answer."""
+    mechanism = plan.build()
+    if mechanism.trust != "local" or not (entry(plan.mechanism).sound and mechanism.holds):
+        raise InputError(
+            f"no device answers {plan.mechanism}: take a local mechanism whose claim holds (`graphveil audit {plan.mechanism}`)"
+        )
+    if plan.users != "all" and max(plan.users, default=0) >= users:
+        raise InputError(f"the graph has the users 0..{users - 1}, the plan asks user {max(plan.users)}")

@@ -1,0 +1,386 @@
+"""A collection: public graph, roster, rounds, reports and results, in a folder and a database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, insert, select, text
+
+from graphveil.collect import forgetting, roster, rounds
+from graphveil.collect.database import Database, alone, check_url
+from graphveil.collect.folder import (
+    KEY,
+    SETTINGS,
+    CollectionSettings,
+    database_url,
+    graph_file,
+    read_settings,
+    write_settings,
+)
+from graphveil.collect.keys import SigningKey
+from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.reading import read_messages
+from graphveil.collect.roster import Invited, Roster
+from graphveil.collect.rounds import Round
+from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROWS
+from graphveil.errors import InputError, StoreError
+from graphveil.graphs.divide import divide
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.npz import Raw
+from graphveil.graphs.panel import Panel
+from graphveil.graphs.splits import GivenSplit, RandomSplit
+from graphveil.mechanisms import Reports
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.privacy import Plan
+
+ROW = np.dtype("<f8")
+
+
+@dataclass(frozen=True)
+class KeptResult:
+    """What was learned; ``outdated`` where reports that it was learned with were forgotten since."""
+
+    number: int
+    card: dict[str, Any]
+    made: int
+    outdated: bool
+
+
+class Collection:
+    """Everything that was collected; made by `create_collection`, opened by `open_collection`."""
+
+    def __init__(self, folder: Path, settings: CollectionSettings, database: Database) -> None:
+        self.folder, self.settings, self.database = folder, settings, database
+
+    @cached_property
+    def key(self) -> SigningKey:
+        """The key that signs questions."""
+        return SigningKey.read(self.folder / KEY)
+
+    # -- the graph
+
+    @property
+    def versions(self) -> dict[int, int]:
+        """How many users each version of the graph has."""
+        with self.database.reading() as connection:
+            return _versions(connection)
+
+    def public_graph(self, version: int | None = None) -> PublicGraph:
+        """Links, labels and ids as they were given; the current version by default."""
+        versions = self.versions
+        chosen = max(versions) if version is None else version
+        if chosen not in versions:
+            raise InputError(f"the graph has the versions 1..{max(versions)}, got {version}")
+        with self.database.reading() as connection:
+            expected = connection.execute(
+                select(GRAPHS.c.sha256).where(GRAPHS.c.version == chosen)
+            ).scalar_one()
+        return _read_graph(graph_file(self.folder, chosen), expected)
+
+    def graph(self, version: int | None = None, *, seed: int = 0) -> Graph:
+        """What a method is given: the public graph, with known labels split as the file says, or at random by seed.
+
+        Labels of test users are held back (`labels` has them). There are no features here, only how many there are.
+        """
+        public = self.public_graph(version)
+        recipe: GivenSplit | RandomSplit = GivenSplit(**public.masks) if public.masks else RandomSplit()
+        known = bool((public.labels >= 0).any())
+        raw = Raw(edges=public.edges, labels=public.labels if known else None)
+        graph, _ = divide("collection", raw, recipe, seed, users=public.users)
+        settings = self.settings
+        return replace(
+            graph,
+            feature_count=settings.dims,
+            public_range=None if settings.range is None else PublicRange.of(settings.range),
+            binary=settings.binary,
+            class_count=max(graph.class_count, settings.classes),
+        )
+
+    @property
+    def ids(self) -> NDArray[np.str_]:
+        """The external id of each node."""
+        return self.public_graph().ids
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """All labels that the operator knows, those of test users too; -1 where none is known."""
+        return self.public_graph().labels
+
+    def add_graph(self, later: PublicGraph) -> int:
+        """A later version of the graph, as links change; its number."""
+        merged = self.public_graph().extended_by(later)
+        with self.database.writing() as connection:
+            alone(connection)
+            version = 1 + max(_versions(connection))
+            _keep_graph(connection, self.folder, version, merged)
+            _note(connection, "graph", f"version {version}, {merged.users} users")
+        return version
+
+    # -- people
+
+    def roster(self) -> Roster:
+        """Everybody who was invited, and what those who enrolled agreed to."""
+        with self.database.reading() as connection:
+            return roster.read_roster(connection)
+
+    def invite(self, again: Iterable[str] = ()) -> list[Invited]:
+        """Tokens for all who have none yet; and new ones for those of ``again`` who have not enrolled."""
+        ids = [str(name) for name in self.ids]
+        with self.database.writing() as connection:
+            renewed = roster.invite_again(connection, again)
+            invited = roster.invite(connection, ids) + renewed
+            _note(connection, "invite", f"{len(invited)} users")
+        return invited
+
+    def node_of(self, external: str) -> int:
+        """The node of an external id."""
+        found = np.flatnonzero(self.ids == external)
+        if not found.size:
+            raise InputError(f"nobody in this collection has the id {external!r}: ids are those of the graph")
+        return int(found[0])
+
+    def forget(self, node: int) -> int:
+        """Delete what a user has sent; nobody is asked again for it. How many reports went."""
+        with self.database.writing() as connection:
+            count = forgetting.forget(connection, node)
+            _note(connection, "forget", "1 user")
+        self.database.wipe()
+        return count
+
+    def delete_expired(self) -> int:
+        """Delete what is older than the collection keeps it; how many reports and rows went."""
+        if self.settings.retention is None:
+            return 0
+        with self.database.writing() as connection:
+            count = forgetting.delete_expired(connection, self.settings.retention)
+            if count:
+                _note(connection, "expire", f"{count} reports and rows")
+        if count:
+            self.database.wipe()
+        return count
+
+    # -- rounds
+
+    def rounds(self) -> list[Round]:
+        """All rounds that were published, in order."""
+        with self.database.reading() as connection:
+            return rounds.read_rounds(connection, _versions(connection))
+
+    def round(self, number: int) -> Round:
+        """One round."""
+        with self.database.reading() as connection:
+            found = rounds.read_rounds(connection, _versions(connection), number)
+        if not found:
+            raise InputError(
+                f"there is no round {number}: `graphveil collect status` lists those that there are"
+            )
+        return found[0]
+
+    def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
+        """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
+
+        ``study`` is what it is for: rounds of one study belong together.
+        """
+        with self.database.writing() as connection:
+            alone(connection)
+            versions = _versions(connection)
+            latest = max(versions)
+            fresh = rounds.publish(
+                connection,
+                plan,
+                expires,
+                roster=roster.read_roster(connection),
+                before=rounds.read_rounds(connection, versions),
+                graph=latest,
+                users=versions[latest],
+                study=study,
+            )
+            _note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
+        return fresh
+
+    def close(self, number: int, force: bool = False) -> Round:
+        """Take no more reports for a round, so that it can be read; refused where few have answered."""
+        with self.database.writing() as connection:
+            alone(connection)
+            found = rounds.read_rounds(connection, _versions(connection), number)
+            if not found:
+                raise InputError(
+                    f"there is no round {number}: `graphveil collect status` lists those that there are"
+                )
+            (chosen,) = found
+            if chosen.closed:
+                return chosen
+            if chosen.answered < chosen.least and not force:
+                raise InputError(
+                    f"round {number} has {chosen.answered} answers, and is read from {chosen.least} on: wait, or close it "
+                    "with --force"
+                )
+            rounds.close(connection, number)
+            _note(
+                connection, "close", f"round {number}, {chosen.answered} answers{', forced' if force else ''}"
+            )
+        return replace(chosen, closed=True)
+
+    def reports(self, number: int) -> Reports:
+        """The reports of a closed round in the order of its whole plan; who is silent is marked so."""
+        with self.database.reading() as connection:
+            found = rounds.read_rounds(connection, _versions(connection), number)
+            if not found:
+                raise InputError(f"there is no round {number}: publish its plan first")
+            (chosen,) = found
+            if not chosen.closed:
+                raise InputError(
+                    f"round {number} is open, with {chosen.answered} of {len(chosen.asked)} answers: close it with "
+                    f"`graphveil collect close DIR {number}`, then read it"
+                )
+            if chosen.deleted:
+                raise InputError(
+                    f"{chosen.deleted} reports of round {number} were deleted when their time was over: what is left does not "
+                    "repeat what was learned, so it is not read"
+                )
+            # Words and not columns: nothing is converted on the way.
+            rows = connection.execute(
+                text("SELECT node, message FROM reports WHERE round = :number"), {"number": number}
+            ).all()
+        nodes = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
+        whole = chosen.whole
+        order = np.argsort(whole)
+        places = order[np.searchsorted(whole, nodes, sorter=order)] if len(rows) else nodes
+        return read_messages(chosen.plan.build(), places, [row[1] for row in rows], len(whole))
+
+    def panel(self) -> Panel | None:
+        """Volunteers with their rows; None where nobody gave one."""
+        with self.database.reading() as connection:
+            rows = connection.execute(select(ROWS.c.node, ROWS.c.numbers).order_by(ROWS.c.node)).all()
+        if not rows:
+            return None
+        nodes = np.array([row.node for row in rows], dtype=np.int64)
+        numbers = np.frombuffer(b"".join(bytes(row.numbers) for row in rows), ROW)
+        return Panel(nodes, numbers.reshape(len(rows), self.settings.dims).astype(np.float64))
+
+    # -- results
+
+    def keep_result(self, card: dict[str, Any]) -> int:
+        """Keep what was learned; ``card["rounds"]`` are the numbers of the rounds that it was learned from. Its number."""
+        written = json.dumps(card)
+        with self.database.writing() as connection:
+            added = connection.execute(
+                insert(RESULTS).values(card=written, made=int(time.time()), outdated=False)
+            )
+            _note(connection, "learn", "1 result")
+        return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
+
+    def results(self) -> list[KeptResult]:
+        """All that was learned, in order."""
+        with self.database.reading() as connection:
+            rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
+        return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
+
+    def actions(self) -> list[tuple[int, str, str]]:
+        """What operators did: when, what, and how much of it."""
+        with self.database.reading() as connection:
+            rows = connection.execute(select(ACTIONS).order_by(ACTIONS.c.number)).all()
+        return [(row.at, row.action, row.detail) for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are."""
+        with self.database.reading() as connection:
+
+            def count(table: Any, *where: Any) -> int:
+                counted = select(func.count()).select_from(table).where(*where)
+                return int(connection.execute(counted).scalar_one())
+
+            return {
+                "invited": count(ROSTER),
+                "enrolled": count(ROSTER, ROSTER.c.credential.is_not(None)),
+                "volunteers": count(ROSTER, ROSTER.c.volunteer.is_(True)),
+                "forgotten": count(ROSTER, ROSTER.c.forgotten.is_(True)),
+                "reports": count(REPORTS),
+                "rows": count(ROWS),
+            }
+
+
+def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:
+    """Make a collection in a folder that holds none; without an id it gets a new one."""
+    folder = Path(folder)
+    if (folder / SETTINGS).exists():
+        raise InputError(f"{folder} holds a collection already: name another folder")
+    settings = replace(settings, id=settings.id or uuid.uuid4().hex)
+    url = check_url(database_url(folder, settings))
+    folder.mkdir(parents=True, exist_ok=True)
+    database = Database(url)
+    with database.reading() as connection:
+        if database.engine.dialect.has_table(connection, COLLECTION.name):
+            raise InputError(
+                "the database holds a collection already: one database holds one, name another with --database"
+            )
+    database.migrate()
+    SigningKey.generate().write(folder / KEY)
+    with database.writing() as connection:
+        connection.execute(insert(COLLECTION).values(id=settings.id, purpose=settings.purpose))
+        _keep_graph(connection, folder, 1, public)
+        _note(connection, "init", f"{public.users} users")
+    # Last: with this file the folder is a collection.
+    write_settings(folder, settings)
+    return Collection(folder, settings, database)
+
+
+def open_collection(folder: Path | str) -> Collection:
+    """Open the collection of a folder."""
+    folder = Path(folder)
+    settings = read_settings(folder)
+    database = Database(database_url(folder, settings))
+    database.check()
+    with database.reading() as connection:
+        held = connection.execute(select(COLLECTION.c.id)).scalars().all()
+    if held != [settings.id]:
+        raise StoreError(
+            f"the database does not hold the collection of {folder}: see which database {SETTINGS} names"
+        )
+    return Collection(folder, settings, database)
+
+
+def _versions(connection: Connection) -> dict[int, int]:
+    return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
+
+
+def _keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
+    file = graph_file(folder, version)
+    public.write(file)
+    connection.execute(
+        insert(GRAPHS).values(
+            version=version,
+            users=public.users,
+            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+            added=int(time.time()),
+        )
+    )
+
+
+@lru_cache(maxsize=4)
+def _read_graph(file: Path, expected: str) -> PublicGraph:
+    """A version never changes, so it is read once."""
+    try:
+        found = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
+        ) from None
+    if found != expected:
+        raise InputError(f"{file} was changed since it was made: restore it from a backup")
+    return PublicGraph.read(file)
+
+
+def _note(connection: Connection, action: str, detail: str) -> None:
+    """Write down what an operator did, without anybody's name."""
+    connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))

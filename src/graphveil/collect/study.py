@@ -1,0 +1,243 @@
+"""Learn from a collection: the method on what arrived, beside its control, structure and volunteers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil import learn
+from graphveil.collect.control import BlindedUsers
+from graphveil.collect.frozen import asked_of
+from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Rounds, charge_round
+from graphveil.collect.splits import AskedLabels
+from graphveil.errors import InputError
+from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
+from graphveil.experiments.runs.unasked import FeaturesUnasked
+from graphveil.experiments.runs.unit import Prepared, prepare
+from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.graphs import Graph, Users
+from graphveil.graphs.graph import UNKNOWN
+from graphveil.graphs.panel import Panel
+from graphveil.graphs.splits import RandomSplit, SplitRecipe
+from graphveil.methods.job import Progress
+from graphveil.methods.outcome import Outcome
+from graphveil.privacy import Ledger, Plan, Respondents
+
+
+class Roster(Protocol):
+    """Who was invited, in the order of nodes, and what those who enrolled agreed to."""
+
+    @property
+    def node(self) -> Nodes:
+        """The numbers of those who were invited."""
+
+    @property
+    def enrolled(self) -> NDArray[np.bool_]:
+        """Who of them takes part."""
+
+    @property
+    def epsilon(self) -> NDArray[np.float64]:
+        """The cap of each, 0 for whoever does not take part."""
+
+    @property
+    def delta(self) -> NDArray[np.float64]:
+        """The δ of each cap."""
+
+
+class Collection(Rounds, Protocol):
+    """What learning needs of a collection."""
+
+    @property
+    def labels(self) -> Nodes:
+        """All labels that the server knows, -1 where it does not."""
+
+    def graph(self) -> Graph:
+        """The public graph without features, and how its labels are to be divided."""
+
+    def roster(self) -> Roster:
+        """Who was invited, and who has enrolled."""
+
+    def panel(self) -> Panel | None:
+        """Volunteers with their rows; None where there are none."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
+
+    study: str
+    expires: int
+    as_published: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a method made of a collection. ``parts`` are the outcomes of the method and of what stands beside it.
+
+    ``graph`` has the labels divided: those to learn from, those to validate; ``users`` hold the ones that score. ``ledger`` are the
+    public books of the rounds that were used, ``books`` those of all rounds of the collection.
+    """
+
+    spec: Spec
+    study: str
+    graph: Graph
+    users: Users
+    parts: dict[Part, Outcome]
+    replayed: tuple[Replayed, ...]
+    ledger: Ledger
+    books: Ledger
+    enrolled: int
+    # Volunteers whose rows were used, None where none were.
+    volunteers: Nodes | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the method learned."""
+        return self.parts["method"]
+
+    @property
+    def scores(self) -> dict[Part, float | None]:
+        """How well each part did on what was held out; None where nothing was."""
+        task = self.spec.found_task
+        if task.learns_labels and not self.graph.test.any():
+            return dict.fromkeys(self.parts)
+        return {part: task.test_score(self.graph, self.users, each) for part, each in self.parts.items()}
+
+    @property
+    def answered(self) -> Nodes:
+        """Who answered any of the questions, in the order of nodes."""
+        count = self.graph.node_count
+        came = [asked_of(each.plan, count)[each.reports.places] for each in self.replayed]
+        return np.unique(np.concatenate(came)) if came else np.empty(0, dtype=np.int64)
+
+    @property
+    def contributors(self) -> Nodes:
+        """Whose reports or rows the result was learned from."""
+        given = np.empty(0, dtype=np.int64) if self.volunteers is None else self.volunteers
+        return np.union1d(self.answered, given)
+
+    def privacy(self) -> Privacy:
+        """What was asked and what it cost, by the public books."""
+        asked = int(self.ledger.ever_asked.sum())
+        silent = len(self.answered) < asked or any(
+            each.reports.users < len(each.round.asked) for each in self.replayed
+        )
+        others = np.ones(self.graph.node_count, dtype=bool)
+        others[np.empty(0, dtype=np.int64) if self.volunteers is None else self.volunteers] = False
+        partial = bool((others & ~self.ledger.ever_asked).any())
+        return privacy_record(self.ledger, silent=silent, partial=partial, volunteers=self.volunteers)
+
+
+def learn_collection(
+    collection: Collection, spec: Spec, terms: Terms, progress: Progress | None = None
+) -> Learned:
+    """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
+
+    All numbers are those of a single process that is given the same graph, the same reports and the same seed.
+    """
+    check_collected(spec)
+    given = _sides(collection, spec)
+    prepared = prepare(spec, "method", 0, progress, given)
+    roster, count = collection.roster(), given[0].node_count
+    ledger = _open_books(roster, count)
+    users = CollectedUsers(
+        collection,
+        ledger,
+        study=terms.study,
+        expires=terms.expires,
+        as_published=terms.as_published,
+        ahead=_asked_anyway(prepared),
+    )
+    parts: dict[Part, Outcome] = {"method": _run(prepared, users)}
+    for part in _beside(spec, prepared.graph):
+        blinded = BlindedUsers(users.replayed, count, spec.seed)
+        told: Respondents = blinded if part == "control" else FeaturesUnasked(blinded)
+        parts[part] = _run(prepare(spec, part, 0, progress, given), told)
+    books = _open_books(roster, count)
+    for each in collection.rounds():
+        charge_round(books, each.plan, each.asked)
+    panel = prepared.graph.panel
+    return Learned(
+        spec,
+        terms.study,
+        prepared.graph,
+        prepared.users,
+        parts,
+        users.replayed,
+        ledger,
+        books,
+        int(roster.enrolled.sum()),
+        None if panel is None else panel.users,
+    )
+
+
+def check_collected(spec: Spec) -> None:
+    """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
+    spec.check()
+    if spec.found_method.reads_features:
+        raise InputError(
+            f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
+        )
+    if spec.budgets.private_links:
+        raise InputError(
+            "the graph of a collection is public, so link_epsilon has no meaning here: leave it out"
+        )
+    if spec.has_levels:
+        raise InputError(
+            f"devices hold no privacy levels, which {spec.method} with {spec.budgets.mechanism} asks for: take another method"
+        )
+    if not spec.turnout.complete or spec.volunteers.panel is not None:
+        raise InputError(
+            "who answers and who volunteers is for the people of a collection to say: leave out participation and panel"
+        )
+
+
+def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
+    """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
+    graph, labels, roster = collection.graph(), np.array(collection.labels), collection.roster()
+    users = Users(None, labels, neighbours=(graph.indptr, graph.indices))
+    nobody = np.zeros(graph.node_count, dtype=bool)
+    recipe: SplitRecipe = graph.recipe or RandomSplit()
+    if spec.budgets.private_labels:
+        recipe = AskedLabels(tuple(roster.node[roster.enrolled].tolist()))
+    divided = replace(
+        graph,
+        labels=np.full(labels.shape, UNKNOWN, dtype=np.int64),
+        train=nobody,
+        validation=nobody,
+        test=nobody,
+        recipe=recipe,
+        panel=collection.panel(),
+    )
+    return divided, users
+
+
+def _open_books(roster: Roster, users: int) -> Ledger:
+    epsilon, delta = np.zeros(users), np.zeros(users)
+    epsilon[roster.node], delta[roster.node] = roster.epsilon, roster.delta
+    return Ledger(users, epsilon, delta)
+
+
+def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
+    """What the method will ask whatever is answered: labels, norms, and its first question where that is known."""
+    questions = prepared.job.questions
+    first = questions.features[:1] if prepared.method.first_round_known else ()
+    return (*(() if questions.labels is None else (questions.labels,)), *questions.norms, *first)
+
+
+def _beside(spec: Spec, graph: Graph) -> Sequence[Part]:
+    """What the method is compared with."""
+    if not spec.control or not spec.found_method.reports_features:
+        return ()
+    return ("control", "structure", *(("unasked",) if graph.panel is not None else ()))
+
+
+def _run(prepared: Prepared, users: Respondents) -> Outcome:
+    import_module("graphveil.learn.registry")
+    with learn.one_thread():
+        return prepared.method.run(replace(prepared.job, users=users))

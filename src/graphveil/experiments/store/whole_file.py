@@ -1,0 +1,26 @@
+"""Files that are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from graphveil.errors import InputError
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write beside the file and rename: what was there before is there until all of the new one is."""
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as whole:
+            whole.write(content)
+            whole.flush()
+            # The name must not be on the disk before the content is.
+            os.fsync(whole.fileno())
+        os.replace(part, file)
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({error.strerror or error}): name another file with --out, or make room"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,236 @@
+"""What travels around a plan and around a report: a signed question to one device, and the envelope of its answer.
+
+The envelope, version 1, little-endian:
+
+    offset  size  field
+    0       4     magic "GVEN"
+    4       1     version, 1
+    5       3     zero
+    8       16    report id
+    24      16    pseudonym
+    40      32    digest of the plan's part
+    72      4     length of the message
+    76      ...   the message: reports of one user
+    end     4     CRC-32 of all before
+
+Signatures are made and checked elsewhere: nothing here knows about keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.checks import is_whole, short
+from graphveil.errors import InputError, MessageError
+from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import MAX_BYTES as MAX_PLAN
+from graphveil.privacy.plan import MAX_ROUND, MAX_USERS, Plan
+
+MAGIC, VERSION = b"GVEN", 1
+HEADER = struct.Struct("<4sB3s16s16s32sI")
+CHECKSUM = struct.Struct("<I")
+# A report of this length is read, unless whoever reads knows how long one can be.
+MAX_ENVELOPE = 1 << 20
+FORMAT = "graphveil-question-1"
+# What is signed begins with this, so that no signature of a question is one of anything else.
+PREFIX = FORMAT.encode("ascii") + b"\n"
+SIGNATURE_BYTES = 64
+# A plan and a few words around it.
+MAX_PURPOSE, MAX_PAYLOAD = 2000, MAX_PLAN + (1 << 16)
+MAX_SECONDS = 1 << 40
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A report on its way: whose it is, which plan it answers, and a number of its own. Ids are hexadecimal digits."""
+
+    report: str
+    pseudonym: str
+    digest: str
+    message: bytes
+
+    def __post_init__(self) -> None:
+        check_hex(self.report, "report id", 16)
+        check_hex(self.pseudonym, "pseudonym", 16)
+        check_hex(self.digest, "digest", 32)
+
+    def to_bytes(self) -> bytes:
+        """The envelope as it travels."""
+        ids = (bytes.fromhex(each) for each in (self.report, self.pseudonym, self.digest))
+        whole = HEADER.pack(MAGIC, VERSION, bytes(3), *ids, len(self.message)) + self.message
+        return whole + CHECKSUM.pack(zlib.crc32(whole))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, limit: int = MAX_ENVELOPE) -> Envelope:
+        """Read an envelope; whatever is wrong with it is said in a MessageError. The message inside is not looked at."""
+        if len(data) > limit:
+            raise MessageError(f"the envelope has {len(data)} bytes, at most {limit} are read")
+        if len(data) < HEADER.size + CHECKSUM.size:
+            raise MessageError(
+                f"the envelope is truncated: {len(data)} bytes, an empty one takes {HEADER.size + CHECKSUM.size}"
+            )
+        magic, version, zero, report, pseudonym, mark, length = HEADER.unpack_from(data)
+        if magic != MAGIC:
+            raise MessageError(f"the envelope does not start with {MAGIC!r}: it is damaged or none")
+        if version != VERSION or any(zero):
+            raise MessageError(
+                f"the envelope has version {version}, this graphveil reads version {VERSION}: update it"
+            )
+        expected = HEADER.size + length + CHECKSUM.size
+        if len(data) != expected:
+            fault = "truncated" if len(data) < expected else "damaged"
+            raise MessageError(f"the envelope is {fault}: {len(data)} bytes where its header says {expected}")
+        if CHECKSUM.unpack_from(data, expected - CHECKSUM.size)[0] != zlib.crc32(data[: -CHECKSUM.size]):
+            raise MessageError("the envelope is damaged: its checksum does not match")
+        return cls(report.hex(), pseudonym.hex(), mark.hex(), bytes(data[HEADER.size : -CHECKSUM.size]))
+
+
+def envelope_size(message: int) -> int:
+    """How long the envelope of a message of this length is."""
+    return HEADER.size + message + CHECKSUM.size
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a server asks one device in one round of a collection: the user's own part of a plan, why, and until when.
+
+    Times are whole seconds since 1970. ``round`` is the collection's; the plan has a round of its own.
+    """
+
+    collection: str
+    round: int
+    user: int
+    plan: Plan
+    published: int
+    expires: int
+    purpose: str
+
+    def __post_init__(self) -> None:
+        check_hex(self.collection, "collection", 16)
+        _whole(self.round, "round", 1, MAX_ROUND)
+        _whole(self.user, "user", 0, MAX_USERS - 1)
+        _whole(self.published, "published", 0, MAX_SECONDS)
+        _whole(self.expires, "expires", 0, MAX_SECONDS)
+        if not isinstance(self.purpose, str) or len(self.purpose) > MAX_PURPOSE:
+            raise MessageError(f"the purpose must be a text of at most {MAX_PURPOSE} characters")
+
+    @property
+    def digest(self) -> str:
+        """The digest of the plan's part."""
+        return plan_digest(self.plan)
+
+    def payload(self) -> bytes:
+        """The bytes that are signed: JSON in ASCII, keys sorted, no white space, the plan as `Plan.to_json` writes it."""
+        told = {
+            "collection": self.collection,
+            "digest": self.digest,
+            "expires": self.expires,
+            "format": FORMAT,
+            "plan": json.loads(self.plan.to_json()),
+            "published": self.published,
+            "purpose": self.purpose,
+            "round": self.round,
+            "user": self.user,
+        }
+        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> Question:
+        """Read a question; what is wrong with it is said in a MessageError, and in an InputError if it is the plan."""
+        told = _object(payload, "question", MAX_PAYLOAD)
+        names = (*cls.__dataclass_fields__, "digest", "format")
+        if set(told) != set(names):
+            raise MessageError(f"a question has the fields {', '.join(sorted(names))}, and no others")
+        if told["format"] != FORMAT:
+            raise MessageError(
+                f"the question has the format {short(told['format'])}, this graphveil reads {FORMAT}: update it"
+            )
+        if not isinstance(told["plan"], dict):
+            raise MessageError("the plan of a question must be a JSON object")
+        fields = {name: told[name] for name in cls.__dataclass_fields__}
+        question = cls(**{**fields, "plan": Plan(**told["plan"])})
+        if told["digest"] != question.digest:
+            raise MessageError("the digest of the question is not that of its plan: it is damaged")
+        return question
+
+
+@dataclass(frozen=True)
+class SignedQuestion:
+    """A question's bytes with an Ed25519 signature of them: read it only after the signature was checked."""
+
+    payload: bytes
+    signature: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.payload, bytes) or len(self.payload) > MAX_PAYLOAD:
+            raise MessageError(f"the payload of a question must be bytes, at most {MAX_PAYLOAD}")
+        if not isinstance(self.signature, bytes) or len(self.signature) != SIGNATURE_BYTES:
+            raise MessageError(f"a signature must have {SIGNATURE_BYTES} bytes")
+
+    @property
+    def signed(self) -> bytes:
+        """What the signature is of."""
+        return PREFIX + self.payload
+
+    def as_dict(self) -> dict[str, str]:
+        """As JSON has it."""
+        parts = {"payload": self.payload, "signature": self.signature}
+        return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
+
+    @classmethod
+    def from_dict(cls, told: Any) -> SignedQuestion:
+        """Read what came as JSON."""
+        if not isinstance(told, dict) or set(told) != {"payload", "signature"}:
+            raise MessageError("a signed question must be an object with payload and signature")
+        return cls(_decoded(told["payload"], "payload"), _decoded(told["signature"], "signature"))
+
+
+def check_hex(value: Any, name: str, size: int) -> str:
+    """Return hexadecimal digits, two a byte, lower case; or say that they must be such."""
+    if not isinstance(value, str) or re.fullmatch(rf"[0-9a-f]{{{2 * size}}}", value) is None:
+        raise MessageError(f"the {name} must be {2 * size} hexadecimal digits, lower case")
+    return value
+
+
+def _whole(value: Any, name: str, least: int, most: int) -> None:
+    if not is_whole(value) or not least <= value <= most:
+        raise MessageError(f"{name} must be an integer from {least} to {most}, got {short(value)}")
+
+
+def _decoded(text: Any, name: str) -> bytes:
+    if not isinstance(text, str) or len(text) > 2 * MAX_PAYLOAD:
+        raise MessageError(f"the {name} must be a word in base64")
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise MessageError(f"the {name} must be a word in base64") from None
+
+
+def _object(text: bytes, what: str, limit: int) -> dict[str, Any]:
+    """A JSON object no field of which is there twice."""
+    if len(text) > limit:
+        raise MessageError(f"the {what} has {len(text)} bytes, at most {limit} are read")
+    try:
+        told = json.loads(text, object_pairs_hook=_once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError):
+        raise MessageError(f"the {what} is no JSON") from None
+    if not isinstance(told, dict):
+        raise MessageError(f"the {what} must be a JSON object")
+    return told
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; two fields of one name would be read in two ways."""
+    told = dict(pairs)
+    if len(told) != len(pairs):
+        raise MessageError("the question names a field twice: it is damaged")
+    return told

@@ -1,0 +1,75 @@
+import json
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.cli.curve import over_budgets
+from graphveil.experiments.specs.spec import Spec
+
+SMALL = [
+    *("--set", "epochs=3", "--set", "data.users=200", "--set", "data.features=8"),
+    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
+]
+CURVE = ["run", "base", "--data", "town", "--epsilon", "0.5,2", "--runs", "2", *SMALL]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("curve")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, folder):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(folder))
+    monkeypatch.chdir(folder)
+
+
+def test_several_budgets_are_a_table_and_a_curve(capsys, folder):
+    assert status(CURVE) == 0
+    printed = capsys.readouterr().out
+    lines = printed.splitlines()
+    assert lines[0] == "base on town, multibit: accuracy, with 95% intervals"
+    for title in ("ε", "base", "control", "structure", "gain over the control", "gain over structure"):
+        assert title in lines[1]
+    assert [line.split()[0] for line in lines[2:4]] == ["0.5", "2"]
+    assert "features at ε = 0.5 add" in printed and "features at ε = 2 add" in printed
+    assert lines[-1] == "The curve is in base-town-eps0.5_2.svg."
+    assert (folder / "base-town-eps0.5_2.svg").read_text().startswith("<svg")
+
+
+def test_each_budget_has_the_numbers_of_a_run_of_its_own(capsys, monkeypatch, folder):
+    assert status([*CURVE, "--json", "--out", "own.png"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["figure"] == "own.png" and (folder / "own.png").stat().st_size > 1000
+    # A run of one of the budgets finds what was computed for the curve.
+    monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    single = CURVE[:5] + ["2"] + CURVE[6:]
+    assert status([*single, "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    (cell,) = [cell for cell in whole["cells"] if cell["at"] == {"epsilon": 2.0}]
+    for name in ("runs", "mean", "control", "structure", "gain", "privacy", "verdict"):
+        assert cell[name] == alone[name]
+
+
+def test_without_controls_there_is_no_gain(capsys):
+    assert status([*CURVE, "--no-control"]) == 0
+    head = capsys.readouterr().out.splitlines()[1]
+    assert head.split() == ["ε", "base"]
+
+
+def test_the_sweep_has_all_that_the_experiment_has():
+    spec = Spec.of(
+        "lpgnn",
+        "town",
+        runs=3,
+        seed=7,
+        mechanism="piecewise",
+        label_epsilon=2.0,
+        participation=0.7,
+        settings={"hops": 4, "data.users": 300},
+        data_options={"seed": 1},
+        control=False,
+        device="cpu",
+    )
+    cells = over_budgets(spec, (0.5, 2.0)).cells()
+    assert [cell.spec for cell in cells] == [spec.having(epsilon=0.5), spec.having(epsilon=2.0)]

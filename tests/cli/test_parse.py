@@ -1,0 +1,30 @@
+import pytest
+
+from graphveil.cli.parse import parse_settings
+from graphveil.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[0.5,0.5]", [0.5, 0.5]),
+        ("[ 1, 2, ]", [1, 2]),
+        ("[]", []),
+        ("[[0, 1], [2]]", [[0, 1], [2]]),
+        ("[\"a b\", 'c,d', sage]", ["a b", "c,d", "sage"]),
+        ("[true, None, 1e-3]", [True, None, 0.001]),
+        ("[-1, +2.5]", [-1, 2.5]),
+    ],
+)
+def test_lists_are_read_as_they_are_written(text, value):
+    assert parse_settings([f"mechanism.shares={text}"]) == {"mechanism.shares": value}
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "[1", "[1,2", "[1 2]", "[1]]", "[1] x", "[a=b]", "[1,,2]", "[nan]", "['a]"]
+)
+def test_what_is_no_list_is_refused_with_the_key_and_an_example(text):
+    with pytest.raises(
+        InputError, match=r"--set sizes takes a list in brackets .* for example --set 'sizes=\[0.5"
+    ):
+        parse_settings([f"sizes={text}"])

@@ -1,0 +1,56 @@
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer import rich_utils
+
+from graphveil.cli import app, status
+from graphveil.cli.plain_help import plain_help
+
+
+def all_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from all_commands(below, (*path, name))
+
+
+COMMANDS = [
+    pytest.param(path, command, id=" ".join(path) or "graphveil")
+    for path, command in all_commands(typer.main.get_command(app))
+]
+
+
+def words(text: str) -> str:
+    """Only what is said: no boxes, no breaks of lines, no spaces."""
+    return re.sub(r"[\s│╭╮╰╯─]+", "", text)
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_help_says_all_that_is_written(path, command, capsys, monkeypatch):
+    monkeypatch.setattr(rich_utils, "MAX_WIDTH", 400)
+    assert status([*path, "--help"]) == 0
+    said = words(capsys.readouterr().out)
+    written = [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]
+    assert [text for text in written if text and words(text) not in said] == []
+
+
+def test_brackets_stay_in_every_text(capsys):
+    small = typer.Typer()
+
+    @small.command(epilog="[end]")
+    def one(count: Annotated[int, typer.Option(help="below [[axes]], [0.5,0.5]")] = 1) -> None:
+        """The fields below [base], [bold] and [/none]."""
+
+    @small.command(short_help="other [words]")
+    def two() -> None:
+        """Nothing."""
+
+    command = plain_help(typer.main.get_command(small))
+    command(["--help"], standalone_mode=False)
+    assert "other [words]" in capsys.readouterr().out
+    command(["one", "--help"], standalone_mode=False)
+    said = capsys.readouterr().out
+    for text in ("The fields below [base], [bold] and [/none].", "[end]", "below [[axes]], [0.5,0.5]"):
+        assert words(text) in words(said)

@@ -1,0 +1,119 @@
+"""A collection with one device, and a server that is a function."""
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from graphveil import Plan
+from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
+from graphveil.client.signing import public_key, sign
+from graphveil.privacy import Envelope, Invitation, Question
+
+PRIVATE = bytes(range(32))
+PUBLIC = public_key(PRIVATE)
+INVITATION = Invitation(b"sixteen bytes...", PUBLIC)
+COLLECTION, PSEUDONYM, USER = "c0" * 16, "0f" * 16, 17
+PURPOSE = "to learn what people like"
+NOW = 1_800_000_000
+OFFER = Offer(COLLECTION, PUBLIC, PURPOSE, Cap(4.0, 1e-4), 4, (0.0, 1.0), False, 3, True)
+AGREEMENT = Agreement(OFFER, "http://localhost", PSEUDONYM, USER, "secret-credential", OFFER.cap, NOW - 10)
+# Numbers that would be seen in any message that holds one.
+ROW = [0.123454321, 0.987656789, 0.555111555, 0.777333777]
+HELD = Held(row=ROW)
+VALUES = {"mechanism": "multibit", "epsilon": 1.0, "dims": 4, "range": (0, 1), "users": (USER,)}
+
+
+def values(**fields):
+    return Plan(**{**VALUES, **fields})
+
+
+def asked(plan, private=PRIVATE, **fields):
+    told = {
+        "collection": COLLECTION,
+        "round": 1,
+        "user": USER,
+        "published": NOW - 5,
+        "expires": NOW + 1000,
+        "purpose": PURPOSE,
+    }
+    return sign(Question(plan=plan, **{**told, **fields}), private)
+
+
+def device_in(folder, agreement=AGREEMENT, now=NOW, name="device.sqlite"):
+    device = Device(Path(folder) / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
+    device.agree(agreement)
+    return device
+
+
+def message_of(sealed, plan):
+    """The report inside of what a device sends."""
+    from graphveil import Reports
+
+    return Reports.from_bytes(Envelope.from_bytes(sealed.envelope).message, plan.build())
+
+
+def fast_folder():
+    """A folder where waiting for a disk takes no time."""
+    memory = "/dev/shm"
+    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
+
+
+@dataclass
+class Server:
+    """A collector for one device, as a transport; it keeps what it gets, and breaks when told to."""
+
+    plans: list = field(default_factory=list)
+    reports: dict = field(default_factory=dict)
+    rows: list = field(default_factory=list)
+    calls: list = field(default_factory=list)
+    offer: dict = field(default_factory=dict)
+    enrolment: dict = field(default_factory=dict)
+    private: bytes = PRIVATE
+
+    def __call__(self, method, path, body=None, headers=None):
+        self.calls.append((method, path, body, dict(headers or {})))
+        if path == "/v1/collection":
+            return self._json(200, self._offer())
+        if path == "/v1/enrolment":
+            told = {"collection": COLLECTION, "pseudonym": PSEUDONYM, "user": USER, "credential": "cred"}
+            return self._json(201, {**told, "key": PUBLIC.hex(), **self.enrolment})
+        if (headers or {}).get("Authorization") != "Bearer cred":
+            return self._json(401, {"title": "Who are you?", "detail": "send a credential"})
+        if path == "/v1/questions":
+            rounds = enumerate(self.plans, 1)
+            signed = [asked(p, self.private, round=n).as_dict() for n, p in rounds if n not in self.reports]
+            return self._json(200, signed)
+        if path.startswith("/v1/rounds/"):
+            number = int(path.split("/")[3])
+            assert path.endswith(Envelope.from_bytes(body).report)
+            known = self.reports.setdefault(number, body)
+            return self._json(201 if known is body else 200 if known == body else 409, {"detail": "other"})
+        if path == "/v1/row":
+            self.rows.append(json.loads(body))
+            return self._json(201, {})
+        if path == "/v1/me":
+            return Response(204)
+        return self._json(404, {"title": "nothing here"})
+
+    def _offer(self):
+        told = {"collection": COLLECTION, "key": PUBLIC.hex(), "purpose": PURPOSE}
+        told["cap"] = {"epsilon": 4.0, "delta": 1e-4}
+        told |= {"dims": 4, "range": [0.0, 1.0], "binary": False, "classes": 3, "volunteers": True}
+        return {**told, **self.offer}
+
+    def _json(self, status, told):
+        return Response(status, json.dumps(told).encode())
+
+
+def digits_of_row(text):
+    """Values of the row that a text shows, in any precision of three digits or more."""
+    shown = [f"{value:.3f}"[1:] for value in ROW] + [f"{value:.4g}" for value in ROW]
+    return [each for each in shown if each in text]
+
+
+def link_row(count=40):
+    return np.array([1, 3, 5, count - 1])

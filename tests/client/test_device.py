@@ -1,0 +1,393 @@
+"""Charge and answer are one; the same plan has the same bytes; books from a backup answer nothing."""
+
+import shutil
+import sqlite3
+import stat
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import graphveil.client.device as device_module
+from graphveil import Claim, InputError, Plan, PrivacyError
+from graphveil.client import Cap, Device, Held
+from graphveil.errors import RefusalError, StoreError
+from graphveil.privacy import Envelope
+from tests.client.support import (
+    AGREEMENT,
+    COLLECTION,
+    HELD,
+    NOW,
+    OFFER,
+    PSEUDONYM,
+    ROW,
+    USER,
+    asked,
+    device_in,
+    digits_of_row,
+    message_of,
+    values,
+)
+
+# Many values, so that two draws are never equal: 2^-64 at best.
+WIDE = replace(AGREEMENT, offer=replace(OFFER, dims=64))
+WIDE_HELD = Held(row=np.linspace(0, 1, 64))
+
+
+def wide(**fields):
+    return values(mechanism="onebit", dims=64, **fields)
+
+
+def refusal(call, *given):
+    with pytest.raises(RefusalError) as caught:
+        call(*given)
+    return caught.value.reason
+
+
+def costs(device):
+    return [line.costs for line in device.spendings()[0].lines]
+
+
+def test_an_answer_is_in_its_envelope(folder):
+    sealed = device_in(folder).answer(COLLECTION, asked(values(), round=3), HELD)
+    envelope = Envelope.from_bytes(sealed.envelope)
+    assert (sealed.round, sealed.report, envelope.pseudonym) == (3, envelope.report, PSEUDONYM)
+    reports = message_of(sealed, values())
+    assert reports.users == 1 and reports.dims is not None
+
+
+def test_the_same_plan_has_the_same_bytes_and_costs_once(folder):
+    device = device_in(folder, WIDE)
+    first = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    again = Device(device.path, witnesses=folder / "witnesses", clock=lambda: NOW)
+    assert again.answer(COLLECTION, asked(wide()), WIDE_HELD) == first
+    assert costs(device) == [(1.0,)]
+
+
+def test_a_changed_row_never_redraws_an_answer(folder):
+    device = device_in(folder, WIDE)
+    first = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    assert device.answer(COLLECTION, asked(wide()), Held(row=np.zeros(64))) == first
+
+
+def test_the_same_plan_in_another_round_has_the_same_bytes(folder):
+    device = device_in(folder, WIDE)
+    first = device.answer(COLLECTION, asked(wide(), round=1), WIDE_HELD)
+    other = device.answer(COLLECTION, asked(wide(), round=2), WIDE_HELD)
+    assert other == replace(first, round=2)
+    assert costs(device) == [(1.0,)]
+
+
+def test_a_changed_plan_has_noise_of_its_own_and_is_charged_until_the_cap_is_reached(folder):
+    device = device_in(folder, WIDE)
+    told = [device.answer(COLLECTION, asked(wide(round=n)), WIDE_HELD).envelope[-70:] for n in range(1, 5)]
+    assert len(set(told)) == 4 and costs(device) == [(1.0,)] * 4
+    assert refusal(device.answer, COLLECTION, asked(wide(round=5)), WIDE_HELD) == "cap"
+    # What was paid for is there all the same.
+    device.answer(COLLECTION, asked(wide(round=2)), WIDE_HELD)
+
+
+def test_two_collections_get_answers_and_ids_of_their_own(folder):
+    other = replace(WIDE, offer=replace(WIDE.offer, collection="c1" * 16), pseudonym="0e" * 16)
+    device = device_in(folder, WIDE)
+    device.agree(other)
+    one = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    two = device.answer("c1" * 16, asked(wide(), collection="c1" * 16), WIDE_HELD)
+    first, second = (Envelope.from_bytes(sealed.envelope) for sealed in (one, two))
+    assert first.digest == second.digest
+    assert first.report != second.report and first.message != second.message
+    assert [spending.lifetime.epsilon for spending in device.spendings()] == [1.0, 1.0]
+
+
+def test_a_look_costs_nothing_and_says_what_is_left(folder):
+    device = device_in(folder)
+    plan = values(epsilon=1.5)
+    inquiry = device.look(COLLECTION, asked(plan))
+    assert (inquiry.claim, inquiry.left, inquiry.kept) == (Claim(1.5), Claim(4.0, 1e-4), False)
+    assert 1.49 < inquiry.exact.epsilon <= 1.5
+    device.answer(COLLECTION, asked(plan), HELD)
+    after = device.look(COLLECTION, asked(plan))
+    assert after.kept and after.left.epsilon == pytest.approx(2.5)
+
+
+def test_levels_are_decided_by_books_of_all_levels(folder):
+    """With two levels, a plan that costs the second one too much is refused by users of the first as well."""
+    cap = Cap(0.0, by_level=(1.0, 2.0))
+    options = {"budgets": [1.0, 2.0]}
+    plan = values(mechanism="ppm", epsilon=1.0, options=options)
+    more = values(mechanism="ppm", epsilon=0.5, round=2, options={"budgets": [0.5, 2.0]})
+    for level in (1, 2):
+        device = device_in(folder, replace(AGREEMENT, cap=cap), name=f"{level}.sqlite")
+        held = Held(row=ROW, level=level)
+        message_of(device.answer(COLLECTION, asked(plan), held), plan).check()
+        (line,) = device.spendings()[0].lines
+        assert (line.costs, line.spent) == ((1.0, 2.0), float(level))
+        assert refusal(device.answer, COLLECTION, asked(more), held) == "cap"
+
+
+def test_without_budgets_by_level_the_largest_is_charged(folder):
+    device = device_in(folder)
+    plan = values(mechanism="ppm", epsilon=1.0, options={"budgets": [1.0, 3.0]})
+    device.answer(COLLECTION, asked(plan), Held(row=ROW, level=1))
+    (line,) = device.spendings()[0].lines
+    assert (line.costs, line.spent) == ((3.0,), 1.0)
+
+
+def test_links_are_answered_by_the_owner_of_the_device(folder):
+    device = device_in(folder, replace(AGREEMENT, subjects=("links",)))
+    plan = Plan(mechanism="link-rr", epsilon=4.0, dims=40, users=(USER,))
+    reports = message_of(device.answer(COLLECTION, asked(plan), Held(neighbours=[1, 3, 39])), plan)
+    # Of two users the one with the larger number answers.
+    assert reports.codes.size == 0 or int(reports.codes.max()) < USER
+
+
+# What is put down
+
+
+def test_the_file_is_the_owners_alone_and_holds_no_value_of_the_row(folder):
+    device = device_in(folder)
+    device.answer(COLLECTION, asked(values()), HELD)
+    assert stat.S_IMODE(device.path.stat().st_mode) == 0o600
+    stored = device.path.read_bytes()
+    for value in ROW:
+        assert np.float64(value).tobytes() not in stored and np.float32(value).tobytes() not in stored
+        assert str(value).encode() not in stored
+
+
+def test_nothing_is_there_to_be_sent_where_the_charge_cannot_be_kept(folder, monkeypatch):
+    device = device_in(folder)
+
+    def full(self, lines):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(device_module.Books, "charge", full)
+    with pytest.raises(StoreError, match="nothing was answered"):
+        device.answer(COLLECTION, asked(values()), HELD)
+    assert device.spendings()[0].lines == ()
+
+
+def test_a_row_of_another_length_is_refused_before_anything_is_charged(folder):
+    device = device_in(folder)
+    with pytest.raises(InputError, match="the row has 3 values, this collection is about rows of 4"):
+        device.answer(COLLECTION, asked(values()), Held(row=ROW[:3]))
+    assert device.spendings()[0].lines == ()
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -1e300, None, "a word", 1 << 80, True])
+def test_whatever_a_value_is_it_is_answered(odd, folder):
+    device = device_in(folder)
+    for plan in (values(), values(mechanism="laplace")):
+        message_of(device.answer(COLLECTION, asked(plan), Held(row=[odd, *ROW[1:]])), plan).check()
+
+
+def test_a_device_that_is_not_enrolled_says_so(folder):
+    with pytest.raises(InputError, match="not enrolled"):
+        device_in(folder).answer("c1" * 16, asked(values()), HELD)
+
+
+def test_terms_hold_for_good(folder):
+    device = device_in(folder)
+    device.agree(replace(AGREEMENT, enrolled=NOW))
+    with pytest.raises(InputError, match="with other terms, which hold for good"):
+        device.agree(replace(AGREEMENT, cap=Cap(9.0)))
+    assert device.agreements() == (AGREEMENT,)
+
+
+def test_a_file_of_something_else_is_refused(folder):
+    (folder / "text").write_text("some notes of mine, which are no database at all" * 20)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Device(folder / "text", witnesses=folder)
+    with sqlite3.connect(folder / "other") as other:
+        other.execute("CREATE TABLE mine (a)")
+    other.close()
+    with pytest.raises(StoreError, match="no device's file"):
+        Device(folder / "other", witnesses=folder)
+
+
+def test_a_device_does_not_show_what_it_holds(folder):
+    shown = repr(HELD) + repr(device_in(folder)) + repr(AGREEMENT)
+    assert digits_of_row(shown) == [] and AGREEMENT.credential not in shown
+
+
+# Renewal
+
+
+def test_a_cap_is_for_life(folder):
+    device_in(folder).answer(COLLECTION, asked(values(epsilon=4.0)), HELD)
+    later = device_in(folder, now=NOW + 10_000 * 86_400)
+    question = asked(values(round=2), expires=NOW + 20_000 * 86_400)
+    assert refusal(later.answer, COLLECTION, question, HELD) == "cap"
+
+
+def test_a_cap_that_is_renewed_adds_up_and_the_books_show_it(folder):
+    monthly = replace(AGREEMENT, cap=Cap(4.0, renewal_days=30))
+    device_in(folder, monthly).answer(COLLECTION, asked(values(epsilon=4.0)), HELD)
+    late = {"expires": NOW + 100 * 86_400}
+    early = device_in(folder, monthly, now=NOW + 29 * 86_400)
+    assert refusal(early.answer, COLLECTION, asked(values(round=2), **late), HELD) == "cap"
+    later = device_in(folder, monthly, now=NOW + 31 * 86_400)
+    later.answer(COLLECTION, asked(values(round=2, epsilon=3.0), **late), HELD)
+    (spending,) = later.spendings()
+    assert (spending.period, spending.left.epsilon) == (1, pytest.approx(1.0))
+    assert spending.lifetime.epsilon == 7.0
+
+
+def test_a_clock_that_is_set_back_gives_nothing_back(folder):
+    monthly = replace(AGREEMENT, cap=Cap(4.0, renewal_days=30))
+    late = {"expires": NOW + 100 * 86_400}
+    later = device_in(folder, monthly, now=NOW + 31 * 86_400)
+    later.answer(COLLECTION, asked(values(epsilon=4.0), **late), HELD)
+    back = device_in(folder, monthly, now=NOW)
+    assert refusal(back.answer, COLLECTION, asked(values(round=2), **late), HELD) == "cap"
+
+
+# Backups
+
+
+def test_books_from_an_old_backup_answer_nothing(folder):
+    device = device_in(folder, WIDE)
+    device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    backup = folder / "backup"
+    shutil.copy(device.path, backup)
+    device.answer(COLLECTION, asked(wide(round=2)), WIDE_HELD)
+    shutil.copy(backup, device.path)
+    assert refusal(device.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
+    # Not even what was paid for: another device may have spent the rest.
+    assert refusal(device.look, COLLECTION, asked(wide())) == "memory"
+
+
+def test_a_backup_that_misses_nothing_goes_on(folder):
+    device = device_in(folder, WIDE)
+    first = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    shutil.copy(device.path, folder / "backup")
+    device.path.unlink()
+    shutil.copy(folder / "backup", device.path)
+    assert device.answer(COLLECTION, asked(wide()), WIDE_HELD) == first
+
+
+def test_a_copy_on_another_machine_answers_nothing(folder):
+    device = device_in(folder, WIDE)
+    elsewhere = Device(device.path, witnesses=folder / "elsewhere", clock=lambda: NOW)
+    assert refusal(elsewhere.answer, COLLECTION, asked(wide()), WIDE_HELD) == "memory"
+
+
+def test_two_copies_on_one_machine_do_not_spend_twice(folder):
+    device = device_in(folder, WIDE)
+    shutil.copy(device.path, folder / "copy.sqlite")
+    copy = device_in(folder, WIDE, name="copy.sqlite")
+    device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    assert refusal(copy.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
+
+
+class Stopped(BaseException):
+    pass
+
+
+def stop(*_):
+    raise Stopped
+
+
+def test_a_stop_between_charge_and_witness_is_no_loss_of_memory(folder, monkeypatch):
+    device = device_in(folder, WIDE)
+    with monkeypatch.context() as patched:
+        patched.setattr(device_module.Witness, "see", stop)
+        # The first sight is before the charge, so the stop has to be at the second.
+        patched.setattr(Device, "_remember", lambda *_: None)
+        with pytest.raises(Stopped):
+            device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    (line,) = device.spendings()[0].lines
+    sealed = device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    assert sealed.report == line.report and costs(device) == [(1.0,)]
+
+
+def test_two_copies_that_stopped_at_the_same_count_are_told_apart(folder, monkeypatch):
+    device = device_in(folder, WIDE)
+    shutil.copy(device.path, folder / "copy.sqlite")
+    copy = device_in(folder, WIDE, name="copy.sqlite")
+    with monkeypatch.context() as patched:
+        patched.setattr(device_module.Witness, "see", stop)
+        patched.setattr(Device, "_remember", lambda *_: None)
+        with pytest.raises(Stopped):
+            copy.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    assert refusal(copy.answer, COLLECTION, asked(wide()), WIDE_HELD) == "memory"
+
+
+def restored(folder):
+    device = device_in(folder, WIDE)
+    shutil.copy(device.path, folder / "backup")
+    device.answer(COLLECTION, asked(wide(epsilon=2.5)), WIDE_HELD)
+    shutil.copy(folder / "backup", device.path)
+    return device
+
+
+def test_the_owner_says_what_was_spent_and_the_device_goes_on_with_the_rest(folder):
+    device = restored(folder)
+    device.recover({COLLECTION: Claim(2.5)})
+    assert device.spendings()[0].left.epsilon == pytest.approx(1.5)
+    device.answer(COLLECTION, asked(wide(round=2, epsilon=1.5)), WIDE_HELD)
+    assert refusal(device.answer, COLLECTION, asked(wide(round=3, epsilon=0.1)), WIDE_HELD) == "cap"
+
+
+def test_an_owner_who_does_not_know_has_spent_everything(folder):
+    device = restored(folder)
+    device.recover()
+    assert refusal(device.answer, COLLECTION, asked(wide(round=2, epsilon=0.1)), WIDE_HELD) == "cap"
+    assert device.spendings()[0].lifetime == Claim(4.0, 1e-4)
+
+
+def test_what_the_books_know_is_never_taken_back(folder):
+    device = device_in(folder, WIDE)
+    device.answer(COLLECTION, asked(wide(epsilon=2.0)), WIDE_HELD)
+    device.recover({COLLECTION: Claim(0.5)})
+    assert device.spendings()[0].lifetime.epsilon == 2.0
+
+
+def test_after_a_recovery_the_lost_books_are_the_old_ones(folder):
+    device = device_in(folder, WIDE)
+    shutil.copy(device.path, folder / "backup")
+    device.answer(COLLECTION, asked(wide()), WIDE_HELD)
+    shutil.copy(device.path, folder / "lost")
+    shutil.copy(folder / "backup", device.path)
+    device.recover({COLLECTION: Claim(1.0)})
+    shutil.copy(folder / "lost", device.path)
+    assert refusal(device.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
+
+
+def test_a_recovery_names_collections_of_this_device(folder):
+    with pytest.raises(InputError, match="not enrolled"):
+        device_in(folder).recover({"c1" * 16: Claim(1.0)})
+
+
+# Volunteers
+
+
+def test_a_row_is_given_by_consent_alone_and_put_down_first(folder):
+    with pytest.raises(PrivacyError, match="has not agreed to give the raw row"):
+        device_in(folder).give_row(COLLECTION, HELD)
+    volunteer = device_in(folder, replace(AGREEMENT, volunteer=True), name="volunteer.sqlite")
+    assert volunteer.spendings()[0].row_given is None
+    assert volunteer.give_row(COLLECTION, HELD) == ROW
+    assert volunteer.spendings()[0].row_given == NOW
+
+
+# Several at once
+
+
+def test_threads_with_one_file_draw_one_answer(folder):
+    device_in(folder, WIDE)
+    told = []
+
+    def run():
+        own = Device(Path(folder) / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
+        told.append(own.answer(COLLECTION, asked(wide()), WIDE_HELD))
+
+    threads = [Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 8 and len({sealed.envelope for sealed in told}) == 1
+    assert costs(device_in(folder, WIDE)) == [(1.0,)]

@@ -1,0 +1,111 @@
+"""Small collections for tests: people on a ring, who enrol and answer without a device."""
+
+import time
+from contextlib import asynccontextmanager
+
+import httpx
+import numpy as np
+
+from graphveil.collect import arrivals, roster
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.service import create_app
+from graphveil.collect.storage import create_collection
+from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.envelope import Envelope
+
+DIMS, RANGE = 8, (0.0, 1.0)
+PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=RANGE)
+
+
+def ring(users, first=0):
+    """A graph on a ring; every third label is unknown."""
+    numbers = np.arange(users)
+    return PublicGraph(
+        edges=np.stack([numbers, (numbers + 1) % users], axis=1),
+        labels=np.where(numbers % 3 == 2, -1, numbers % 2),
+        ids=np.array([f"p{first + number}" for number in numbers]),
+    )
+
+
+def made(folder, users=12, **settings):
+    """A collection to which everybody was invited."""
+    told = {"id": "", "purpose": "to test", "epsilon": 2.0, "dims": DIMS, "range": RANGE, "volunteers": True}
+    return create_collection(folder, ring(users), CollectionSettings(**{**told, **settings}))
+
+
+def enrolled(collection, **agreed):
+    """Invite and enrol everybody alike; the credentials by node."""
+    agreement = roster.Agreement(**{"epsilon": 2.0, **agreed})
+    credentials = {}
+    with_secrets = collection.invite()
+    with collection.database.writing() as connection:
+        for each in with_secrets:
+            credentials[each.node] = collection.key.credential(each.node, each.pseudonym)
+            assert roster.enrol(connection, collection.key, each.secret, agreement)
+    return credentials
+
+
+def later(seconds=3600):
+    return int(time.time()) + seconds
+
+
+def rows_of(nodes, dims=DIMS):
+    return np.random.default_rng(1).random((max(nodes) + 1, dims))[list(nodes)]
+
+
+def messages(round, nodes):
+    """A message of each of these nodes, as their devices would send it."""
+    sent = {}
+    for node in nodes:
+        part = round.plan.part([node])
+        private = rows_of([node], part.dims) if part.subject == "features" else np.array([node % 2])
+        sent[node] = answer(part, private, Ledger(users=node + 1, epsilon=9.0)).to_bytes()
+    return sent
+
+
+def report_id(round, node):
+    return round.to_bytes(8, "big") + node.to_bytes(8, "big")
+
+
+def arrived(collection, round, nodes):
+    """Let these nodes answer, in the order given; what they sent."""
+    sent = messages(round, nodes)
+    with collection.database.writing() as connection:
+        arrivals.store(
+            connection,
+            [
+                arrivals.Arrival(round.number, node, report_id(round.number, node), sent[node])
+                for node in nodes
+            ],
+        )
+    return sent
+
+
+@asynccontextmanager
+async def serving(collection, **options):
+    """A client of the collector's application, without sockets."""
+    app = create_app(collection, **options)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
+            yield client
+
+
+def bearer(credential):
+    return {"Authorization": f"Bearer {credential}"}
+
+
+def envelope(collection, round, node, message=None, report=None, pseudonym=None, digest=None):
+    """The bytes that the device of a node sends in a round."""
+    return Envelope(
+        report=report or report_id(round.number, node).hex(),
+        pseudonym=pseudonym or collection.roster().pseudonym[node].hex(),
+        digest=digest or plan_digest(round.plan.part([node])),
+        message=messages(round, [node])[node] if message is None else message,
+    ).to_bytes()
+
+
+def address(round, node, number=None):
+    return f"/v1/rounds/{number or round.number}/reports/{report_id(round.number, node).hex()}"

@@ -1,0 +1,67 @@
+"""Answers to a published question as answers to the one that is asked now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphveil.channels.words import SeededWords
+from graphveil.collect.frozen import differences, told_as
+from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy.integer_model import integer_model
+
+ROWS = np.eye(6)[:, :4]
+FEATURES = Plan(mechanism="multibit", epsilon=1.0, dims=4, range=(0, 1), users=(5, 3, 1))
+MODEL, _ = integer_model(np.eye(3, 4), np.zeros(3), (0.0, 1.0))
+
+
+def class_plan(users, lists):
+    return Plan(
+        mechanism="krr",
+        epsilon=1.0,
+        of="class",
+        users=users,
+        dims=4,
+        range=(0, 1),
+        classes=2,
+        model=MODEL,
+        lists=np.array(lists),
+    )
+
+
+def answered(plan):
+    return answer(plan, ROWS[list(plan.users)], Ledger(6, 1.0), SeededWords(0))
+
+
+def test_the_same_question_is_told_as_it_is():
+    reports = answered(FEATURES)
+    assert told_as(reports, FEATURES, FEATURES.model_copy(update={"round": 2}), 6) is reports
+
+
+def test_answers_stand_in_the_order_of_those_who_are_asked_now():
+    reports = answered(FEATURES)
+    told = told_as(reports, FEATURES, FEATURES.model_copy(update={"users": (1, 2, 5)}), 6)
+    assert told.answered is not None and told.answered.tolist() == [True, False, True]
+    assert told.row(0) == reports.row(2)
+    assert told.row(1) == reports.row(0)
+
+
+def test_a_graph_that_has_grown_has_silent_users():
+    everybody = FEATURES.model_copy(update={"users": "all"})
+    reports = answer(everybody, ROWS, Ledger(6, 1.0), SeededWords(0))
+    told = told_as(reports, everybody, everybody, 8)
+    assert told.asked == 8 and told.users == 6
+    told.check()
+
+
+def test_an_answer_is_left_out_where_the_list_is_another():
+    published, wanted = class_plan((0, 1), [[0, 1], [1, 2]]), class_plan((1, 0), [[1, 2], [1, 0]])
+    reports = answered(published)
+    told = told_as(reports, published, wanted, 6)
+    assert told.answered is not None and told.answered.tolist() == [True, False]
+    assert told.codes.tolist() == [reports.codes[1]]
+
+
+def test_what_differs_is_named():
+    assert (
+        differences(FEATURES, FEATURES.model_copy(update={"epsilon": 2.0, "round": 2})) == "epsilon and round"
+    )

@@ -1,0 +1,493 @@
+"""The collector over HTTP, call by call."""
+
+import asyncio
+import base64
+import io
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from graphveil.collect.keys import signature_holds, word
+from graphveil.collect.pace import Pace
+from graphveil.privacy import Plan
+from graphveil.privacy.envelope import Question, SignedQuestion
+from tests.collect.small import (
+    PLAN,
+    address,
+    arrived,
+    bearer,
+    enrolled,
+    envelope,
+    later,
+    made,
+    messages,
+    rows_of,
+    serving,
+)
+
+PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def collection(tmp_path, database):
+    opened = made(tmp_path / "c", database=database)
+    yield opened
+    opened.database.close()
+
+
+@pytest.fixture
+def local(tmp_path):
+    """A collection in a file, for what no database changes."""
+    opened = made(tmp_path / "c")
+    yield opened
+    opened.database.close()
+
+
+def exchange(collection, *requests, **options):
+    """The answers to requests that are sent one after the other: (method, path, arguments of httpx)."""
+
+    async def run():
+        async with serving(collection, **options) as client:
+            return [await client.request(method, path, **told) for method, path, told in requests]
+
+    return asyncio.run(run())
+
+
+def put(collection, round, node, credentials, body=None, **told):
+    content = envelope(collection, round, node) if body is None else body
+    return "PUT", address(round, node), {"content": content, "headers": bearer(credentials[node]), **told}
+
+
+def statuses(responses):
+    return [response.status_code for response in responses]
+
+
+def test_anybody_may_read_what_is_collected(local):
+    (offer,) = exchange(local, ("GET", "/v1/collection", {}))
+    assert offer.json() == {
+        "collection": local.settings.id,
+        "cap": {"epsilon": 2.0, "delta": 0.0},
+        "purpose": "to test",
+        "dims": 8,
+        "range": [0.0, 1.0],
+        "binary": False,
+        "classes": 0,
+        "volunteers": True,
+        "retention": None,
+        "key": local.key.public.hex(),
+    }
+
+
+def told_enrolment(secret, **told):
+    return {"json": {"token": word(secret), "cap": {"epsilon": 1.5}, "excluded": [3, 1], **told}}
+
+
+def test_a_token_enrols_once_and_a_lost_answer_is_given_again(collection):
+    invited = collection.invite()[4]
+    request = ("POST", "/v1/enrolment", told_enrolment(invited.secret))
+    other = ("POST", "/v1/enrolment", told_enrolment(invited.secret, excluded=[]))
+    first, again, different = exchange(collection, request, request, other)
+    assert first.status_code == again.status_code == 201 and first.json() == again.json()
+    assert first.json()["user"] == 4 and first.json()["pseudonym"] == invited.pseudonym.hex()
+    assert different.status_code == 409
+    roster = collection.roster()
+    assert roster.epsilon[4] == 1.5 and roster.excluded[4] == (1, 3) and roster.enrolled.sum() == 1
+
+
+def test_a_token_works_no_more_after_something_was_sent(collection):
+    invited = collection.invite()[4]
+    request = ("POST", "/v1/enrolment", told_enrolment(invited.secret, excluded=[]))
+    exchange(collection, request)
+    arrived(collection, collection.publish(PLAN, later()), [4])
+    assert statuses(exchange(collection, request)) == [409]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"cap": {"epsilon": 3.0}},
+        {"cap": {"epsilon": -1.0}},
+        {"cap": {"epsilon": 1.0, "delta": 0.1}},
+        {"excluded": [8]},
+        {"excluded": [-1]},
+        {"token": "short"},
+        {"unknown": 1},
+        {"volunteer": 1},
+    ],
+)
+def test_what_cannot_be_agreed_to_is_refused(local, told):
+    invited = local.invite()[0]
+    body = {"json": {**told_enrolment(invited.secret)["json"], **told}}
+    (refused,) = exchange(local, ("POST", "/v1/enrolment", body))
+    assert refused.status_code == 422 and refused.headers["content-type"] == PROBLEM
+    assert not local.roster().enrolled.any()
+
+
+def test_an_unknown_token_is_refused(local):
+    assert statuses(exchange(local, ("POST", "/v1/enrolment", told_enrolment(bytes(16))))) == [401]
+
+
+def test_tokens_and_credentials_are_stored_hashed(local):
+    secret = local.invite()[0].secret
+    (answer,) = exchange(local, ("POST", "/v1/enrolment", told_enrolment(secret)))
+    credential = answer.json()["credential"]
+    stored = b"".join(file.read_bytes() for file in local.folder.iterdir())
+    decoded = base64.urlsafe_b64decode(credential + "==")
+    for part in (secret, word(secret).encode(), credential.encode(), decoded, decoded[20:]):
+        assert part not in stored
+
+
+def test_questions_are_signed_and_are_those_of_the_user(collection):
+    credentials = enrolled(collection)
+    collection.publish(PLAN.model_copy(update={"users": (2, 5)}), later())
+    label = collection.publish(Plan(mechanism="krr", epsilon=0.5, classes=2, round=2), later())
+    asked, other = exchange(
+        collection,
+        ("GET", "/v1/questions", {"headers": bearer(credentials[5])}),
+        ("GET", "/v1/questions", {"headers": bearer(credentials[3])}),
+    )
+    signed = [SignedQuestion.from_dict(each) for each in asked.json()]
+    assert all(signature_holds(collection.key.public, each.signature, each.signed) for each in signed)
+    questions = [Question.from_payload(each.payload) for each in signed]
+    assert [question.round for question in questions] == [1, 2]
+    assert [question.plan.users for question in questions] == [(5,), (5,)]
+    assert questions[0].collection == collection.settings.id and questions[0].purpose == "to test"
+    (one,) = [Question.from_payload(SignedQuestion.from_dict(each).payload) for each in other.json()]
+    assert one.plan == label.plan.part([3]) and one.expires == label.expires
+
+
+def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
+    credentials = enrolled(collection)
+    for number in (1, 2, 3):
+        plan = Plan(mechanism="krr", epsilon=0.1, classes=2, round=number)
+        opened = collection.publish(plan, later(10 if number == 3 else 3600))
+        if number == 1:
+            arrived(collection, opened, [0])
+    collection.close(2, force=True)
+    get = ("GET", "/v1/questions", {"headers": bearer(credentials[0])})
+    (now,) = exchange(collection, get)
+    rounds = [json.loads(base64.b64decode(each["payload"]))["round"] for each in now.json()]
+    assert rounds == [3]
+    after = later(20)
+    monkeypatch.setattr("graphveil.collect.service.time.time", lambda: after)
+    (over,) = exchange(collection, get)
+    assert over.json() == []
+
+
+def test_the_same_report_again_is_the_same(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    request = put(collection, opened, 3, credentials)
+    assert statuses(exchange(collection, request, request)) == [201, 200]
+    # A process that was started anew knows it too.
+    assert statuses(exchange(collection, request)) == [200]
+    assert collection.round(1).answered == 1
+
+
+def test_other_bytes_for_the_same_user_and_round_are_refused(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    first, second = messages(opened, [3])[3], messages(opened, [3])[3]
+    while first == second:
+        second = messages(opened, [3])[3]
+    other = envelope(collection, opened, 3, second)
+    assert statuses(
+        exchange(
+            collection,
+            put(collection, opened, 3, credentials, envelope(collection, opened, 3, first)),
+            put(collection, opened, 3, credentials, other),
+        )
+    ) == [201, 409]
+
+
+def test_a_report_id_of_somebody_else_is_refused(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    taken = "ab" * 16
+    path = f"/v1/rounds/1/reports/{taken}"
+    requests = [
+        (
+            "PUT",
+            path,
+            {
+                "content": envelope(collection, opened, node, report=taken),
+                "headers": bearer(credentials[node]),
+            },
+        )
+        for node in (3, 4)
+    ]
+    assert statuses(exchange(collection, *requests)) == [201, 409]
+
+
+def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    stored, new = (put(collection, opened, node, credentials) for node in (3, 4))
+    exchange(collection, stored)
+    collection.close(1, force=True)
+    assert statuses(exchange(collection, stored, new)) == [200, 410]
+
+
+def test_a_round_is_closed_while_the_service_runs(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    first, second = (put(collection, opened, node, credentials) for node in (3, 4))
+
+    async def run():
+        async with serving(collection) as client:
+            before = await client.request(first[0], first[1], **first[2])
+            collection.close(1, force=True)
+            after = await client.request(second[0], second[1], **second[2])
+            return before.status_code, after.status_code
+
+    assert asyncio.run(run()) == (201, 410)
+
+
+def test_there_is_no_such_round(local):
+    credentials = enrolled(local)
+    opened = local.publish(PLAN, later())
+    (missing,) = exchange(
+        local,
+        (
+            "PUT",
+            address(opened, 3, number=9),
+            {"content": envelope(local, opened, 3), "headers": bearer(credentials[3])},
+        ),
+    )
+    assert missing.status_code == 404 and missing.headers["content-type"] == PROBLEM
+
+
+def damaged(body):
+    return body[:80] + bytes([body[80] ^ 1]) + body[81:]
+
+
+def test_what_does_not_answer_the_question_is_refused(local):
+    credentials = enrolled(local)
+    opened = local.publish(PLAN.model_copy(update={"users": (0, 1, 2, 3)}), later())
+    whole = envelope(local, opened, 3)
+    inner = messages(opened, [3])[3]
+    two = local.publish(PLAN.model_copy(update={"round": 2}), later())
+    out_of_range = bytearray(inner)
+    wrong = {
+        "another plan": envelope(local, two, 3, report=address(opened, 3)[-32:]),
+        "does not match": damaged(whole),
+        "truncated": whole[:-5],
+        "another pseudonym": envelope(local, opened, 3, pseudonym="00" * 16),
+        "another report id": envelope(local, opened, 3, report="00" * 16),
+        "is truncated: 0 bytes": b"",
+        "the message is truncated": envelope(local, opened, 3, message=inner[:20]),
+        "checksum": envelope(local, opened, 3, message=bytes(out_of_range[:-1]) + b"\x00\x00"[:1]),
+    }
+    for sentence, body in wrong.items():
+        (refused,) = exchange(local, put(local, opened, 3, credentials, body))
+        assert refused.status_code == 422 and sentence in refused.json()["detail"], sentence
+        assert refused.headers["content-type"] == PROBLEM
+    assert local.round(1).answered == 0
+
+
+def test_whoever_is_not_asked_is_refused(local):
+    credentials = enrolled(local)
+    opened = local.publish(PLAN.model_copy(update={"users": (0, 1)}), later())
+    body = envelope(local, opened, 1, pseudonym=local.roster().pseudonym[5].hex())
+    request = ("PUT", address(opened, 1), {"content": body, "headers": bearer(credentials[5])})
+    (refused,) = exchange(local, request)
+    assert refused.status_code == 422 and "does not ask this device" in refused.json()["detail"]
+
+
+def test_a_code_beyond_the_alphabet_is_refused(local):
+    credentials = enrolled(local)
+    opened = local.publish(Plan(mechanism="krr", epsilon=1.0, classes=3), later())
+    message = messages(opened, [3])[3]
+    from zlib import crc32
+
+    wrong = message[:64] + b"\x07"
+    wrong += crc32(wrong).to_bytes(4, "little")
+    (refused,) = exchange(local, put(local, opened, 3, credentials, envelope(local, opened, 3, wrong)))
+    assert refused.status_code == 422 and "codes must be below 3" in refused.json()["detail"]
+
+
+def test_too_large_is_refused_before_it_is_read(local):
+    credentials = enrolled(local)
+    opened = local.publish(PLAN, later())
+    read = []
+
+    async def endless():
+        for _ in range(1000):
+            read.append(1)
+            yield b"x" * 100
+
+    told = put(local, opened, 3, credentials, b"x" * 1000)
+    said_so = put(local, opened, 3, credentials, endless())
+    said_so[2]["headers"]["Content-Length"] = "100000"
+    streamed = put(local, opened, 3, credentials, endless())
+    assert statuses(exchange(local, told, said_so)) == [413, 413] and not read
+    assert statuses(exchange(local, streamed)) == [413] and len(read) < 10
+
+
+def test_too_fast_is_refused_with_when_to_come_again(local):
+    credentials = enrolled(local)
+    get = ("GET", "/v1/questions", {"headers": bearer(credentials[0])})
+    other = ("GET", "/v1/questions", {"headers": bearer(credentials[1])})
+    answers = exchange(local, get, get, get, other, pace=Pace(a_second=0.1, at_once=2))
+    assert statuses(answers) == [200, 200, 429, 200]
+    assert 1 <= int(answers[2].headers["retry-after"]) <= 10
+
+
+@pytest.mark.parametrize(
+    "header", [{}, {"Authorization": "Bearer x"}, {"Authorization": "Basic eA=="}, bearer("A" * 70)]
+)
+def test_without_a_credential_nothing_is_said(local, header):
+    enrolled(local)
+    opened = local.publish(PLAN, later())
+    requests = [
+        ("GET", "/v1/questions", {"headers": header}),
+        ("PUT", address(opened, 0), {"headers": header, "content": b""}),
+        ("PUT", "/v1/row", {"headers": header, "json": {"values": []}}),
+        ("DELETE", "/v1/me", {"headers": header}),
+    ]
+    assert statuses(exchange(local, *requests)) == [401] * 4
+
+
+def test_volunteers_give_their_row_once(collection):
+    credentials = enrolled(collection, volunteer=True)
+    row = rows_of([2])[0].tolist()
+    sparse = {"indices": [1, 7], "values": [0.5, 1.0]}
+
+    def give(node, told):
+        return "PUT", "/v1/row", {"json": told, "headers": bearer(credentials[node])}
+
+    given = exchange(
+        collection,
+        give(2, {"values": row}),
+        give(2, {"values": row}),
+        give(2, {"values": row[::-1]}),
+        give(4, sparse),
+    )
+    assert statuses(given) == [201, 200, 409, 201]
+    panel = collection.panel()
+    assert panel.users.tolist() == [2, 4]
+    np.testing.assert_array_equal(panel.rows, [row, [0, 0.5, 0, 0, 0, 0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        '{"values": [1]}',
+        '{"values": [NaN,0,0,0,0,0,0,0]}',
+        '{"values": [1e999,0,0,0,0,0,0,0]}',
+        '{"values": ["1",0,0,0,0,0,0,0]}',
+        '{"values": [1], "indices": [8]}',
+        '{"values": [1, 1], "indices": [3, 3]}',
+        '{"values": [1, 1], "indices": [3]}',
+        "[]",
+        "{",
+    ],
+)
+def test_a_row_that_is_none_is_refused(local, told):
+    credentials = enrolled(local, volunteer=True)
+    request = ("PUT", "/v1/row", {"content": told, "headers": bearer(credentials[0])})
+    assert statuses(exchange(local, request)) == [422]
+
+
+def test_a_row_without_consent_is_refused(local):
+    credentials = enrolled(local)
+    request = ("PUT", "/v1/row", {"json": {"values": [0.0] * 8}, "headers": bearer(credentials[0])})
+    assert statuses(exchange(local, request)) == [403]
+    assert local.panel() is None
+
+
+def test_whoever_wants_to_be_forgotten_is(collection):
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    sent = put(collection, opened, 3, credentials)
+    me = ("DELETE", "/v1/me", {"headers": bearer(credentials[3])})
+    questions = ("GET", "/v1/questions", {"headers": bearer(credentials[3])})
+    assert statuses(exchange(collection, sent, me, sent, questions, me)) == [201, 204, 401, 401, 401]
+    assert collection.round(1).answered == 0
+
+
+def test_health_readiness_and_numbers(local):
+    credentials = enrolled(local)
+    opened = local.publish(PLAN, later())
+    request = put(local, opened, 3, credentials)
+    answers = exchange(
+        local, ("GET", "/healthz", {}), ("GET", "/readyz", {}), request, request, ("GET", "/metrics", {})
+    )
+    assert statuses(answers) == [200, 200, 201, 200, 200]
+    numbers = answers[-1].text
+    assert "graphveil_reports_stored_total 1.0" in numbers
+    assert 'route="/v1/rounds/{round}/reports/{report}",status="201"} 1.0' in numbers
+
+
+def test_a_database_that_is_gone_is_not_ready(local):
+    async def run():
+        async with serving(local) as client:
+            local.database.engine.dispose()
+            for file in local.folder.glob("collection.sqlite*"):
+                file.unlink()
+            local.folder.joinpath("collection.sqlite").mkdir()
+            return await client.get("/readyz")
+
+    answer = asyncio.run(run())
+    assert answer.status_code == 503 and answer.headers["content-type"] == PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/nothing", 404), ("POST", "/v1/collection", 405), ("PUT", "/v1/rounds/x/reports/y", 422)],
+)
+def test_every_refusal_is_a_problem(local, method, path, status):
+    (refused,) = exchange(local, (method, path, {}))
+    assert refused.status_code == status and refused.headers["content-type"] == PROBLEM
+    assert set(refused.json()) == {"type", "title", "status", "detail"}
+
+
+def test_pages_of_other_origins_may_call_only_where_they_are_named(local):
+    ask = ("GET", "/v1/collection", {"headers": {"Origin": "https://one.example"}})
+    header = "access-control-allow-origin"
+    (closed,) = exchange(local, ask)
+    (opened,) = exchange(local, ask, origins=["https://one.example"])
+    (other,) = exchange(local, ask, origins=["https://two.example"])
+    assert [header in answer.headers for answer in (closed, opened, other)] == [False, True, False]
+
+
+def test_the_description_names_all_calls(local):
+    (answer,) = exchange(local, ("GET", "/openapi.json", {}))
+    assert set(answer.json()["paths"]) == {
+        "/v1/collection",
+        "/v1/enrolment",
+        "/v1/questions",
+        "/v1/rounds/{round}/reports/{report}",
+        "/v1/row",
+        "/v1/me",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    }
+
+
+def test_nothing_of_a_request_is_logged(local):
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    root = logging.getLogger()
+    level = root.level
+    # What httpx itself writes is the client's.
+    logging.getLogger("httpx").setLevel(logging.CRITICAL)
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        secret = local.invite()[0].secret
+        enrol = ("POST", "/v1/enrolment", told_enrolment(secret, excluded=[]))
+        (answer,) = exchange(local, enrol)
+        credentials = {0: answer.json()["credential"]}
+        opened = local.publish(PLAN, later())
+        sent = put(local, opened, 0, credentials)
+        wrong = put(local, opened, 0, credentials, damaged(sent[2]["content"]))
+        exchange(local, sent, wrong, enrol)
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    for private in (word(secret), credentials[0], answer.json()["pseudonym"], address(opened, 0)[-32:]):
+        assert private not in stream.getvalue()

@@ -1,0 +1,147 @@
+"""Learning from a collection: the same numbers as in one process, beside control and structure, by public books."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graphveil import learn
+from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.study import Terms, _sides, check_collected, learn_collection
+from graphveil.errors import InputError
+from graphveil.experiments.runs.unit import prepare
+from graphveil.experiments.specs.spec import Spec
+from graphveil.methods.trial import Replay
+from tests.collect.stand_in import StandIn
+
+TOGL = Spec.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
+VEIL = Spec.of("veil", "town", epsilon=2.0)
+LABELS = Spec.of("base", "town", epsilon=2.0, label_epsilon=1.0, settings={"epochs": 2})
+
+
+def terms(**more):
+    return Terms("own", int(time.time()) + 1000, **more)
+
+
+def collected(town, spec, **more):
+    """What is learned once all rounds are answered, and how often people were waited for."""
+    waits = 0
+    while True:
+        try:
+            return learn_collection(town, spec, terms(**more)), waits
+        except RoundOpenError:
+            waits += 1
+            town.everybody_answers()
+
+
+@pytest.fixture(scope="module")
+def togl():
+    town = StandIn(users=120)
+    return (town, *collected(town, TOGL))
+
+
+@pytest.fixture(scope="module")
+def veil():
+    town = StandIn(users=120, volunteers=30)
+    return (town, *collected(town, VEIL))
+
+
+@pytest.mark.parametrize("which", ["togl", "veil"])
+def test_the_result_is_that_of_one_process_with_the_same_reports(which, request):
+    town, learned, _ = request.getfixturevalue(which)
+    prepared = prepare(learned.spec, "method", 0, None, _sides(town, learned.spec))
+    replay = Replay([each.reports for each in learned.replayed])
+    with learn.one_thread():
+        alone = prepared.method.run(replace(prepared.job, users=replay))
+    assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
+    assert alone.embedding.tobytes() == learned.outcome.embedding.tobytes()
+
+
+def test_every_round_is_waited_for_once(togl, veil):
+    assert togl[2] == 2 and veil[2] == 1
+
+
+def test_control_and_structure_stand_beside_and_volunteers_alone_where_there_are_any(togl, veil):
+    assert list(togl[1].scores) == ["method", "control", "structure"]
+    assert list(veil[1].scores) == ["method", "control", "structure", "unasked"]
+
+
+def test_a_control_is_drawn_by_the_server_and_asks_nobody(togl):
+    town, learned, _ = togl
+    assert len(town.rounds()) == 2
+    control, method = learned.parts["control"], learned.outcome
+    assert control.scores.tobytes() != method.scores.tobytes()
+
+
+def test_the_public_books_charge_those_who_were_asked(togl):
+    town, learned, _ = togl
+    asked = town.rounds()[0].asked
+    assert learned.ledger.spent[asked].tolist() == [2.0] * len(asked)
+    assert learned.ledger.spent.sum() == 2.0 * len(asked)
+    said = learned.privacy().sentence
+    assert said.startswith("Users were asked to report features at ε = 2 in 2 rounds (1, 1)")
+
+
+def test_volunteers_are_named_in_the_record(veil):
+    _, learned, _ = veil
+    assert learned.privacy().panel.users == 30
+    assert learned.privacy().sentence.startswith("30 volunteers gave their raw features; others were asked")
+    assert set(learned.volunteers) <= set(learned.contributors)
+
+
+def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
+    town, learned, _ = togl
+    graph, known = learned.graph, town.labels >= 0
+    assert ((graph.train | graph.validation | graph.test) == known).all()
+    assert (graph.labels[graph.test] == -1).all()
+    predicted = learned.outcome.scores.argmax(axis=1)
+    right = (predicted == town.labels)[graph.test]
+    assert learned.scores["method"] == pytest.approx(right.mean())
+
+
+def test_private_labels_and_the_first_question_are_waited_for_once():
+    town = StandIn(users=120)
+    learned, waits = collected(town, LABELS)
+    assert waits == 1
+    assert [each.plan.subject for each in learned.replayed] == ["label", "features"]
+    assert (town.labels[learned.graph.test] >= 0).all()
+    assert not learned.graph.test[learned.graph.train].any()
+
+
+def test_without_a_known_label_there_is_no_score():
+    town = StandIn(users=120)
+    town.labels = np.full(120, -1)
+    learned, _ = collected(town, LABELS)
+    assert set(learned.scores.values()) == {None}
+
+
+def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
+    town = StandIn(users=120)
+    learned, _ = collected(town, TOGL)
+    gone = int(learned.answered[0])
+    for node in learned.answered[:60].tolist():
+        town.forget(node)
+    with pytest.raises(InputError, match="round 2 of own is published and frozen"):
+        collected(town, TOGL)
+    again, waits = collected(town, TOGL, as_published=True)
+    assert waits == 0 and len(town.rounds()) == 2
+    assert gone not in again.contributors
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (Spec.of("nonprivate", "town"), "reads everybody's raw features"),
+        (Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0), "graph of a collection is public"),
+        (Spec.of("ppgnn", "town", epsilon=1.0), "devices hold no privacy levels"),
+        (Spec.of("base", "town", epsilon=1.0, participation=0.5), "for the people of a collection to say"),
+        (Spec.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
+        (Spec.of("base", "town"), "needs a budget"),
+    ],
+)
+def test_what_no_collection_can_give_is_refused(spec, why):
+    with pytest.raises(InputError, match=why):
+        check_collected(spec)

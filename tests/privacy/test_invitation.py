@@ -1,0 +1,26 @@
+"""A token holds a secret and a key, and an error never shows it."""
+
+import pytest
+
+from graphveil import InputError
+from graphveil.privacy.invitation import Invitation
+
+INVITATION = Invitation(b"sixteen bytes...", bytes(range(32)))
+
+
+def test_a_token_is_read_as_it_was_written():
+    token = INVITATION.token()
+    assert token == "c2l4dGVlbiBieXRlcy4uLg.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+    assert Invitation.read(f" {token}\n") == INVITATION
+    assert INVITATION.secret_word == token.split(".")[0]
+
+
+@pytest.mark.parametrize("wrong", ["", "abc", "a" * 66, INVITATION.token()[:-1], INVITATION.token() + "A"])
+def test_what_is_no_token_is_refused_and_not_shown(wrong):
+    with pytest.raises(InputError, match="the token is none") as caught:
+        Invitation.read(wrong)
+    assert not wrong or wrong not in str(caught.value)
+
+
+def test_an_invitation_does_not_show_itself():
+    assert repr(INVITATION) == "Invitation(…)"
