@@ -14,6 +14,14 @@ settings.register_profile("graphveil", deadline=None, derandomize=True, max_exam
 settings.load_profile("graphveil")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_results(tmp_path_factory):
+    """What calls from Python keep is no concern of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def imported_once():
     """What is there before a module's tests, torch above all, is not searched for garbage again and again."""

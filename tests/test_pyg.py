@@ -175,3 +175,69 @@ def test_pagerank_is_the_inverse_and_has_a_gradient(r):
     torch.testing.assert_close(x.grad, inverse.T @ torch.ones(6, 4), atol=1e-4, rtol=1e-4)
     assert repr(module) == f"PageRank(0.2, r={r:g}, r_max=1e-05)"
     assert module(x.detach().double(), edges).dtype == torch.float64
+
+
+X = torch.tensor([[1.0], [2.0], [4.0]])
+BOTH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+COUNTED = torch.tensor([1.0, 1.0, 3.0, 3.0])
+
+
+def adjacency(weights=None):
+    """The same graph as a sparse matrix, rows being targets."""
+    values = torch.ones(4) if weights is None else weights
+    return torch.sparse_coo_tensor(BOTH.flip(0), values, (3, 3), check_invariants=True)
+
+
+@pytest.mark.parametrize(
+    "module", [gv.pyg.KProp(2), gv.pyg.HOA(3), gv.pyg.Residual(2), gv.pyg.AdaptiveResidual(2)]
+)
+def test_denoisers_take_a_sparse_adjacency_and_weights_of_edges(module):
+    torch.testing.assert_close(module(X, adjacency()), module(X, BOTH))
+    torch.testing.assert_close(module(X, adjacency(COUNTED)), module(X, BOTH, COUNTED))
+    assert not torch.allclose(module(X, BOTH, COUNTED), module(X, BOTH))
+
+
+def test_a_hop_weighs_edges_as_a_gcn_does():
+    # Degrees are 1, 4 and 3; user 1 hears 1/sqrt(4·1) of 1 and 3/sqrt(4·3) of 4.
+    expected = [2 / 2, 1 / 2 + 4 * 3 / 12**0.5, 2 * 3 / 12**0.5]
+    torch.testing.assert_close(gv.pyg.KProp(1)(X, BOTH, COUNTED), torch.tensor(expected)[:, None])
+
+
+def test_pagerank_takes_a_sparse_adjacency_and_no_weights():
+    torch.testing.assert_close(PageRank(0.2)(X, adjacency()), PageRank(0.2)(X, BOTH))
+    with pytest.raises(InputError, match="PageRank counts every edge alike"):
+        PageRank(0.2)(X, adjacency(COUNTED))
+
+
+def test_flexprop_weighs_nodes_and_edges():
+    module, weights = gv.pyg.FlexProp(1), torch.tensor([1.0, 1.0, 2.0])
+    # User 1 hears 0, itself, and 2 with twice the weight.
+    torch.testing.assert_close(module(X, BOTH, weights)[1], torch.tensor([(1 + 2 + 2 * 4) / 4]))
+    torch.testing.assert_close(module(X, BOTH, weights, COUNTED)[1], torch.tensor([(1 + 2 + 3 * 2 * 4) / 8]))
+    torch.testing.assert_close(module(X, adjacency(), weights), module(X, BOTH, weights))
+    assert repr(module).startswith("FlexProp(\n  1")
+    with pytest.raises(InputError, match="node_weight must be 3 finite numbers"):
+        module(X, BOTH, weights[:2])
+
+
+def test_nfr_says_which_threshold_selects():
+    few = torch.tensor([[0.5, -1.0], [0.0, 4.0]])
+    effect = gv.pyg.NFR(1.0).effective(few)
+    assert (effect.least, effect.most, effect.selects) == (0.5, 4.0, True)
+    assert (
+        effect.sentence
+        == "1 drops 66.7% of the numbers that are not 0; only thresholds from 0.5 to 4 select some"
+    )
+    assert not gv.pyg.NFR(0.1).effective(few).selects
+    assert not gv.pyg.NFR(4.0).effective(few).selects
+
+
+def test_no_threshold_selects_any_report_of_multibit():
+    reports = gv.mechanism("multibit", epsilon=1.0, dims=12, range=(0, 1)).randomize(
+        ROWS.numpy(), gv.SeededWords(0)
+    )
+    largest = reports.mechanism.largest
+    effect = gv.pyg.NFR(0.25 * largest).effective(reports.estimate())
+    assert not effect.selects and "no threshold selects any" in effect.sentence
+    assert "scales them by 0.75" in effect.sentence
+    assert gv.pyg.NFR(1.0).effective(torch.zeros(3)).sentence.startswith("all numbers are 0")

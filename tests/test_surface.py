@@ -105,7 +105,9 @@ PUBLIC = {
     "read_embedding",
     "register",
     "run",
+    "sweep",
     "to_pyg",
+    "tune",
 }
 LAZY = ["graphveil.attacks", "graphveil.audit", "graphveil.denoise", "graphveil.learn", "graphveil.linear"]
 PACKAGES = [
@@ -140,7 +142,13 @@ INSIDE_FUNCTIONS = {
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
+    "cli/collect.py": {
+        "graphveil.collect.export",
+        "graphveil.collect.serving",
+        "graphveil.collect.storage",
+    },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},

@@ -39,7 +39,17 @@ from graphveil.version import __version__
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
     from graphveil.audit import Audit, check_mechanism
-    from graphveil.experiments import Embedding, Predictions, Result, embed, predict, read_embedding, run
+    from graphveil.experiments import (
+        Embedding,
+        Predictions,
+        Result,
+        embed,
+        predict,
+        read_embedding,
+        run,
+        sweep,
+        tune,
+    )
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
 # What a client does not need is imported when it is first asked for.
@@ -64,7 +74,9 @@ _LATER = {
     "pyg": "",
     "read_embedding": "experiments",
     "run": "experiments",
+    "sweep": "experiments",
     "to_pyg": "graphs",
+    "tune": "experiments",
 }
 
 __all__ = [
@@ -115,7 +127,9 @@ __all__ = [
     "read_embedding",
     "register",
     "run",
+    "sweep",
     "to_pyg",
+    "tune",
 ]
 
 

@@ -14,10 +14,13 @@
     GraphveilWarning
     └── ClippedWarning      values outside the public range were clipped on the client
 
-Every message says what was wrong, what was expected, and what to do.
+Every message says what was wrong, what was expected, and what to do. It may name an option of the command line (--link-epsilon):
+whoever calls from Python reads the argument there (link_epsilon), and the command line shows `as_written`.
 """
 
 from __future__ import annotations
+
+import re
 
 __all__ = [
     "BudgetError",
@@ -35,8 +38,41 @@ __all__ = [
 ]
 
 
+# A command in backticks, a setting, or an option.
+_OPTION = re.compile(
+    r"(?P<command>`[^`]*`)|--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)|--(?P<name>[a-z]+(?:-[a-z]+)*)"
+)
+
+
+def python_words(message: str) -> str:
+    """A message with arguments in the place of options; what stands in backticks is left as it is.
+
+    >>> python_words("give a larger --link-epsilon, or --set data.users=400: see `graphveil run --help`")
+    'give a larger link_epsilon, or settings={"data.users": 400}: see `graphveil run --help`'
+    """
+
+    def argument(found: re.Match[str]) -> str:
+        if found["command"]:
+            return found["command"]
+        return (
+            f'settings={{"{found["key"]}": {found["value"]}}}'
+            if found["key"]
+            else found["name"].replace("-", "_")
+        )
+
+    return _OPTION.sub(argument, message)
+
+
 class GraphveilError(Exception):
     """The root of all errors that graphveil raises on purpose."""
+
+    def __str__(self) -> str:
+        return python_words(self.as_written)
+
+    @property
+    def as_written(self) -> str:
+        """The message with options of the command line as it has them."""
+        return super().__str__()
 
 
 class InputError(GraphveilError, ValueError):

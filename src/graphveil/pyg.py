@@ -6,6 +6,7 @@ import os
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
@@ -17,11 +18,21 @@ from graphveil.checks import check_whole
 from graphveil.denoise import HOA, NFR, AdaptiveResidual, GroupLasso, KProp, Residual
 from graphveil.errors import InputError, PrivacyError
 from graphveil.learn.inputs import report_input
-from graphveil.linear.propagation import pagerank_edge_matrix
+from graphveil.linear.propagation import pagerank_edge_matrix, weighted_mean_edge_matrix
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.privacy import Ledger, Plan, answer
 
-__all__ = ["HOA", "NFR", "AdaptiveResidual", "GroupLasso", "KProp", "PageRank", "Privatize", "Residual"]
+__all__ = [
+    "HOA",
+    "NFR",
+    "AdaptiveResidual",
+    "FlexProp",
+    "GroupLasso",
+    "KProp",
+    "PageRank",
+    "Privatize",
+    "Residual",
+]
 
 
 # Where a tensor's numbers lie: two tensors of the same place are the same numbers.
@@ -194,7 +205,7 @@ def _place(tensor: Tensor) -> Place:
 class PageRank(nn.Module):
     """Σ_l α(1-α)^l P^l x with P = D^(r-1) A D^-r (LDP-GE): `graphveil.denoise.PageRank` as a module, with a gradient.
 
-    It maps features of n nodes (n x d, dense or a `SparseMatrix`) and ``edge_index`` (2 x edges) to n x d, dense; ``alpha``,
+    It maps features of n nodes (n x d, dense or a `SparseMatrix`) and ``edge_index`` (2 x edges) or a sparse ``adj_t`` to n x d, dense; ``alpha``,
     ``r`` and ``r_max`` are those of `graphveil.denoise.PageRank`. An edge counts in both directions. A node without neighbours
     keeps its row. Each column is within r_max of its norm, as `graphveil.denoise.PageRank.operator` says.
     """
@@ -203,7 +214,7 @@ class PageRank(nn.Module):
         super().__init__()
         self.settings = denoise.PageRank(alpha, r, r_max)
 
-    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Any) -> Tensor:
         """Propagate features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
         matrix = pagerank_edge_matrix(edge_index, x.shape[0], self.settings.r)
         dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1], device=x.device)
@@ -212,3 +223,33 @@ class PageRank(nn.Module):
     def extra_repr(self) -> str:
         """What the module's repr shows."""
         return f"{self.settings.alpha:g}, r={self.settings.r:g}, r_max={self.settings.r_max:g}"
+
+
+class FlexProp(nn.Module):
+    """Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself (PPGNN): `graphveil.denoise.FlexProp` as a module.
+
+    It maps features (n x d) and edges, as `KProp` takes them, to n x d; ``node_weight`` (n numbers of at least 0) says how much each node
+    counts: the level that it reported, or the inverse variance of its report. ``hops`` is K.
+
+    >>> x, edges = torch.tensor([[0.0], [3.0]]), torch.tensor([[0, 1], [1, 0]])
+    >>> FlexProp(1)(x, edges, torch.tensor([1.0, 2.0])).tolist()
+    [[2.0], [2.0]]
+    """
+
+    def __init__(self, hops: int) -> None:
+        super().__init__()
+        self.last = KProp(hops)
+
+    def forward(
+        self, x: Tensor, edge_index: Any, node_weight: Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Average features (n x d) over hops, each node counting by its weight."""
+        weights = node_weight.detach().cpu().numpy().astype(np.float64)
+        if weights.shape != (x.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
+            raise InputError(f"node_weight must be {x.shape[0]} finite numbers of at least 0, one a node")
+        matrix = weighted_mean_edge_matrix(edge_index, weights, edge_weight)
+        return (self.last.operator(matrix) @ x.float()).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """What the module's repr shows."""
+        return self.last.extra_repr()

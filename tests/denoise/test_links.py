@@ -151,7 +151,7 @@ def test_links_that_do_not_fit_are_refused_with_their_size_and_what_to_do():
         InputError, match=r"take \d+\.\d GB \(2\.0 GB as one dense matrix\), above the 2\.0 GB"
     ) as caught:
         refuse_too_many(found, 2.0)
-    for advice in ("--link-epsilon", "--link-mechanism dprr", "--max-memory", "30,0"):
+    for advice in ("link_epsilon", "link_mechanism dprr", "max_memory", "30,0"):
         assert advice in str(caught.value)
     refuse_too_many(found, 1000.0)
 
@@ -180,9 +180,7 @@ def test_pairs_of_silent_users_count_neither_as_linked_nor_as_not():
 
 def test_a_graph_that_is_nearly_all_noise_is_refused_unless_it_is_asked_for():
     nearly_all = mechanism("link-rr", epsilon=0.5, dims=100)
-    with pytest.raises(
-        InputError, match="reports about 1,869 of 4,950 pairs by mistake.*dprr.*--allow-dense"
-    ):
+    with pytest.raises(InputError, match="reports about 1,869 of 4,950 pairs by mistake.*dprr.*allow_dense"):
         refuse_too_many(nearly_all, None)
     refuse_too_many(nearly_all, None, dense=True)
 

@@ -89,7 +89,7 @@ def test_only_k_values_are_asked():
 
 def test_links_need_all_of_the_embedding_and_say_so():
     graph, users = small_data(task="link")
-    with pytest.raises(InputError, match=r"a column a feature.*--max-memory"):
+    with pytest.raises(InputError, match=r"a column a feature.*max_memory"):
         learn(LDPGE, graph, users, Trial(task="link", options={"max_memory": 1e-5}))
 
 

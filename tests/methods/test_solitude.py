@@ -98,6 +98,6 @@ def test_labels_can_be_private_too():
 
 def test_links_that_do_not_fit_are_refused_before_anything_is_asked():
     job, ledger = booked(4.0, max_memory=1e-6)
-    with pytest.raises(InputError, match=r"GB .*: give a larger --link-epsilon"):
+    with pytest.raises(InputError, match=r"GB .*: give a larger link_epsilon"):
         METHOD.run(job)
     assert not ledger.charges

@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from graphveil.cli.cells import print_table, watched_apart, watched_cells
-from graphveil.errors import InputError
-from graphveil.experiments.measures.measure import PARTS
+from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.statistics import SPREADS
-from graphveil.experiments.specs.spec import Part
+from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.experiments.sweeps.ready import ReadySweep
 from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.sweeps.run_sweep import run_ready
 
 
 def run_sweep(
     ready: ReadySweep, *, jobs: int, fresh: bool = False, tolerant: bool = False, any_version: bool = False
 ) -> SweepResult:
-    """Run all cells for what the sweep's measure needs.
+    """Run all cells with a progress bar."""
 
-    Quick results are not kept, and have no structure beside them. A result that lacks a part is kept for nobody; its runs are.
-    """
-    sweep, specs, measure = ready.sweep, [cell.spec for cell in ready.cells], ready.sweep.measure
-    if measure.read is None:
-        readings, interrupted = watched_apart([(measure, spec) for spec in specs])
-        result = SweepResult.of_readings(sweep, ready.cells, readings, interrupted)
-    else:
-        unread = tuple(part for part in PARTS if part not in measure.parts)
-        skip: tuple[Part, ...] = (*unread, "structure") if ready.quick else unread
-        done = watched_cells(
+    def cells(specs: Sequence[Spec], skip: tuple[Part, ...], kept: bool, alone: Sequence[bool]) -> Cells:
+        return watched_cells(
             specs,
             jobs=jobs,
             fresh=fresh,
             skip=skip,
             tolerant=tolerant,
-            kept=not skip,
-            alone=[measure.alone] * len(specs),
+            kept=kept,
+            alone=alone,
             any_version=any_version,
         )
-        result = SweepResult.of(sweep, ready.cells, done)
-    if result.readings and not any(reading.parts for reading in result.readings.values()):
-        raise InputError(
-            f"no experiment of {sweep.name} has the measure {sweep.measured}: choose another one"
-        )
-    return result
+
+    return run_ready(ready, cells, watched_apart)
 
 
 def show_sweep(result: SweepResult, quick: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,9 +41,9 @@ class AdaptiveResidual(nn.Module):
         """μ, in the unit of the features: who is less far from the own report stays there."""
         return self.unit * self.weight / (2 * (1 - self.weight))
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Denoise features (n x d) along the edges of a PyG graph."""
-        matrix = edge_matrix(edge_index, x.shape[0], loops=True)
+    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        """Denoise features (n x d) along the edges of a PyG graph, as `Aggregator` takes them."""
+        matrix = edge_matrix(edge_index, x.shape[0], edge_weight=edge_weight, loops=True)
         own = reached = x.float()
         for _ in range(self.hops):
             away = matrix @ reached - own

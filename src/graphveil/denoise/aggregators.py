@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,8 +22,8 @@ from graphveil.linear.sparse import SparseMatrix
 class Aggregator(nn.Module, ABC):
     """K hops with Â = D^-1/2 A D^-1/2, no self-loops; 0 hops leave everything as it is.
 
-    ``hops`` is K. As a module it maps features of n users (n x d, dense or a `SparseMatrix`) and PyG's ``edge_index`` (2 x edges)
-    to n x d, dense. A user without neighbours ends up with zeros, whatever the own report was.
+    ``hops`` is K. As a module it maps features of n users (n x d, dense or a `SparseMatrix`) and PyG's ``edge_index`` (2 x edges, with
+    ``edge_weight`` if edges count differently) or a sparse ``adj_t`` (n x n, of torch or torch_sparse) to n x d, dense. A user without neighbours ends up with zeros, whatever the own report was.
     """
 
     def __init__(self, hops: int) -> None:
@@ -37,9 +38,9 @@ class Aggregator(nn.Module, ABC):
         """The hops along a matrix (n x n), as one linear map of n x k to n x k."""
         return Polynomial(matrix, self.coefficients() if self.hops else [1.0])
 
-    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Denoise features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""
-        matrix = edge_matrix(edge_index, x.shape[0])
+        matrix = edge_matrix(edge_index, x.shape[0], edge_weight=edge_weight)
         dense = x if isinstance(x, Tensor) else x @ torch.eye(x.shape[1], device=x.device)
         return (self.operator(matrix) @ dense.float()).to(dense.dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from graphveil.checks import check_number
 from graphveil.mechanisms import Estimate
+
+# Sizes that differ by less than this share of the largest are one size.
+ONE_SIZE = 1e-5
 
 
 class Shrinkage(nn.Module):
@@ -27,8 +30,54 @@ class Shrinkage(nn.Module):
         return f"{self.threshold:g}"
 
 
+@dataclass(frozen=True)
+class Effect:
+    """What a soft threshold does to some numbers: those that are not 0 have sizes from ``least`` to ``most``, and a share is ``dropped``."""
+
+    threshold: float
+    least: float
+    most: float
+    dropped: float
+
+    @property
+    def selects(self) -> bool:
+        """Whether some numbers become 0 and others do not: that alone tells numbers apart."""
+        return 0 < self.dropped < 1
+
+    @property
+    def sentence(self) -> str:
+        """What it does, and which thresholds would do something else."""
+        if self.most == 0:
+            return "all numbers are 0, and stay so whatever the threshold"
+        if self.most - self.least <= ONE_SIZE * self.most:
+            factor = max(0.0, 1 - self.threshold / self.most)
+            return (
+                f"all numbers that are not 0 have the size {self.most:.4g}, so no threshold selects any: {self.threshold:.4g} scales "
+                f"them by {factor:.4g}, and from {self.most:.4g} on all are 0"
+            )
+        drops = f"{self.threshold:.4g} drops {100 * self.dropped:.1f}% of the numbers that are not 0"
+        return f"{drops}; only thresholds from {self.least:.4g} to {self.most:.4g} select some"
+
+
 class NFR(Shrinkage):
-    """Node feature regularization (UPGNET, Eqs. 11 and 13): sign(h)·max(|h| - μ, 0), the soft threshold of the L1 norm."""
+    """Node feature regularization (UPGNET, Eqs. 11 and 13): sign(h)·max(|h| - μ, 0), the soft threshold of the L1 norm.
+
+    Which μ does anything depends on what it is given: `effective` says so. All non-zero reports of multi-bit are ±B, so that any μ
+    below B only scales them by 1 - μ/B.
+
+    >>> NFR(0.5).effective(torch.tensor([2.0, 0.0, -2.0])).sentence
+    'all numbers that are not 0 have the size 2, so no threshold selects any: 0.5 scales them by 0.75, and from 2 on all are 0'
+    """
+
+    def effective(self, x: Tensor | Estimate) -> Effect:
+        """What this threshold does to features (any shape) or decoded reports, and which thresholds would select some."""
+        values = x.values if isinstance(x, Estimate) else x.detach().cpu().numpy()
+        sizes = np.abs(np.asarray(values, dtype=np.float64))
+        sizes = sizes[sizes > 0]
+        if not sizes.size:
+            return Effect(self.threshold, 0.0, 0.0, 0.0)
+        dropped = float((sizes <= self.threshold).mean())
+        return Effect(self.threshold, float(sizes.min()), float(sizes.max()), dropped)
 
     def forward(self, x: Tensor) -> Tensor:
         """Every entry shrunk; any shape stays."""

@@ -11,6 +11,8 @@ from graphveil.experiments.show.report import write_report
 from graphveil.experiments.show.result_figure import draw_scores
 from graphveil.experiments.specs.settings_file import read_settings
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.sweeps.run_sweep import sweep
 from graphveil.experiments.tuning.settings_file import write_settings
 from graphveil.experiments.tuning.trials import TrialStore
 from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
@@ -23,6 +25,7 @@ __all__ = [
     "ResultStore",
     "Spec",
     "Summary",
+    "SweepResult",
     "TrialStore",
     "Tuned",
     "UnitStore",
@@ -38,6 +41,7 @@ __all__ = [
     "read_settings",
     "run",
     "run_spec",
+    "sweep",
     "t_interval",
     "tune",
     "tune_spec",

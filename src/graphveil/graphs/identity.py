@@ -9,9 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
 from graphveil.graphs.load import TOWNS, graph_file, outside_digest
 from graphveil.graphs.store import digest
+from graphveil.graphs.users import Users
 
 
 def data_digest(source: str, options: Mapping[str, Any]) -> str:
@@ -24,6 +28,24 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
         described = json.dumps([outside or source, options], sort_keys=True, default=str)
         return hashlib.sha256(described.encode()).hexdigest()
     return file_digest(graph_file(source))
+
+
+def content_digest(graph: Graph, users: Users) -> str:
+    """The SHA-256 of all that a graph and its users hold: for those that are given as objects and have no file."""
+    raw, told = users.raw, hashlib.sha256()
+    told.update(repr((graph.feature_count, graph.public_range, graph.binary, graph.metric)).encode())
+    features = raw.features
+    rows = [features.indptr, features.indices, features.data] if hasattr(features, "tocsr") else [features]
+    panel = None if graph.panel is None else graph.panel.users
+    masks = [graph.train, graph.validation, graph.test, graph.weights, panel]
+    for array in (graph.indptr, graph.indices, raw.labels, raw.levels, *rows, *masks):
+        told.update(b"-" if array is None else _described(array))
+    return told.hexdigest()
+
+
+def _described(array: Any) -> bytes:
+    """Type, shape and numbers of an array."""
+    return repr((array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes()
 
 
 def file_digest(path: Path) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from scipy.sparse import coo_array
 from torch import Tensor
 
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
+from graphveil.linear.edges import edges_of
 from graphveil.linear.sparse import SparseMatrix
 
 
@@ -61,10 +65,15 @@ def pagerank_matrix(
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
-def pagerank_edge_matrix(edge_index: Tensor, nodes: int, r: float) -> SparseMatrix:
-    """The same from PyG's ``edge_index`` (2 x edges): an edge counts in both directions and once; self-loops are left out."""
-    indptr, indices = symmetric_csr(edge_index.cpu().numpy().T, nodes)
-    return _pagerank(indptr, indices, r, edge_index.device, torch.float32)
+def pagerank_edge_matrix(edge_index: Any, nodes: int, r: float) -> SparseMatrix:
+    """The same from PyG's ``edge_index`` or sparse adjacency: an edge counts in both directions and once; self-loops are left out."""
+    edges = edges_of(edge_index, nodes)
+    if not edges.plain:
+        raise InputError(
+            "PageRank counts every edge alike: give an adjacency matrix without weights, or take KProp or HOA"
+        )
+    indptr, indices = symmetric_csr(np.stack([edges.source, edges.target], axis=1), nodes)
+    return _pagerank(indptr, indices, r, edges.device, torch.float32)
 
 
 def _pagerank(
@@ -106,21 +115,40 @@ def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     )
 
 
-def edge_matrix(edge_index: Tensor, nodes: int, *, loops: bool = False) -> SparseMatrix:
-    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` (2 x edges), D the degrees of targets as PyG counts them, without self-loops;
-    with ``loops`` everybody has one, of weight 1.
+def edge_matrix(
+    edge_index: Any, nodes: int, *, edge_weight: Tensor | None = None, loops: bool = False
+) -> SparseMatrix:
+    """D^-1/2 A D^-1/2 from PyG's ``edge_index`` or sparse adjacency (see `edges_of`), D the degrees of targets as PyG counts them,
+    weights summed, without self-loops; with ``loops`` everybody has one, of weight 1.
     """
-    source, target = edge_index.cpu().numpy()
-    source, target = source[source != target], target[source != target]
+    edges = edges_of(edge_index, nodes, edge_weight)
+    apart = edges.source != edges.target
+    source, target, weights = edges.source[apart], edges.target[apart], edges.weights[apart]
     if loops:
         source, target = (np.concatenate([ends, np.arange(nodes)]) for ends in (source, target))
-    matrix = coo_array((np.ones(len(source)), (target, source)), shape=(nodes, nodes)).tocsr()
+        weights = np.concatenate([weights, np.ones(nodes)])
+    matrix = coo_array((weights, (target, source)), shape=(nodes, nodes)).tocsr()
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     scale = np.power(degree, -0.5, out=np.zeros_like(degree), where=degree > 0)
     values = matrix.data * np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
-    return SparseMatrix.from_csr(
-        matrix.indptr, matrix.indices, values, (nodes, nodes), device=edge_index.device
+    return SparseMatrix.from_csr(matrix.indptr, matrix.indices, values, (nodes, nodes), device=edges.device)
+
+
+def weighted_mean_edge_matrix(
+    edge_index: Any, node_weight: np.ndarray, edge_weight: Tensor | None = None
+) -> SparseMatrix:
+    """The same as `weighted_mean_matrix`, from PyG's ``edge_index`` or sparse adjacency (see `edges_of`)."""
+    nodes = len(node_weight)
+    edges = edges_of(edge_index, nodes, edge_weight)
+    apart = edges.source != edges.target
+    source, target = (
+        np.concatenate([ends[apart], np.arange(nodes)]) for ends in (edges.source, edges.target)
     )
+    values = np.concatenate([edges.weights[apart], np.ones(nodes)]) * node_weight[source]
+    matrix = coo_array((values, (target, source)), shape=(nodes, nodes)).tocsr()
+    totals = np.asarray(matrix.sum(axis=1)).ravel()
+    shares = matrix.data / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(matrix.indptr))
+    return SparseMatrix.from_csr(matrix.indptr, matrix.indices, shares, (nodes, nodes), device=edges.device)
 
 
 def _with_loops(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -56,5 +56,5 @@ def test_a_method_is_attacked_by_what_it_learned_from_planted_labels():
 
 
 def test_what_is_seen_must_be_there():
-    with pytest.raises(InputError, match="--seen takes scores or embedding, got 'thoughts'"):
+    with pytest.raises(InputError, match="seen takes scores or embedding, got 'thoughts'"):
         MethodGround.of("membership", Spec.of("base", "town", epsilon=4.0), "thoughts")

@@ -670,7 +670,7 @@ def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
 
 def test_a_sweep_of_one_graph_takes_one_other(small):
     assert {cell.spec.data for cell in small.over({"settings": {}}).on(["town"]).cells()} == {"town"}
-    with pytest.raises(InputError, match="small is of one graph: name one with --data, got 2"):
+    with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
         small.on(["cora", "town"])
 
 

@@ -11,6 +11,7 @@ from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import Inside, parts_of, run_spec
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.given import Given
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.outside import held
 
@@ -58,13 +59,14 @@ def run_cells(
     keep: Callable[[Result], None] = lambda _: None,
     watch: Callable[[Spec, int], None] = lambda _spec, _done: None,
     inside: Inside | None = None,
+    given: Given | None = None,
 ) -> Cells:
     """Run experiments and ``keep`` each result; units that the store holds are reused unless all are to be ``fresh``.
 
     ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
     the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
     An interrupt returns the experiments that are finished; units of the one that is not are in the store.
-    All share the same processes.
+    All share the same processes. ``given`` are graph and users of all of them, where they were given as objects.
     """
     used = FreshStore(store) if fresh else store
     results: list[Result | GraphveilError | None] = [None] * len(specs)
@@ -89,6 +91,7 @@ def run_cells(
                     watch=tell,
                     alone=bool(alone) and alone[place],
                     pool=pool,
+                    given=given,
                 )
                 keep(result)
             except KeyboardInterrupt:

@@ -70,9 +70,9 @@ def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
             f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a .csv file"
         )
     if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
     if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file with --out")
+        raise InputError(f"{file} is a folder: name a file")
     return file
 
 

@@ -140,6 +140,7 @@ class ResultStore:
         time, source = now(), this_version().source
         told = {
             **result.to_dict(),
+            "data": result.data_name,
             "spec": asdict(result.spec),
             "interrupted": result.interrupted,
             "seeds": [result.spec.seed + unit.run for unit in result.of("method")],

@@ -36,6 +36,9 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.outcome import Outcome
 
+# Digits of a digest that tell graphs of one name apart.
+SHOWN_DIGITS = 8
+
 
 @dataclass(frozen=True, repr=False)
 class Result:
@@ -59,6 +62,13 @@ class Result:
 
     def __repr__(self) -> str:
         return result_summary(self.to_dict(), self.interrupted)
+
+    @property
+    def data_name(self) -> str:
+        """What the data is called where results are kept: with a digest of its content, where it was given as objects."""
+        if self.given is None:
+            return self.spec.data
+        return f"{self.spec.data}@{self.data_digest[:SHOWN_DIGITS]}"
 
     def table(self) -> str:
         """The result as a table with its sentences, as `graphveil run` prints it."""

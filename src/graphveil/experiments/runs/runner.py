@@ -11,13 +11,16 @@ from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.pool import stop, workers
+from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data, run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
+from graphveil.experiments.specs.given import take_data
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.experiments.store.place import results_file
 from graphveil.graphs import Graph, Users
-from graphveil.graphs.identity import data_digest
+from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.outside import held
@@ -32,32 +35,46 @@ Inside = Callable[[str, float], None]
 
 def run(
     method: str | Method | type[Method],
-    data: str | Graph,
+    data: Any,
     users: Users | None = None,
     *,
     jobs: int = 1,
+    keep: bool | None = None,
+    resume: bool = False,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
     inside: Inside | None = None,
     **options: Any,
 ) -> Result:
-    """Run a method on a dataset (a name or a path, or a graph with its users) and compare it with its control.
+    """Run a method and compare it with its control. ``data`` is a name or a path, a graph with its ``users``, or PyG's Data.
 
     A method is named (FILE.py:NAME too), or given as an object, which runs in this process alone and whose runs are not kept.
-    Options are the fields of `Spec`: epsilon, mechanism, backbone, runs, seed, settings, control and so on.
+    Options are the fields of `Spec`: epsilon, mechanism, backbone, runs, seed, settings, control and so on. With PyG's Data, whose
+    masks are the split if it has any, there are those of `from_pyg` besides: range, binary, split, label, ids.
+
+    The result is kept as the command line keeps it, where `graphveil results` lists it, unless ``keep`` is False. Of named data finished
+    runs are kept too, one by one, and ``resume`` reuses them. A graph that is given is listed by its name and a digest of its content.
+
+    >>> result = run("base", "town", epsilon=2.0, keep=False, settings={"epochs": 3, "data.users": 400})
+    >>> len(result.scores()), len(result.scores("control"))
+    (1, 1)
     """
-    if isinstance(data, Graph) != (users is not None):
-        raise InputError("give a graph together with its users, or the name of a dataset alone")
-    given = (data, users) if isinstance(data, Graph) and users is not None else None
+    name, given, options = take_data(data, users, options)
     if not isinstance(method, str):
-        if jobs > 1 or store is not None:
+        if jobs > 1 or store is not None or keep or resume:
             raise InputError(
-                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs and "
-                "store, or put it into a file and name it FILE.py:NAME"
+                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, keep, "
+                "resume and store, or put it into a file and name it FILE.py:NAME"
             )
-        method = take_method(method)
-    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
-    return run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
+        method, keep = take_method(method), False
+    kept = keep is None or keep
+    if store is None and kept:
+        store = UnitStore(results_file())
+    spec = Spec.of(method, name, **options)
+    result = run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given, reuse=resume)
+    if kept:
+        ResultStore(results_file()).add(result)
+    return result
 
 
 def parts_of(spec: Spec, given: tuple[Graph, Users] | None = None) -> list[Part]:
@@ -187,5 +204,5 @@ def _result(
     spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
 ) -> Result:
     metric = spec.found_task.metric((given or load_data(spec))[0])
-    digest = "" if given is not None else data_digest(spec.data, spec.loader_options)
+    digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)

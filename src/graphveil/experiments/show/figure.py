@@ -120,9 +120,9 @@ class Drawing:
 def check_figure(file: Path) -> Path:
     """Refuse a file that could not be written or is no figure."""
     if file.suffix not in SUFFIXES or file.is_dir():
-        raise InputError(f"{file} is no figure: name a file that ends in {' or '.join(SUFFIXES)} with --out")
+        raise InputError(f"{file} is no figure: name a file that ends in {' or '.join(SUFFIXES)}")
     if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
     return file
 
 

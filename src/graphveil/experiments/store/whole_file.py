@@ -20,7 +20,7 @@ def write_whole(file: Path, content: bytes) -> None:
         os.replace(part, file)
     except OSError as error:
         raise InputError(
-            f"{file} cannot be written ({error.strerror or error}): name another file with --out, or make room"
+            f"{file} cannot be written ({error.strerror or error}): name another file, or make room"
         ) from None
     finally:
         part.unlink(missing_ok=True)

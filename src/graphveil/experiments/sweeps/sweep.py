@@ -228,7 +228,11 @@ def find_sweep(name: str) -> Sweep:
 
 def read_sweep(file: Path) -> Sweep:
     """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
-    content, where = read_toml(file, "a TOML file with a sweep"), file.name
+    return sweep_of(read_toml(file, "a TOML file with a sweep"), file.stem, file.name)
+
+
+def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Sweep:
+    """A sweep from what its file says; ``where`` that stands, for errors."""
     known_only(content, ("title", "base", "axes", "measure", "also", "spread"), where)
     base = spec_fields(typed(content, "base", dict, where), f"{where}: base")
     axes = typed(content, "axes", list, where)
@@ -246,9 +250,9 @@ def read_sweep(file: Path) -> Sweep:
     spread = typed(content, "spread", str, where, "")
     if spread and spread not in SPREADS:
         raise InputError(f"{where}: spread must be one of {', '.join(SPREADS)}, got {spread!r}")
-    title = typed(content, "title", str, where, file.stem)
+    title = typed(content, "title", str, where, name)
     measured = typed(content, "measure", str, where, SCORE)
-    sweep = Sweep(file.stem, title, base, read, tuple(also), spread, measured)
+    sweep = Sweep(name, title, base, read, tuple(also), spread, measured)
     _check_measure(sweep, where)
     sweep.cells()
     return sweep

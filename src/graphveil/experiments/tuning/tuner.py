@@ -10,8 +10,10 @@ from typing import Any
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.runs.pool import workers
 from graphveil.experiments.runs.unit import validate_unit
+from graphveil.experiments.specs.given import take_data
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.store.place import results_file
 from graphveil.experiments.tuning.space import Point, Space
 from graphveil.experiments.tuning.suggest import suggest
 from graphveil.experiments.tuning.trials import Trial, TrialStore
@@ -85,26 +87,28 @@ class Tuned:
 
 def tune(
     method: str,
-    data: str | Graph,
+    data: Any,
     users: Users | None = None,
     *,
     trials: int = TRIALS,
     jobs: int = 1,
+    keep: bool = True,
     store: TrialStore | None = None,
     watch: Callable[[Tuned], None] | None = None,
     inside: Inside | None = None,
     **options: Any,
 ) -> Tuned:
-    """Search the settings of a method on a dataset (a name or a path, or a graph with its users).
+    """Search the settings of a method on a dataset (a name or a path, a graph with its users, or PyG's Data).
 
-    Options are the fields of `Spec`; ``settings`` are fixed and not searched. With a ``store`` the search goes on where
-    it stopped. Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as
+    Options are the fields of `Spec`; ``settings`` are fixed and not searched. Trials on named data are kept, as the command line
+    keeps them, so that the same search goes on where it stopped, unless ``keep`` is False. The best settings are
+    ``tuned.settings``, for ``gv.run(..., settings=tuned.settings)``. Users that test in one split validate in another, so scores of tuned settings are slightly optimistic, as
     is standard practice: report with other seeds than those of the search.
     """
-    if isinstance(data, Graph) != (users is not None):
-        raise InputError("give a graph together with its users, or the name of a dataset alone")
-    given = (data, users) if isinstance(data, Graph) and users is not None else None
-    spec = Spec.of(method, data.name if isinstance(data, Graph) else data, **options)
+    name, given, options = take_data(data, users, options)
+    spec = Spec.of(method, name, **options)
+    if store is None and keep and given is None:
+        store = TrialStore(results_file())
     return tune_spec(spec, trials=trials, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
 
 

@@ -1,0 +1,134 @@
+"""HTTP by the standard library: what comes back, what is never sent, and when it is tried again."""
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from graphveil import InputError
+from graphveil.client import Http, Response, transport
+from graphveil.client.transport import patiently
+from graphveil.errors import ServerError
+
+
+class Handler(BaseHTTPRequestHandler):
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        told = {"method": self.command, "path": self.path, "body": body.decode(), "key": self.headers["Key"]}
+        status = int(self.path.rsplit("/", 1)[-1]) if self.path.startswith("/status/") else 200
+        self.server.seen.append(self.path)
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/elsewhere")
+        data = json.dumps(told).encode()
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+for verb in ("GET", "PUT"):
+    setattr(Handler, f"do_{verb}", Handler.answer)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.seen = []
+        thread = Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def http(server):
+    return Http(f"http://127.0.0.1:{server.server_port}/base/")
+
+
+def test_a_request_arrives_as_it_was_sent(http):
+    told = http("PUT", "/v1/row", b"bytes", {"Key": "value"}).json()
+    assert told == {"method": "PUT", "path": "/base/v1/row", "body": "bytes", "key": "value"}
+
+
+@pytest.mark.parametrize("status", [201, 404, 409, 503])
+def test_a_status_is_a_response_and_no_error(server, status):
+    http = Http(f"http://localhost:{server.server_port}")
+    assert http("GET", f"/status/{status}").status == status
+
+
+def test_a_redirection_is_not_followed(server):
+    http = Http(f"http://127.0.0.1:{server.server_port}")
+    assert http("GET", "/status/302", headers={"Authorization": "Bearer secret"}).status == 302
+    assert "/elsewhere" not in server.seen
+
+
+def test_an_answer_that_is_too_long_is_not_read(http, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_ANSWER", 10)
+    with pytest.raises(ServerError, match="more than 10 bytes"):
+        http("GET", "/")
+
+
+def test_a_server_that_is_not_there_is_said():
+    with pytest.raises(ServerError, match="cannot be reached") as caught:
+        Http("http://127.0.0.1:9")("GET", "/")
+    assert caught.value.status == 0
+
+
+@pytest.mark.parametrize("address", ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1"])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(InputError, match="must be an address like https"):
+        Http(address)
+
+
+def test_other_machines_are_reached_by_https_only():
+    with pytest.raises(InputError, match="use https"):
+        Http("http://collect.example.org")
+    Http("https://collect.example.org")
+    Http("http://[::1]:8000")
+
+
+def scripted(*steps):
+    """A call that does one step after the other."""
+    left = list(steps)
+
+    def call():
+        step = left.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    return call
+
+
+def test_what_may_pass_is_tried_again():
+    waits = []
+    call = scripted(
+        ServerError(0, "gone"), Response(503), Response(429, headers={"Retry-After": "7"}), Response(201)
+    )
+    assert patiently(call, sleep=waits.append).status == 201
+    assert waits == [0.5, 1.0, 7.0]
+
+
+def test_what_does_not_pass_is_not_tried_again():
+    waits = []
+    assert patiently(scripted(Response(409)), sleep=waits.append).status == 409
+    assert waits == []
+
+
+def test_after_the_last_attempt_it_is_said():
+    waits = []
+    assert patiently(scripted(*[Response(503)] * 5), sleep=waits.append).status == 503
+    with pytest.raises(ServerError, match="gone"):
+        patiently(scripted(*[ServerError(0, "gone")] * 5), sleep=waits.append)
+    assert len(waits) == 8
+
+
+def test_a_problem_says_what_to_do():
+    assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
+    assert Response(500, b"<html>").problem == "status 500"
+    assert Response(500, b"[1]").problem == "status 500"

@@ -1,0 +1,258 @@
+"""A device visits a collector: all that leaves it was charged before, and nothing leaves without its owner."""
+
+import ast
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import graphveil.client
+import graphveil.client.device as device_module
+from graphveil import InputError, PrivacyError
+from graphveil.client import Calls, Cap, Device, Held, enrol, give_row, visit
+from graphveil.errors import RefusalError, ServerError
+from graphveil.privacy import Envelope, Invitation
+from tests.client.support import (
+    AGREEMENT,
+    COLLECTION,
+    HELD,
+    INVITATION,
+    NOW,
+    ROW,
+    Server,
+    asked,
+    digits_of_row,
+    values,
+)
+
+TOKEN, URL = INVITATION.token(), "http://localhost"
+
+
+def fresh(folder):
+    return Device(folder / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
+
+
+def calls(server):
+    return Calls(server, lambda call: call())
+
+
+def enrolled(folder, server, **terms):
+    device = fresh(folder)
+    enrol(device, calls(server), URL, TOKEN, HELD, clock=lambda: NOW - 10, **terms)
+    return device
+
+
+def test_an_enrolment_is_kept(folder):
+    device = enrolled(folder, Server())
+    assert device.agreements() == (replace(AGREEMENT, credential="cred"),)
+
+
+def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
+    server = Server()
+    (agreement,) = enrolled(folder, server, cap=Cap(1.0), excluded=(3, 1)).agreements()
+    assert (agreement.cap, agreement.excluded) == (Cap(1.0), (1, 3))
+
+
+def test_an_enrolment_that_was_lost_can_be_repeated(folder):
+    server = Server()
+    enrolled(folder, server)
+    assert len(enrolled(folder, server).agreements()) == 1
+
+
+def test_a_server_with_another_key_than_the_invitation_is_refused_before_anything_is_sent(folder):
+    server, other = Server(), Invitation(INVITATION.secret, bytes(32)).token()
+    with pytest.raises(RefusalError, match="not the collection that invited you") as caught:
+        enrol(fresh(folder), calls(server), URL, other, HELD)
+    assert caught.value.reason == "key"
+    assert [path for _, path, *_ in server.calls] == ["/v1/collection"]
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"excluded": (4,)}, "an excluded attribute must be an integer from 0 to 3"),
+        ({"held": Held(row=ROW[:2])}, "rows of 4"),
+        ({"held": Held()}, "holds nothing"),
+        ({"token": "wrong"}, "the token is none"),
+    ],
+)
+def test_terms_that_do_not_fit_are_refused_before_anything_is_sent(folder, terms, said):
+    server = Server()
+    told = {"token": TOKEN, "held": HELD, **terms}
+    with pytest.raises(InputError, match=said):
+        enrol(fresh(folder), calls(server), URL, **told)
+    assert all(method == "GET" for method, *_ in server.calls)
+
+
+def test_an_owner_who_does_not_agree_does_not_take_part(folder):
+    server, asked_for = Server(), []
+
+    def agree(offer, cap):
+        asked_for.append((offer.purpose, cap))
+        return False
+
+    with pytest.raises(RefusalError) as caught:
+        enrol(fresh(folder), calls(server), URL, TOKEN, HELD, agree=agree)
+    assert caught.value.reason == "owner" and asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
+    assert len(server.calls) == 1
+
+
+def test_volunteers_are_taken_where_the_collection_says_so(folder):
+    with pytest.raises(InputError, match="takes no raw rows"):
+        enrolled(folder, Server(offer={"volunteers": False}), volunteer=True)
+
+
+def test_what_is_asked_is_answered_and_delivered(folder):
+    server = Server(plans=[values(), values(round=2)])
+    device = enrolled(folder, server)
+    seen = visit(device, calls(server), COLLECTION, HELD)
+    assert [each.delivered for each in seen] == [True, True]
+    assert sorted(server.reports) == [1, 2]
+    assert visit(device, calls(server), COLLECTION, HELD) == []
+
+
+def test_refusals_are_told_and_the_next_question_is_answered(folder):
+    server = Server(plans=[values(range=(0, 0.5)), values()])
+    seen = visit(enrolled(folder, server), calls(server), COLLECTION, HELD)
+    assert seen[0].refusal.reason == "range" and not seen[0].delivered
+    assert seen[1].delivered and list(server.reports) == [2]
+
+
+def test_an_owner_who_does_not_agree_sends_nothing_and_spends_nothing(folder):
+    server = Server(plans=[values()])
+    device = enrolled(folder, server)
+    (seen,) = visit(device, calls(server), COLLECTION, HELD, lambda inquiry: False)
+    assert seen.inquiry is not None and not seen.delivered
+    assert device.spendings()[0].lines == () and server.reports == {}
+
+
+def test_a_lost_connection_is_no_second_answer(folder):
+    server = Server(plans=[values(mechanism="onebit")])
+    device, sent = enrolled(folder, server), []
+
+    def losing(method, path, body=None, headers=None):
+        if method == "PUT":
+            sent.append(body)
+            if len(sent) == 1:
+                raise ServerError(0, "the connection was lost")
+        return server(method, path, body, headers)
+
+    with pytest.raises(ServerError):
+        visit(device, calls(losing), COLLECTION, HELD)
+    (seen,) = visit(device, calls(losing), COLLECTION, HELD)
+    assert seen.delivered and sent[0] == sent[1]
+    assert len(device.spendings()[0].lines) == 1
+
+
+def test_a_server_that_has_another_answer_says_so(folder):
+    server = Server(plans=[values()])
+    server.reports[7] = b"other"
+    device = enrolled(folder, server)
+
+    def stale(method, path, body=None, headers=None):
+        if method == "PUT":
+            path = path.replace("/rounds/1/", "/rounds/7/")
+        return server(method, path, body, headers)
+
+    (seen,) = visit(device, calls(stale), COLLECTION, HELD)
+    assert (seen.status, seen.delivered, seen.said) == (409, False, "other")
+
+
+def test_a_row_is_given_by_volunteers_alone(folder):
+    server = Server()
+    with pytest.raises(PrivacyError):
+        give_row(enrolled(folder, server), calls(server), COLLECTION, HELD)
+    assert server.rows == []
+    other = folder / "volunteer"
+    device = enrolled(other, server, volunteer=True)
+    assert give_row(device, calls(server), COLLECTION, HELD)
+    assert server.rows == [{"values": ROW}]
+
+
+# Every path from the row to bytes that leave is charged first
+
+
+class Watching:
+    """A transport that looks into the books, as they are on the disk, at the moment when an answer leaves."""
+
+    def __init__(self, server, file):
+        self.server, self.file, self.seen = server, file, 0
+
+    def __call__(self, method, path, body=None, headers=None):
+        if method == "PUT":
+            self.seen += 1
+            with sqlite3.connect(f"file:{self.file}?mode=ro", uri=True) as books:
+                if path == "/v1/row":
+                    (given,) = books.execute("SELECT row_given FROM agreements").fetchone()
+                    assert given is not None, "a row leaves that nobody has put down"
+                else:
+                    digest = Envelope.from_bytes(body).digest
+                    found = books.execute(
+                        "SELECT envelope, costs FROM lines WHERE digest = ?", (digest,)
+                    ).fetchall()
+                    assert [(envelope, costs != "[0.0]") for envelope, costs in found] == [(body, True)], (
+                        "an answer leaves that nobody has paid for"
+                    )
+            books.close()
+        return self.server(method, path, body, headers)
+
+
+def watched_visit(folder):
+    server = Server(plans=[values(), values(mechanism="laplace", of="norm", dims=1, range=(0, 2))])
+    device = enrolled(folder, server, volunteer=True)
+    watching = Watching(server, device.path)
+    visit(device, calls(watching), COLLECTION, HELD)
+    give_row(device, calls(watching), COLLECTION, HELD)
+    assert watching.seen == 3
+
+
+def test_what_leaves_is_on_the_disk_as_a_charge(folder):
+    watched_visit(folder)
+
+
+def test_a_device_that_does_not_charge_is_noticed(folder, monkeypatch):
+    monkeypatch.setattr(device_module.Books, "charge", lambda self, lines: self.mark)
+    with pytest.raises(AssertionError, match="nobody has paid for"):
+        watched_visit(folder)
+
+
+def test_a_row_that_is_not_put_down_is_noticed(folder, monkeypatch):
+    monkeypatch.setattr(device_module.Books, "give_row", lambda self, collection, now: None)
+    with pytest.raises(AssertionError, match="nobody has put down"):
+        watched_visit(folder)
+
+
+SOURCE = Path(graphveil.client.__file__).parent
+
+
+def names_called(file):
+    """Functions and methods that a file calls, by their last name."""
+    found = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    return {getattr(func, "attr", None) or getattr(func, "id", None) for func in found}
+
+
+def test_one_function_draws_and_one_gives_a_row():
+    files = {file.name: names_called(file) for file in SOURCE.glob("*.py")}
+    assert [name for name, called in files.items() if "randomize" in called] == []
+    assert sorted(name for name, called in files.items() if "send" in called) == ["visit.py"]
+    assert sorted(name for name, called in files.items() if "send_row" in called) == ["visit.py"]
+    reads = {
+        name for name, file in ((f.name, f.read_text()) for f in SOURCE.glob("*.py")) if "held.row" in file
+    }
+    assert reads == {"device.py"}
+    drawn = ast.parse((SOURCE / "device.py").read_text())
+    drawing = [
+        node.name
+        for node in ast.walk(drawn)
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(c, ast.Call) and getattr(c.func, "id", "") == "answer" for c in ast.walk(node))
+    ]
+    assert drawing == ["_drawn"]
+
+
+def test_no_refusal_or_outcome_shows_a_value(folder):
+    server = Server(plans=[values(range=(0, 0.5)), values(), values(epsilon=9.0)])
+    seen = visit(enrolled(folder, server), calls(server), COLLECTION, HELD)
+    assert digits_of_row(repr(seen)) == []
+    assert digits_of_row(repr(asked(values()))) == []

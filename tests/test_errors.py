@@ -1,0 +1,22 @@
+"""Errors name arguments where Python is called, and options on the command line."""
+
+import pickle
+
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError
+
+
+def test_an_error_names_the_argument_and_keeps_the_option():
+    error = InputError("give --link-epsilon, or see `graphveil run --help`")
+    assert str(error) == "give link_epsilon, or see `graphveil run --help`"
+    assert error.as_written == "give --link-epsilon, or see `graphveil run --help`"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_missing_budget_is_an_argument_in_python():
+    with pytest.raises(
+        InputError, match="base reports features and needs a budget: give epsilon, for example 1"
+    ):
+        gv.run("base", "town")
