@@ -148,6 +148,7 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},
