@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from graphveil.cli.advise import advise_app
+from graphveil.cli.answer import answer
 from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
@@ -60,6 +61,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(answer)
 app.command()(audit)
 app.add_typer(advise_app, name="advise")
 app.add_typer(attack_app, name="attack")
