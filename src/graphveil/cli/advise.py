@@ -33,7 +33,7 @@ from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.advice import advise_levels
 from graphveil.experiments.tuning.budget_advice import advise_budget
-from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdicts
+from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdict
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.terms import Budgets, Levels, Volunteers
@@ -191,5 +191,5 @@ def budget_command(
         table.add_row(*row)
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
-    for sentence in (*verdicts(advice), *sentences(advice)):
+    for sentence in (verdict(advice), *sentences(advice)):
         console.print(sentence, markup=False)
