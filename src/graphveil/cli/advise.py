@@ -13,6 +13,7 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graphveil.checks import check_number
+from graphveil.cli.advise_poisoning import poisoning_command
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
@@ -40,6 +41,9 @@ advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", n
 @advise_app.callback()
 def _advise() -> None:
     """What a choice costs, before anybody is asked."""
+
+
+advise_app.command("poisoning")(poisoning_command)
 
 
 @advise_app.command("levels")
