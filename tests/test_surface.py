@@ -160,8 +160,8 @@ INSIDE_FUNCTIONS = {
     "collect/public_graph.py": {"pyarrow"},
     "experiments/runs/predictions_file.py": {"pyarrow"},
     "experiments/show/figure.py": {
+        "graphveil.experiments.show.svg_canvas",
         "matplotlib",
-        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.cells import print_table
 from graphveil.cli.options import AsJson, DataName, RangePair, SettingPairs
 from graphveil.cli.parse import parse_numbers, parse_settings, range_option
 from graphveil.experiments.runs.format import percent, rounded
@@ -75,8 +76,8 @@ def _show(advice: PoisoningAdvice) -> None:
     for line in advice.lines:
         moved = (f"≤ {rounded(each.moved(line.share))}" for each in advice.influences)
         table.add_row(percent(line.share), *moved, percent(line.score), percent(line.drawn_in))
+    print_table(table)
     console = Console(soft_wrap=True, highlight=False)
-    console.print(table)
     for sentence in sentences(advice):
         console.print(sentence, markup=False)
 
