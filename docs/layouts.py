@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from docs.results_file import EARLIER, Row, read
+from graphveil.audit.exact_text import exact_epsilon
 
 Write = Callable[[Row], str]
 EARLIER_NOTE = "From an earlier version of the code, of which only the numbers printed here were kept."
@@ -16,6 +17,11 @@ MARK = " °"
 def text(key: str) -> Write:
     """What the file has."""
     return lambda row: row[key]
+
+
+def exact(row: Row) -> str:
+    """An exact ε beside its budget, or the words that the file has."""
+    return exact_epsilon(float(row["exact"]), float(row["epsilon"])) if row["epsilon"] else row["exact"]
 
 
 def number(key: str, digits: int = 1) -> Write:
@@ -185,7 +191,7 @@ LAYOUTS: dict[str, Listed | Crossed] = {
                 ("control", around("control")),
                 ("gain", gain),
                 ("over structure", gained("over_structure")),
-                ("exact ε", text("exact")),
+                ("exact ε", exact),
             ),
         ),
         Listed(

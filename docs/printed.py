@@ -34,6 +34,7 @@ FULL: dict[str, Chosen] = {
     "togl/table5": Chosen(columns=("1", "∞")),
     "togl/table6": Chosen(),
     "togl/table7": Chosen(("co-phy",)),
+    "togl/table8": Chosen(("co-phy",)),
     "togl/table9": Chosen(),
     "togl/table10": Chosen(),
     "togl/table11": Chosen(),

@@ -10,6 +10,7 @@ from docs import veil_lines
 from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
+from graphveil.audit.exact_text import ExactText
 from graphveil.cli.kept import results_file
 from graphveil.experiments.attributes.comparison import compare_rankings
 from graphveil.experiments.campaigns.campaign import Campaign
@@ -19,7 +20,7 @@ from graphveil.experiments.runs.format import Unit
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import SPREADS, Summary
 from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, figure, run_demo
+from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, run_demo
 from graphveil.experiments.specs.spec import Spec
 
 # Tables that are not lines of `graphveil run`.
@@ -132,11 +133,8 @@ def _ranked(row: Row, jobs: int) -> Row:
 
 
 def _demo(jobs: int) -> list[Row]:
-    """The README's table, and its figure."""
-    from docs.tables import HERE
-
+    """The README's table."""
     demo = run_demo(DEMO_RUNS, jobs, lambda what, done, total: None, lambda so_far: None)
-    (HERE / "demo.svg").write_text(figure(demo) + "\n", encoding="utf-8")
     return demo_rows(demo)
 
 
@@ -158,7 +156,9 @@ def demo_rows(demo: Demo) -> list[Row]:
             "more": json.dumps(more),
         }
         over = gained("structure", demo.over_structure(result))
-        rows.append(shared | line | summarized(result.to_dict()) | over | {"exact": demo.exact(result)})
+        exact = demo.exact(result)
+        digits = exact.digits if isinstance(exact, ExactText) else exact
+        rows.append(shared | line | summarized(result.to_dict()) | over | {"exact": digits})
     numbers = {key: percent(getattr(demo.structure, key)) for key in ("mean", "low", "high")}
     line = {"line": "-", "method": "structure", "exact": "nobody asked"}
     return [*rows, shared | line | numbers]

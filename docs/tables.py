@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docs.advised import advised_all_table, advised_panel_table, advised_table
+from docs.demo_figure import demo_figure
 from docs.layouts import LAYOUTS
 from docs.links_figure import links_figure
 from docs.mechanism_errors import error_table
@@ -59,6 +60,7 @@ def main() -> None:
 
         rerun(name, asked.jobs, asked.data)
     (HERE / "veil.svg").write_text(veil_figure() + "\n", encoding="utf-8")
+    (HERE / "demo.svg").write_text(demo_figure() + "\n", encoding="utf-8")
     (HERE / "links.svg").write_text(links_figure() + "\n", encoding="utf-8")
     for page in PAGES:
         before = page.read_text(encoding="utf-8")

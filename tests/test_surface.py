@@ -145,7 +145,13 @@ INSIDE_FUNCTIONS = {
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
+    "cli/collect.py": {
+        "graphveil.collect.export",
+        "graphveil.collect.serving",
+        "graphveil.collect.storage",
+    },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
     "experiments/runs/statistics.py": {"scipy.stats"},
@@ -158,8 +164,8 @@ INSIDE_FUNCTIONS = {
     "collect/public_graph.py": {"pyarrow"},
     "experiments/runs/predictions_file.py": {"pyarrow"},
     "experiments/show/figure.py": {
+        "graphveil.experiments.show.svg_canvas",
         "matplotlib",
-        "matplotlib.backends.backend_svg",
         "matplotlib.figure",
         "matplotlib.text",
     },

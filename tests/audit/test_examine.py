@@ -49,7 +49,7 @@ def test_json_has_the_agreed_fields(sound):
 
 def test_what_is_protected_is_said_with_its_exact_epsilon(sound):
     assert "4 of 20 values" in sound.protects[0]
-    assert "exact epsilon 0.99999999999" in sound.protects[0]
+    assert "(exact epsilon 1, rounded up)" in sound.protects[0]
     assert any("without looking at them" in sentence for sentence in sound.protects)
 
 

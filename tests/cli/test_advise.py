@@ -76,3 +76,14 @@ def test_budgets_as_json_with_a_panel_and_a_page(capsys, tmp_path):
 def test_budgets_that_make_no_sense_are_refused(capsys, more, match):
     assert status(["advise", "budget", *SMALL, *more]) == 2
     assert match in capsys.readouterr().err
+
+
+def test_without_a_word_it_lists_what_there_is_advice_on(capsys):
+    assert status(["advise"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["advise", "what", "it", "says"]
+    assert {"levels", "budget"} <= {line.split()[0] for line in lines[1:]}
+    assert "what veil would buy over structure" in " ".join(lines)
+    assert status(["advise", "--json"]) == 0
+    advice = json.loads(capsys.readouterr().out)["advice"]
+    assert advice["levels"].startswith("Show what each privacy level costs on a graph")

@@ -25,7 +25,8 @@ def test_without_a_command_the_commands_are_listed(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["audit", "mechanisms", "demo", "tune", "embed", "sweep", "paper", "attributes", "attack"]
+    "command",
+    ["answer", "audit", "mechanisms", "demo", "tune", "embed", "sweep", "paper", "attributes", "attack"],
 )
 def test_help_has_an_example(command, capsys):
     assert status([command, "--help"]) == 0

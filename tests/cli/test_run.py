@@ -293,14 +293,14 @@ def test_arguments_are_checked_before_torch_is_imported():
     assert done.stdout.strip() == "False"
 
 
-def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
+def test_an_interrupt_stops_all_processes_and_keeps_what_the_same_command_goes_on_with(tmp_path, capsys):
     # A shell starts what runs in its background with interrupts ignored: listen to them again.
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     endless = ["--runs", "500", "--jobs", "2", *SMALL]
     command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN[:6], *endless]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        for _ in range(600):
+        for _ in range(3000):
             if select(tmp_path / RESULTS, "SELECT id FROM units WHERE part = 'method'", ()) != [[]]:
                 break
             time.sleep(0.1)
@@ -315,6 +315,9 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path):
     )
     assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).records()] == [True]
     assert "Traceback" not in err
+    ((kept,),) = select(tmp_path / RESULTS, "SELECT count(*) FROM units WHERE seed = '0'", ())
+    assert status([*RUN[:6], *SMALL, "--runs", "1"]) == 0
+    assert f"Reused {kept[0]} finished run" in capsys.readouterr().err
 
 
 PRIVATE = ["run", "solitude", "--data", "town", "--epsilon", "2", "--link-epsilon", "6", *SMALL]

@@ -73,6 +73,7 @@ class Server:
     offer: dict = field(default_factory=dict)
     enrolment: dict = field(default_factory=dict)
     private: bytes = PRIVATE
+    expires: int = NOW + 1000
 
     def __call__(self, method, path, body=None, headers=None):
         self.calls.append((method, path, body, dict(headers or {})))
@@ -85,7 +86,11 @@ class Server:
             return self._json(401, {"title": "Who are you?", "detail": "send a credential"})
         if path == "/v1/questions":
             rounds = enumerate(self.plans, 1)
-            signed = [asked(p, self.private, round=n).as_dict() for n, p in rounds if n not in self.reports]
+            signed = [
+                asked(p, self.private, round=n, expires=self.expires).as_dict()
+                for n, p in rounds
+                if n not in self.reports
+            ]
             return self._json(200, signed)
         if path.startswith("/v1/rounds/"):
             number = int(path.split("/")[3])

@@ -5,12 +5,12 @@ import sys
 
 from tests.client.support import PUBLIC, asked, values
 
-DEVICE = """
+WALL = """
 import sys
 from pathlib import Path
 
 ALLOWED = {"graphveil", "numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection",
-           "cryptography", "cffi", "_cffi_backend", *sys.stdlib_module_names} - set(sys.argv[2:])
+           "cryptography", "cffi", "_cffi_backend", *sys.stdlib_module_names, *MORE} - set(sys.argv[2:])
 
 
 class Wall:
@@ -20,10 +20,14 @@ class Wall:
 
 
 sys.meta_path.insert(0, Wall())
-from graphveil import Plan
+"""
+DEVICE = (
+    "MORE = []"
+    + WALL
+    + """
 from graphveil.client import Agreement, Cap, Device, Held, Offer
 from graphveil.errors import RefusalError
-from graphveil.privacy import Question, SignedQuestion
+from graphveil.privacy import SignedQuestion
 
 folder = Path(sys.argv[1])
 payload, signature, key = (bytes.fromhex(line) for line in (folder / "question").read_text().split())
@@ -35,6 +39,18 @@ try:
 except RefusalError as refusal:
     print(refusal.reason, refusal, len(device.spendings()[0].lines))
 """
+)
+# What the extra `cli` brings.
+COMMAND = (
+    'MORE = ["typer", "click", "rich", "shellingham", "markdown_it", "mdurl", "pygments", "annotated_doc"]'
+    + WALL
+    + """
+from graphveil.cli import status
+
+(Path(sys.argv[1]) / "me.json").write_text("[1, 0]")
+print(status(["answer", "--server", "http://other.example", "--row", sys.argv[1] + "/me.json"]))
+"""
+)
 
 
 def run(folder, *missing):
@@ -57,3 +73,11 @@ def test_a_device_answers_with_little_installed(folder):
 def test_without_signatures_it_answers_nothing_and_says_what_to_install(folder):
     told = run(folder, "cryptography")
     assert told.startswith("library ") and "pip install 'graphveil[device]'" in told and told.endswith(" 0")
+
+
+def test_the_command_needs_no_more_than_its_extra(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, str(folder)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+    assert "use https" in done.stderr

@@ -254,6 +254,7 @@ def test_books_from_an_old_backup_answer_nothing(folder):
     device.answer(COLLECTION, asked(wide(round=2)), WIDE_HELD)
     shutil.copy(backup, device.path)
     assert refusal(device.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
+    assert not device.remembers()
     # Not even what was paid for: another device may have spent the rest.
     assert refusal(device.look, COLLECTION, asked(wide())) == "memory"
 

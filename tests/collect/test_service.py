@@ -73,7 +73,7 @@ def test_anybody_may_read_what_is_collected(local):
         "dims": 8,
         "range": [0.0, 1.0],
         "binary": False,
-        "classes": 0,
+        "classes": 2,
         "volunteers": True,
         "retention": None,
         "key": local.key.public.hex(),

@@ -234,7 +234,7 @@ def test_counts(collection):
     assert collection.counts() == {
         "invited": 12,
         "enrolled": 12,
-        "volunteers": 0,
+        "volunteered": 0,
         "forgotten": 0,
         "reports": 2,
         "rows": 0,

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from docs import layouts, rerun, results_file
+from docs.demo_figure import demo_figure
 from docs.layouts import EARLIER_NOTE, LAYOUTS, SOME_EARLIER, Crossed, Listed, gain, number, signed, text
 from docs.links_figure import links_figure
 from docs.printed import PRINTED
@@ -143,5 +144,6 @@ def test_a_digest_depends_on_the_source(tmp_path, monkeypatch):
     assert layouts.EARLIER not in (before, "")
 
 
-def test_the_figure_of_links_is_drawn_from_its_results():
-    assert (PAGES[0].parent / "docs" / "links.svg").read_text(encoding="utf-8") == links_figure() + "\n"
+@pytest.mark.parametrize(("name", "draw"), [("links", links_figure), ("demo", demo_figure)])
+def test_a_figure_is_drawn_from_its_results(name, draw):
+    assert (PAGES[0].parent / "docs" / f"{name}.svg").read_text(encoding="utf-8") == draw() + "\n"

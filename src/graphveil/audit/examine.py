@@ -34,6 +34,7 @@ from graphveil.audit.candidate import Candidate
 from graphveil.audit.classes import classes_step
 from graphveil.audit.coverage import not_covered
 from graphveil.audit.crowd import crowd_step
+from graphveil.audit.exact_text import exact_words
 from graphveil.audit.findings import (
     ANSWERS,
     BEHAVIOUR,
@@ -51,7 +52,6 @@ from graphveil.audit.findings import (
     Step,
     counted,
     power,
-    rounded_up,
 )
 from graphveil.audit.graphs import graphs_step
 from graphveil.audit.joint import Joint, enumerate_smaller
@@ -275,5 +275,5 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
     than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
     return (
         f"{what}: any report is at most {power(exact.epsilon)} times as likely {than}"
-        f"{except_for} ({word} {rounded_up(exact.epsilon)}{but})."
+        f"{except_for} ({word} {exact_words(exact.epsilon, mechanism.claim.epsilon)}{but})."
     )

@@ -6,11 +6,13 @@ the level itself leaks is the largest ratio over users of different levels with 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from graphveil.audit.exact_text import exact_words
 from graphveil.audit.findings import JOINT, Step, power, rounded_up, show
 from graphveil.audit.joint import Joint, WorstReport
 from graphveil.audit.trust import pair_claim
@@ -131,15 +133,17 @@ def personal_sentences(mechanism: PersonalMechanism) -> list[str]:
     for level, budget in enumerate(mechanism.budgets, 1):
         loss = mechanism.feature_loss(level)
         if not loss.exceeds(budget):
-            sentences.append(f"A whole row of a user of level {level}: {_at_most(loss)}, budget {budget:g}).")
+            sentences.append(
+                f"A whole row of a user of level {level}: {_at_most(loss, budget)}, budget {budget:g})."
+            )
     if mechanism.holds:
         sentences.append(
             "Row and level together, of two users of different levels: at most the larger budget of the two "
-            f"(exact epsilon {rounded_up(mechanism.mixed_loss.epsilon)} over all pairs)."
+            f"(exact epsilon {exact_words(mechanism.mixed_loss.epsilon, max(mechanism.budgets))} over all pairs)."
         )
     if mechanism.level_loss.terms is not None:
         sentences.append(
-            f"The level itself, of users with equal rows: {_at_most(mechanism.level_loss)}; it is more than the level's own "
+            f"The level itself, of users with equal rows: {_at_most(mechanism.level_loss, math.inf)}; it is more than the level's own "
             "answer tells, because answers about values are surer at a larger budget)."
         )
     if mechanism.counts_follow_named:
@@ -147,8 +151,8 @@ def personal_sentences(mechanism: PersonalMechanism) -> list[str]:
     return sentences
 
 
-def _at_most(loss: Loss) -> str:
+def _at_most(loss: Loss, claim: float) -> str:
     return (
         f"any report is at most {power(loss.epsilon)} times as likely under one as under any other "
-        f"(exact epsilon {rounded_up(loss.epsilon)}"
+        f"(exact epsilon {exact_words(loss.epsilon, claim)}"
     )

@@ -8,18 +8,23 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from graphveil.cli.advise import advise_app
+from graphveil.cli.answer import answer
 from graphveil.cli.attack import attack_app
 from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
+from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
+from graphveil.cli.interrupts import INTERRUPTED, saying
+from graphveil.cli.listing import first_example
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
@@ -28,6 +33,7 @@ from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
 from graphveil.cli.run import run
+from graphveil.cli.statement import statement
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
 from graphveil.cli.wording import command_words
@@ -37,18 +43,30 @@ from graphveil.version import __version__
 
 __all__ = ["app", "main"]
 
-FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130
+FAILED, MISTAKEN = 1, 2
+
+
+class _Commands(TyperGroup):
+    """All commands; one that has nothing of its own to say about an interrupt says this."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with saying("whatever was finished is kept; give the same command again"):
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="graphveil",
+    cls=_Commands,
     help="Learn from a social graph without ever collecting a feature vector.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(answer)
 app.command()(audit)
 app.add_typer(advise_app, name="advise")
 app.add_typer(attack_app, name="attack")
 app.command()(attributes)
+app.add_typer(collect_app, name="collect")
 app.add_typer(data_app, name="data")
 app.command()(mechanisms)
 app.command()(methods)
@@ -62,6 +80,7 @@ app.command()(demo)
 app.command()(results)
 app.command()(compare)
 app.command()(report)
+app.command()(statement)
 
 
 def _print_version(wanted: bool) -> None:
@@ -113,7 +132,9 @@ def status(arguments: Sequence[str] | None = None) -> int:
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
-        _complain(f"{str(describe()).rstrip('.')}; see --help")
+        example = first_example(context.command) if (context := getattr(error, "ctx", None)) else ""
+        shown = f", for example `{example}`" if example else ""
+        _complain(f"{str(describe()).rstrip('.')}; see --help{shown}")
         return MISTAKEN
 
 

@@ -9,11 +9,16 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.markup import escape
 from rich.table import Table
 
 from graphveil.checks import check_number
+from graphveil.cli.advise_poisoning import poisoning_command
+from graphveil.cli.bars import one_bar
+from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
+from graphveil.cli.interrupts import saying
+from graphveil.cli.listing import first_sentences
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -29,17 +34,32 @@ from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.advice import advise_levels
 from graphveil.experiments.tuning.budget_advice import advise_budget
-from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdicts
+from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdict
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.terms import Budgets, Levels, Volunteers
 
-advise_app = typer.Typer(help="What a choice costs, before anybody is asked.", no_args_is_help=True)
+advise_app = typer.Typer()
 
 
-@advise_app.callback()
-def _advise() -> None:
-    """What a choice costs, before anybody is asked."""
+@advise_app.callback(invoke_without_command=True)
+def _advise(context: typer.Context, as_json: AsJson = False) -> None:
+    """What a choice costs, before anybody is asked. Without a word: list what there is advice on.
+
+    Example: graphveil advise budget --data town --epsilon 1,2,4
+    """
+    if context.invoked_subcommand is not None:
+        return
+    advice = first_sentences(context)
+    if as_json:
+        typer.echo(json.dumps({"advice": advice}, ensure_ascii=False))
+        return
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for heading in ("advise", "what it says"):
+        table.add_column(heading)
+    for name, sentence in advice.items():
+        table.add_row(name, escape(sentence))
+    print_table(table)
 
 
 @advise_app.command("levels")
@@ -71,10 +91,11 @@ def levels_command(
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
     # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
     shares = expected_shares(len(spec.level_budgets()), levels.level_distribution or "uniform")
-    ready = make_ready(spec, "method", 0, None, None)
-    (built,) = ready.mechanisms
-    assert isinstance(built, PersonalMechanism)
-    advice = advise_levels(ready.graph, built, shares)
+    with saying():
+        ready = make_ready(spec, "method", 0, None, None)
+        (built,) = ready.mechanisms
+        assert isinstance(built, PersonalMechanism)
+        advice = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon
     if as_json:
         told = {
@@ -157,11 +178,8 @@ def budget_command(
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
     )
-    with Progress(
-        TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as bars:
-        bar = bars.add_task(f"advice on {data}")
-        advice = advise_budget(spec, budgets, lambda what, _: bars.update(bar, description=what))
+    with one_bar() as inside:
+        advice = advise_budget(spec, budgets, inside)
     if out is not None:
         write_whole(out, budget_page(advice).encode())
     if as_json:
@@ -174,5 +192,8 @@ def budget_command(
         table.add_row(*row)
     console = Console(soft_wrap=True, highlight=False)
     console.print(table)
-    for sentence in (*verdicts(advice), *sentences(advice)):
+    for sentence in (verdict(advice), *sentences(advice)):
         console.print(sentence, markup=False)
+
+
+advise_app.command("poisoning")(poisoning_command)

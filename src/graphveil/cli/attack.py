@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
+from graphveil.cli.bars import one_bar
 from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, DataName, RangePair
@@ -250,16 +249,8 @@ def play(ground: Ground, terms: Terms) -> None:
 
 def watched(ground: Ground, budgets: Sequence[float | None], terms: Terms) -> Campaign:
     """Play with a progress bar on stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        current = bars.add_task("starting", total=100)
-        return run_campaign(
-            ground,
-            budgets,
-            runs=terms.runs,
-            seed=terms.seed,
-            watch=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
-        )
+    with one_bar() as inside:
+        return run_campaign(ground, budgets, runs=terms.runs, seed=terms.seed, watch=inside)
 
 
 def show(campaign: Campaign) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.bars import one_bar
 from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
@@ -134,14 +133,8 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
 
 def watched(spec: Spec, top: int) -> Comparison:
     """Rank with a progress bar on stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        current = bars.add_task("starting", total=100)
-        return compare_rankings(
-            spec,
-            top=top,
-            progress=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
-        )
+    with one_bar() as inside:
+        return compare_rankings(spec, top=top, progress=inside)
 
 
 def show(comparison: Comparison) -> None:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.audit import audit as audit_mechanism
+from graphveil.audit.exact_text import exact_epsilon
 from graphveil.audit.examine import Audit
 from graphveil.audit.findings import rounded_up
 from graphveil.audit.load import load_mechanism
@@ -201,7 +202,9 @@ def audit_table(audits: list[Audit]) -> Table:
         table.add_row(
             escape(audited.name),
             f"{claimed.epsilon:g}",
-            rounded_up(exact.epsilon) if audited.finite else f"({rounded_up(exact.epsilon)})",
+            exact_epsilon(exact.epsilon, claimed.epsilon)
+            if audited.finite
+            else f"({rounded_up(exact.epsilon)})",
             f"{claimed.delta:g}",
             rounded_up(exact.delta, 3),
             "[green]yes[/]" if audited.holds else "[bold red]NO[/]",

@@ -8,11 +8,16 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from graphveil.cli.interrupts import saying
+
 
 @contextmanager
 def one_bar() -> Iterator[Callable[[str, float], None]]:
-    """A bar on stderr, and what to tell it: what is being done, and which share of it is done."""
+    """A bar on stderr, and what to tell it: what is being done, and which share of it is done.
+
+    It is for commands that write at the end alone: an interrupt ends them, and says so.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with saying(), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         current = bars.add_task("starting", total=100)
         yield lambda what, share: bars.update(current, description=what, completed=int(100 * share))

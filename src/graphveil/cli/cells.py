@@ -9,6 +9,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.interrupts import GOES_ON, saying
 from graphveil.cli.kept import keep, results_file, told
 from graphveil.experiments.measures.measure import Apart, Measure, all_apart
 from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
@@ -31,7 +32,11 @@ def watched_cells(
 ) -> Cells:
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     store = UnitStore(results_file(), any_version)
-    with told(store), Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
+    with (
+        saying(GOES_ON),
+        told(store),
+        Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars,
+    ):
         whole = bars.add_task("starting", total=unit_count(specs, skip))
         current = bars.add_task("starting", total=100, visible=jobs == 1)
         return run_cells(

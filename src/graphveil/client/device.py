@@ -156,6 +156,12 @@ class Device:
         with transaction(self.path) as books:
             return tuple(self._spending(books, agreement) for agreement in books.agreements())
 
+    def remembers(self) -> bool:
+        """Whether the books are those that were used last: not restored from an old backup, copied or moved."""
+        with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
+            seen, mark = witness.mark, books.mark
+        return seen is not None and mark.continues(seen)
+
     def recover(self, spent: Mapping[str, Claim] | None = None) -> None:
         """Go on with books that were restored, copied or moved: ``spent`` says what was spent in each collection in this period.
 
@@ -178,7 +184,7 @@ class Device:
     def _remember(self, witness: Witness, books: Books) -> None:
         """Refuse where the books are not those that the witness has seen last."""
         seen, mark = witness.mark, books.mark
-        if seen is not None and (mark.follows(seen) or (mark.count, mark.last) == (seen.count, seen.last)):
+        if seen is not None and mark.continues(seen):
             witness.see(mark)
             return
         raise RefusalError(

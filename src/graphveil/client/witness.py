@@ -34,9 +34,11 @@ class Mark:
     last: str
     before: str = ""
 
-    def follows(self, other: Mark) -> bool:
-        """Whether these books are those of the witness with one more charge."""
-        return self.count == other.count + 1 and self.before == other.last
+    def continues(self, seen: Mark) -> bool:
+        """Whether these books are those that the witness has seen, or those with one more charge, which was never sent."""
+        if self.count == seen.count:
+            return self.last == seen.last
+        return self.count == seen.count + 1 and self.before == seen.last
 
 
 class Witness:

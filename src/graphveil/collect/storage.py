@@ -303,7 +303,7 @@ class Collection:
             return {
                 "invited": count(ROSTER),
                 "enrolled": count(ROSTER, ROSTER.c.credential.is_not(None)),
-                "volunteers": count(ROSTER, ROSTER.c.volunteer.is_(True)),
+                "volunteered": count(ROSTER, ROSTER.c.volunteer.is_(True)),
                 "forgotten": count(ROSTER, ROSTER.c.forgotten.is_(True)),
                 "reports": count(REPORTS),
                 "rows": count(ROWS),
@@ -315,7 +315,12 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     folder = Path(folder)
     if (folder / SETTINGS).exists():
         raise InputError(f"{folder} holds a collection already: name another folder")
-    settings = replace(settings, id=settings.id or uuid.uuid4().hex)
+    if (folder / KEY).exists():
+        raise InputError(
+            f"{folder} holds a collection that was not made to its end: delete it, or name another folder"
+        )
+    classes = max(settings.classes, int(public.labels.max(initial=-1)) + 1)
+    settings = replace(settings, id=settings.id or uuid.uuid4().hex, classes=classes)
     url = check_url(database_url(folder, settings))
     folder.mkdir(parents=True, exist_ok=True)
     database = Database(url)
@@ -333,6 +338,13 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     # Last: with this file the folder is a collection.
     write_settings(folder, settings)
     return Collection(folder, settings, database)
+
+
+def migrate_collection(folder: Path | str) -> None:
+    """Bring the database of a folder's collection up to date with this graphveil."""
+    database = Database(database_url(Path(folder), read_settings(Path(folder))))
+    database.migrate()
+    database.close()
 
 
 def open_collection(folder: Path | str) -> Collection:

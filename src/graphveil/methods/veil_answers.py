@@ -83,12 +83,20 @@ def teacher_of(job: Job) -> str:
 
 def open_of(job: Job) -> tuple[int, bool]:
     """How many classes are left open for a user, and whether what the graph says of them is added on the device."""
-    epsilon = job.budgets.epsilon
+    epsilon, classes = job.budgets.epsilon, job.graph.class_count
     assert epsilon is not None
+    usual, offset = usually_open(epsilon, classes)
+    return usual if job.settings.open == AUTO else min(int(job.settings.open), classes), offset
+
+
+def usually_open(epsilon: float, classes: int) -> tuple[int, bool]:
+    """How many of a graph's classes are left open at a budget, and whether what the graph says of them is added.
+
+    >>> usually_open(1.0, 4), usually_open(1.0, 7), usually_open(4.0, 7)
+    ((4, False), (2, False), (5, True))
+    """
     count, offset = next((count, offset) for most, count, offset in OPEN if epsilon < most)
-    classes = job.graph.class_count
-    usual = classes if classes <= ALL_OPEN else count
-    return min(usual if job.settings.open == AUTO else int(job.settings.open), classes), offset
+    return classes if classes <= ALL_OPEN else min(count, classes), offset
 
 
 def answers_evidence(

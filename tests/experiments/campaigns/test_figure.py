@@ -16,7 +16,7 @@ def test_attack_control_chance_and_bound_are_named(tmp_path):
     write_campaign_figure(CAMPAIGN, file)
     drawn = file.read_text()
     for label in ("attack on link-rr", "the control", "the bound", "chance", "link inference on town"):
-        assert f"<!-- {label} -->" in drawn
+        assert f">{label}</text>" in drawn
 
 
 def test_the_same_campaign_is_the_same_figure(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from graphveil.audit import audit
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.show.demo import HEAD, Demo, figure, headline, html, rows
+from graphveil.experiments.show.demo import HEAD, Demo, drawing, headline, html, rows
 from graphveil.experiments.specs.spec import Spec
 
 SECONDS = {"report": 0.0, "denoise": 0.0, "train": 0.0}
@@ -27,6 +27,10 @@ def result(name, epsilon, **scores):
 
 @pytest.fixture
 def demo():
+    return made_up()
+
+
+def made_up():
     structure, blind = [0.70, 0.72], [0.70, 0.72]
     return Demo(
         veil=(
@@ -65,14 +69,14 @@ def test_the_headline_is_about_the_smallest_budget_that_clearly_bought_something
     said = headline(demo)
     assert said.startswith("ε = 4 buys 20.0 ± 0.0 points: with veil 91.0 of 100 users")
     assert "71.0 where nobody is asked" in said
-    assert said.endswith("the same budget gives 66.0, less than asking nobody.")
+    assert said.endswith("asked for single interests (base) it gives 66.0, less than asking nobody.")
 
 
 def test_the_headline_does_not_say_less_where_base_has_more(demo):
     better = result("base", 4.0, method=[0.80, 0.82], control=[0.6, 0.6])
     said = headline(Demo(demo.veil, (better,), demo.plain))
     assert "less than" not in said
-    assert said.endswith("the same budget gives 81.0.")
+    assert said.endswith("(base) it gives 81.0.")
 
 
 def test_the_headline_says_where_nothing_was_bought(demo):
@@ -85,13 +89,14 @@ def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):
     by_mechanism = {name: audit(name, epsilon=4.0, quick=True) for name in ("multibit", "krr")}
     one = Demo(demo.veil, demo.base, audits=(by_mechanism["multibit"],))
     both = Demo(demo.veil, demo.base, audits=tuple(by_mechanism.values()))
-    assert one.exact(demo.base[1]).startswith("3.99999")
+    assert one.exact(demo.base[1]) == "4 (exact, rounded up)"
+    assert one.exact(demo.base[1]).digits.startswith("3.99999")
     assert one.exact(demo.veil[1]) == "-"
-    assert both.exact(demo.veil[1]).startswith("3.99999")
+    assert both.exact(demo.veil[1]) == "4 (exact, rounded up)"
     assert both.exact(demo.veil[0]) == "-"
 
 
 def test_figure_and_page_are_there_at_every_stage(demo):
     for so_far in (Demo(demo.veil[:1]), Demo(demo.veil, demo.base), demo):
-        assert figure(so_far).startswith("<svg")
+        assert drawing(so_far).svg().startswith("<svg")
         assert headline(so_far) in html(so_far)

@@ -112,7 +112,7 @@ def test_a_curve_needs_two_budgets_and_comes_with_control_structure_and_no_priva
         "structure: label propagation",
     ]
     assert drawn[0].epsilons == drawn[1].epsilons == (1.0, 2.0)
-    assert [line.companion for line in drawn] == [False, True, False, False]
+    assert [line.role for line in drawn] == ["method", "control", "no privacy", "structure"]
 
 
 def test_different_settings_are_different_curves():

@@ -14,7 +14,7 @@ from graphveil.experiments.tuning.budget_page import (
     head,
     rows,
     sentences,
-    verdicts,
+    verdict,
 )
 from graphveil.experiments.tuning.simulated_answers import Told
 
@@ -56,7 +56,9 @@ def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
 
 def test_budgets_of_one_verdict_share_a_sentence(advice):
     lines = tuple(BudgetLine(epsilon, 0.1, -1, 2, None, None) for epsilon in (1.0, 2.0))
-    assert verdicts(replace(advice, lines=lines)) == ("ε = 1, 2: do not collect: asking nobody is as good.",)
+    assert (
+        verdict(replace(advice, lines=lines)) == "town: at ε = 1, 2 do not collect: asking nobody is as good."
+    )
 
 
 def test_the_map_is_over_volunteers_where_there_are_some(advice):

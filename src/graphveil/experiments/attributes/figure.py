@@ -6,9 +6,10 @@ from pathlib import Path
 
 from graphveil.experiments.attributes.comparison import LISTED, Comparison
 from graphveil.experiments.runs.format import budget
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
+from graphveil.experiments.show.colours import METHOD, RULE
+from graphveil.experiments.show.figure import TITLE_SIZE, WIDTH, Drawing
+from graphveil.experiments.show.line_styles import line_style
 
-BLUE, GREY, ORANGE, DARK = COLOURS[0], COLOURS[1], COLOURS[3], "#444444"
 LONGEST_NAME = 24
 
 
@@ -18,17 +19,19 @@ def write_attribute_figure(comparison: Comparison, file: Path) -> None:
     chosen = comparison.ranking.order[:LISTED]
     truly = set(comparison.reference.order[:top].tolist())
     scores = comparison.ranking.mean
-    drawing = Drawing((7.2, 1.6 + 0.27 * len(chosen)))
+    drawing = Drawing((WIDTH, 1.6 + 0.27 * len(chosen)))
     axes = drawing.axes[0]
-    for inside, colour in ((True, BLUE), (False, GREY)):
+    for inside, colour in ((True, METHOD.day), (False, RULE.day)):
         places = [place for place, each in enumerate(chosen.tolist()) if (each in truly) == inside]
         if places:
             label = f"{'' if inside else 'not '}among the top {top} without privacy"
             axes.barh(places, scores[chosen[places]], color=colour, label=label)
     axes.axvline(
-        comparison.control.mean.max(), color=ORANGE, linestyle="--", label="the control's best (ε = 0)"
+        comparison.control.mean.max(),
+        label="the control's best (ε = 0)",
+        **line_style("control", flat=True),
     )
-    axes.axvline(comparison.null.mean(), color=DARK, linestyle=":", label="one that says nothing, on average")
+    axes.axvline(comparison.null.mean(), label="one that says nothing, on average", **line_style("chance"))
     axes.set_yticks(range(len(chosen)), [_short(comparison.name(each)) for each in chosen.tolist()])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
@@ -36,8 +39,7 @@ def write_attribute_figure(comparison: Comparison, file: Path) -> None:
     axes.set_ylabel("attribute")
     title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"
     axes.set_title(title, fontsize=TITLE_SIZE)
-    axes.grid(alpha=0.25, axis="x")
-    axes.set_axisbelow(True)
+    axes.grid(visible=False, axis="y")
     drawing.legend(columns=2)
     drawing.write(file)
 

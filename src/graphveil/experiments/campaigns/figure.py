@@ -6,33 +6,32 @@ from pathlib import Path
 
 from graphveil.experiments.campaigns.campaign import Campaign, Point
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band
-
-BLUE, GREY, RED = COLOURS[0], COLOURS[1], COLOURS[3]
-DARK = "#444444"
+from graphveil.experiments.show.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing, band
+from graphveil.experiments.show.line_styles import BAND, Role, line_style
 
 
 def write_campaign_figure(campaign: Campaign, file: Path) -> None:
     """Draw a campaign, budgets at equal distances in their order; an attack above its bound is a broken promise."""
-    drawing = Drawing((7.2, 4.2))
+    drawing = Drawing((WIDTH, HEIGHT))
     axes, points = drawing.axes[0], campaign.points
     places = list(range(len(points)))
-    lines: list[tuple[str, list[Summary], str, str]] = [
-        (f"attack on {campaign.against}", [point.found for point in points], "-", BLUE),
-        ("the control", [point.control for point in points], "--", GREY),
+    lines: list[tuple[str, list[Summary], Role]] = [
+        (f"attack on {campaign.against}", [point.found for point in points], "method"),
+        ("the control", [point.control for point in points], "control"),
     ]
-    for label, curve, style, colour in lines:
+    for label, curve, role in lines:
         lows, means, highs = band(curve)
-        axes.plot(places, means, style, marker="o", color=colour, label=label)
-        axes.fill_between(places, lows, highs, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(places, [100 * point.bound for point in points], "-", color=RED, marker="_", label="the bound")
-    axes.plot(places, [100 * point.chance for point in points], ":", color=DARK, label="chance")
+        style = line_style(role)
+        axes.plot(places, means, label=label, **style)
+        axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
+    bounds, chances = [100 * point.bound for point in points], [100 * point.chance for point in points]
+    axes.plot(places, bounds, label="the bound", marker="_", **line_style("limit"))
+    axes.plot(places, chances, label="chance", **line_style("chance"))
     axes.set_xticks(places, [_tick(point) for point in points])
     axes.set_xlabel("privacy budget ε")
     axes.set_ylabel("planted secrets guessed right (%)")
     axes.set_ylim(0, 103)
     axes.set_title(f"{campaign.attack.name} inference on {Path(campaign.data).stem}", fontsize=TITLE_SIZE)
-    axes.grid(alpha=0.25)
     drawing.legend(columns=4)
     drawing.write(file)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphveil.experiments.papers.figures.draw import computed_svg
+from graphveil.experiments.papers.parts import SCORE
 from graphveil.experiments.papers.points import HEAD
-from graphveil.experiments.papers.result import FigureAnswer, PaperAnswer, SweptAnswer, TableAnswer
+from graphveil.experiments.papers.result import Answer, FigureAnswer, PaperAnswer, SweptAnswer, TableAnswer
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.show.page import Section, Table, page
@@ -27,19 +28,39 @@ FOOTER = (
     "reports; structure asks nobody for features."
 )
 ROW, COLUMN, NOTE = "row", "column", "note"
+# Half of the last digit of a score in percent.
+ROUNDING = 0.05
 
 
 def papers_page(answers: Sequence[PaperAnswer]) -> str:
     """The page; parts of which nothing ran are named at its end, with the reason."""
     tables = [table for answer in answers for table in answer.tables if table.ran]
     figures = [figure for answer in answers for figure in answer.figures if figure.ran]
-    said = [QUICK] if any(answer.quick for answer in answers) else []
-    said += [INTERRUPTED] if any(answer.interrupted for answer in answers) else []
+    quick = any(answer.quick for answer in answers)
+    said = [INTERRUPTED] if any(answer.interrupted for answer in answers) else []
     said.append(
         f"{counted(len(tables), 'table')} and {counted(len(figures), 'figure')} of {counted(len(answers), 'paper')}."
     )
     sections = [section for answer in answers for section in _paper(answer)]
-    return page(TITLE, " ".join(said), _said_once([*sections, *_not_run(answers)]), FOOTER)
+    headline = QUICK if quick else compared([answer for table in tables for answer in table.answers])
+    sections = _said_once([*sections, *_not_run(answers)])
+    return page(TITLE, headline, sections, FOOTER, about=" ".join(said))
+
+
+def compared(answers: Sequence[Answer]) -> str:
+    """How many printed scores are within our intervals, in one sentence."""
+    within = []
+    for answer in answers:
+        cell, ours = answer.cell, answer.reading.parts.get("method")
+        if cell.measured != SCORE or cell.printed is None or ours is None:
+            continue
+        if ours.low is not None and ours.high is not None:
+            within.append(100 * ours.low - ROUNDING <= cell.printed <= 100 * ours.high + ROUNDING)
+    if not within:
+        return "Printed tables and figures, run again."
+    return (
+        f"{sum(within)} of {counted(len(within), 'printed score')} lie within the 95% intervals of our means."
+    )
 
 
 def _said_once(sections: Sequence[Section]) -> list[Section]:

@@ -78,6 +78,18 @@ class Comparison:
     pairs: tuple[Pair, ...]
 
     @property
+    def headline(self) -> str:
+        """What all of it says, in one sentence."""
+        sure = [pair for pair in self.pairs if pair.sure]
+        if not sure:
+            return f"No measurable difference between {counted(len(self.results), 'result')}."
+        largest = max(sure, key=lambda pair: abs(pair.difference.mean))
+        said = f"{name(largest.first)} is {largest.words} {name(largest.second)}"
+        if len(self.pairs) == 1:
+            return f"{said}."
+        return f"{len(sure)} of {counted(len(self.pairs), 'comparison')} show a difference, the largest where {said}."
+
+    @property
     def sentences(self) -> list[str]:
         """How to read the numbers, and what is to be known of single pairs."""
         said = [READING]

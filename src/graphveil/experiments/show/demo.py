@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphveil.audit import Audit, audit
-from graphveil.audit.findings import rounded_up
+from graphveil.audit.exact_text import exact_epsilon, plain
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
 from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval
+from graphveil.experiments.show.figure import Drawing
 from graphveil.experiments.show.page import Section, Table, page
-from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
+from graphveil.experiments.show.plot import Line, accuracy_drawing
 from graphveil.experiments.specs.spec import Part, Spec
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
@@ -22,12 +23,25 @@ EPOCHS = 100
 # Whatever a row is asked for: a finite table, whose ε is exact. Classes are asked for by k-ary response.
 MECHANISM, CLASS_MECHANISM = "multibit", "krr"
 INTERESTS, KINDS = 64, 4
-EXPLANATION = (
-    "Two ways to spend one budget. base: every user reports one or a few randomized bits of their interests, and a GNN learns from "
-    "them. veil: half of the users do the same, the server learns a small public model from it, and every other device evaluates "
-    "that model on its own interests and reports the kind that comes out, randomized. Everybody answers once. The control "
-    "answers with blinded reports that carry nothing, so whatever it reaches comes from graph and labels; structure is the best "
-    "that graph and labels give when nobody is asked."
+TITLE = "graphveil: a demonstration"
+TOWN = "A generated town: neighbourhoods of four kinds, a few interests that tell them apart, and few users whose kind is known."
+ASKED = (
+    "base: every user reports one or a few randomized bits of their interests, once, and a GNN learns from them.",
+    (
+        "veil: half of the users do the same, and the server learns a small public model from it. Every other device evaluates that "
+        "model on its own interests and reports the kind that comes out, randomized, once."
+    ),
+    "control: the same method with blinded reports that carry nothing, so whatever it reaches comes from graph and labels.",
+    "structure: nobody is asked; the best that graph and labels give alone.",
+    "no privacy: everybody hands over all interests as they are.",
+)
+SCORED = "Gain: over the control. Over structure: over asking nobody, which is what a budget is worth."
+EXACT = (
+    "The exact ε is computed from the integers that reports are drawn by, and rounded up; its digits unfold."
+)
+FOOTER = (
+    "Accuracies are in percent of test users, with 95% t-intervals of the mean; gains are paired differences with 95% "
+    "t-intervals."
 )
 
 
@@ -65,7 +79,9 @@ class Demo:
             for audited in self.audits
             if audited.claimed.epsilon == result.spec.budgets.epsilon
         }
-        return rounded_up(max(found[name] for name in names)) if set(names) <= set(found) else NONE
+        if not set(names) <= set(found):
+            return NONE
+        return exact_epsilon(max(found[name] for name in names), result.spec.budgets.epsilon or 0.0)
 
 
 def run_demo(
@@ -157,20 +173,24 @@ def headline(demo: Demo) -> str:
         if gain is None or structure is None or gain.low is None or gain.low <= 0:
             continue
         epsilon = result.spec.budgets.epsilon
-        said = (
+        return (
             f"{budget(epsilon)} buys {points(gain.mean)}{reach(gain)} points: with veil {points(result.mean)} of 100 users get the right "
-            f"kind, and {points(structure.mean)} where nobody is asked."
+            f"kind, and {points(structure.mean)} where nobody is asked{_with_base(demo, epsilon, structure)}."
         )
-        other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
-        if other is not None:
-            said += f" Asked for single interests (base) the same budget gives {points(other.mean)}"
-            said += ", less than asking nobody." if other.mean < structure.mean else "."
-        return said
     return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
 
 
-def figure(demo: Demo) -> str:
-    """Accuracy over ε, as an SVG element."""
+def _with_base(demo: Demo, epsilon: float | None, structure: Summary) -> str:
+    """What the same budget gives where single interests are asked for."""
+    other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
+    if other is None:
+        return ""
+    less = ", less than asking nobody" if other.mean < structure.mean else ""
+    return f"; asked for single interests (base) it gives {points(other.mean)}{less}"
+
+
+def drawing(demo: Demo) -> Drawing:
+    """Accuracy over ε."""
     lines = []
     for name, results in (("veil", demo.veil), ("base", demo.base)):
         if not results:
@@ -179,48 +199,50 @@ def figure(demo: Demo) -> str:
         lines.append(Line(name, epsilons, tuple(t_interval(result.scores()) for result in results)))
         if all(result.scores("control") for result in results):
             blinded = tuple(t_interval(result.scores("control")) for result in results)
-            lines.append(Line(f"{name}, control (ε = 0)", epsilons, blinded, companion=True))
+            lines.append(Line(f"{name}, control (ε = 0)", epsilons, blinded, "control"))
     if demo.structure is not None:
-        lines.append(Line("structure: nobody asked", (), (demo.structure,)))
+        lines.append(Line("structure: nobody asked", (), (demo.structure,), "structure"))
     if demo.plain is not None:
-        lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),)))
+        lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),), "no privacy"))
     runs = len(demo.private[0].scores()) if demo.private else 0
-    return accuracy_over_epsilon(lines, f"town, {counted(runs, 'run')}")
+    return accuracy_drawing(lines, f"town, {counted(runs, 'run')}")
 
 
 def html(demo: Demo) -> str:
     """The demonstration as a self-contained page."""
-    audits = tuple(
-        (
-            audited.name,
-            f"{audited.claimed.epsilon:g}",
-            rounded_up(audited.exact.epsilon),
-            "holds" if audited.holds else "DOES NOT HOLD",
-            " ".join(audited.leaks if audited.leaks else audited.protects[:1]),
-        )
-        for audited in demo.audits
-    )
     sections = [
         Section(
             "What a budget buys",
-            (headline(demo), EXPLANATION),
-            figure(demo),
-            Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
+            svg=drawing(demo).svg(),
+            table=Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
+            notes=(SCORED,),
         ),
-        Section(
-            "The audit of what was used",
-            ("The exact ε is computed from the integers that reports are drawn by, and rounded up.",),
-            table=Table(
-                ("mechanism", "claimed ε", "exact ε", "verdict", "what was found"),
-                audits,
-                frozenset({"claimed ε"}),
-            ),
-        ),
+        Section("Who was asked what", ASKED),
+        _audited(demo),
     ]
-    return page(
-        "graphveil: a demonstration",
-        "A generated town: neighbourhoods of four kinds, a few interests that tell them apart, and few labelled users.",
-        sections,
-        "Accuracies are in percent of test users, with 95% t-intervals of the mean; gains are paired differences "
-        "with 95% t-intervals.",
+    return page(TITLE, headline(demo), sections, FOOTER, about=TOWN)
+
+
+def _audited(demo: Demo) -> Section:
+    """One sentence on all audits, and a row for each; where a claim is broken, what was found."""
+    broken = [audited for audited in demo.audits if not audited.holds]
+    found = f"{len(broken)} of {len(demo.audits)} claims DO NOT HOLD: see below." if broken else ""
+    if demo.audits and not broken:
+        found = f"All {counted(len(demo.audits), 'claim')} hold: no report of anybody is likelier by more than e^ε whatever the user holds."
+    table = tuple(
+        (
+            audited.name,
+            plain(audited.claimed.epsilon),
+            exact_epsilon(audited.exact.epsilon, audited.claimed.epsilon),
+            "holds" if audited.holds else " ".join(("DOES NOT HOLD:", *audited.leaks)),
+        )
+        for audited in demo.audits
+    )
+    return Section(
+        "The audit of what was used",
+        (found or "No audit was finished.",),
+        table=Table(
+            ("mechanism", "claimed ε", "exact ε", "verdict"), table, frozenset({"claimed ε", "exact ε"})
+        ),
+        notes=(EXACT,),
     )

@@ -1,6 +1,7 @@
 """A figure that becomes an SVG element or a PNG file: the same content, the same bytes.
 
-Nothing that matplotlib keeps for the whole process is changed, or left open: sizes are said where they are used.
+Nothing that matplotlib keeps for the whole process is changed, or left open: sizes and colours are said where they are used. An
+SVG element follows the mode of the page that it is in, and a file has a style that lets it do the same.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.show.colours import FAINT, INK, PAPER, RULE, following_mode, variables
 
 SUFFIXES = (".svg", ".png")
-COLOURS = ("#1b6ca8", "#b8b8b8", "#3a7d44", "#c1440e", "#7b4fa3", "#8a6d3b")
+# Inches of a figure with one panel: its letters can be read where it is as wide as a phone.
+WIDTH, HEIGHT = 5.4, 3.7
 # Points. Titles are given theirs where they are set: matplotlib has one of its own for each new title.
 TEXT_SIZE, TITLE_SIZE = 11.0, 13.2
 # Letters of text in an inch of a line.
@@ -27,6 +30,16 @@ LETTERS_AN_INCH = 12.5
 LINE_HEIGHT = 1.35
 # Room around panels, in heights of the text.
 PADDING = 1.08
+# A mark of a legend and the room around it, in letters, and the longest name in it.
+LEGEND_MARK, LONGEST = 6, 48
+# What an SVG element needs not: who made it, names that nobody refers to, fonts, a style for the whole page.
+NEEDLESS = re.compile(
+    r' <metadata>.*?</metadata>\n| id="[\w.]+_\d+"| <defs>\s*<style type="text/css">.*?</style>\s*</defs>\n',
+    re.DOTALL,
+)
+FONTS = re.compile(r"'DejaVu Sans'[^;\"]*sans-serif")
+SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
+BLACK = ("black", "k", "#000000")
 # Names that matplotlib draws at random end so.
 RANDOM_NAME = re.compile(r'\bid="(\w*[0-9a-f]{10})"')
 
@@ -41,16 +54,23 @@ class Drawing:
         self, size: tuple[float, float], panels: int = 1, rows: int = 1, *, shared: bool = True
     ) -> None:
         # Loaded where something is drawn: most commands draw nothing.
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
-        self.figure = Figure(figsize=size)
+        from graphveil.experiments.show.svg_canvas import LetterCanvas
+
+        self.figure = Figure(figsize=size, facecolor=PAPER.day)
         # What texts are measured by, in a PNG too.
-        FigureCanvasSVG(self.figure)
+        LetterCanvas(self.figure)
         grid = self.figure.subplots(rows, panels, sharey=shared and panels > 1, squeeze=False)
         self.axes: list[Any] = list(grid.flat)
         for axes in self.axes:
-            axes.tick_params(labelsize=TEXT_SIZE)
+            axes.set_facecolor(PAPER.day)
+            axes.tick_params(labelsize=TEXT_SIZE, color=FAINT.day, labelcolor=INK.day)
+            axes.grid(color=RULE.day, linewidth=0.8)
+            axes.set_axisbelow(True)
+            for side, spine in axes.spines.items():
+                spine.set_color(FAINT.day)
+                spine.set_visible(side in ("left", "bottom"))
             for axis in (axes.xaxis, axes.yaxis):
                 axis.label.set_fontsize(TEXT_SIZE)
                 axis.offsetText.set_fontsize(TEXT_SIZE)
@@ -66,7 +86,10 @@ class Drawing:
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
     def legend(self, columns: int, *, everywhere: bool = False) -> None:
-        """What the lines of the first panel are, below all panels; ``everywhere``: those of all panels, each name once."""
+        """What the lines of the first panel are, below all panels; ``everywhere``: those of all panels, each name once.
+
+        It has so many ``columns`` at most, and no more than fit; long names are broken into lines.
+        """
         handles, labels = self.axes[0].get_legend_handles_labels()
         if everywhere:
             named: dict[str, Any] = {}
@@ -74,23 +97,39 @@ class Drawing:
                 for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                     named.setdefault(label, handle)
             handles, labels = list(named.values()), list(named)
+        labels = ["\n".join(textwrap.wrap(label, LONGEST)) for label in labels]
+        longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
+        fit = int(self.figure.get_figwidth() * LETTERS_AN_INCH / (longest + LEGEND_MARK))
         self.figure.legend(
             handles,
             labels,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
-            ncols=columns,
+            ncols=max(min(columns, fit), 1),
             frameon=False,
             fontsize=TEXT_SIZE,
         )
 
+    def scale(self, shades: Any, label: str) -> None:
+        """What the shades of the first panel mean, beside it."""
+        bar = self.figure.colorbar(shades, ax=self.axes[0])
+        bar.set_label(label, fontsize=TEXT_SIZE)
+        bar.ax.tick_params(labelsize=TEXT_SIZE, color=FAINT.day, labelcolor=INK.day)
+        bar.ax.set_facecolor(PAPER.day)
+        bar.outline.set_edgecolor(FAINT.day)
+
     def svg(self) -> str:
-        """The SVG element, as large as it must be."""
+        """The SVG element, as large as it must be, in the colours that the page around it sets."""
         self._arrange()
         buffer = io.StringIO()
         self.figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
         text = buffer.getvalue()
-        return with_fixed_names(text[text.index("<svg") :])
+        return following_mode(with_fixed_names(_lean(text[text.index("<svg") :])))
+
+    def svg_file(self) -> str:
+        """The same with a style of its own: what stands in a file, or in a notebook."""
+        start, rest = self.svg().split(">", 1)
+        return f"{start}><style>{variables()}</style>{rest}"
 
     def png(self) -> bytes:
         """The same as pixels."""
@@ -104,7 +143,7 @@ class Drawing:
         if file.suffix == ".png":
             write_whole(file, self.png())
         else:
-            write_whole(file, self.svg().encode())
+            write_whole(file, self.svg_file().encode())
 
     def _arrange(self) -> None:
         """Show names as they are, dollar signs too, and fit the panels into the figure."""
@@ -113,8 +152,19 @@ class Drawing:
 
         for text in self.figure.findobj(Text):
             text.set_parse_math(False)
+            # Black is what matplotlib gives where nobody asked for a colour.
+            if text.get_color() in BLACK:
+                text.set_color(INK.day)
         # matplotlib counts the room in its own size of text.
         self.figure.tight_layout(pad=PADDING * TEXT_SIZE / rcParams["font.size"])
+
+
+def _lean(svg: str) -> str:
+    """An SVG element without what it needs not, in the font around it, which says how wide it was drawn."""
+    lean = FONTS.sub("sans-serif", NEEDLESS.sub("", svg))
+    return lean.replace("<svg ", '<svg class="figure" font-family="system-ui, sans-serif" ', 1).replace(
+        "font-family: sans-serif; ", ""
+    )
 
 
 def check_figure(file: Path) -> Path:

@@ -1,39 +1,29 @@
-"""A self-contained HTML page: plots, tables and sentences, nothing fetched from anywhere."""
+"""A self-contained HTML page: plots, tables and sentences, nothing fetched from anywhere.
+
+All pages have one frame: what it is about, the headline in a sentence, a list of contents, then sections, each with its picture
+first. Results come before what explains them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 84rem; margin: 2rem auto; padding: 0 1rem; }
-p { max-width: 52rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1.05rem; } h4, h5 { font-size: 1rem; }
-h5 { font-weight: normal; margin-bottom: 0; }
-table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .35rem .5rem; border-bottom: 1px solid #ddd; vertical-align: top; }
-th { border-bottom: 2px solid #888; vertical-align: bottom; }
-td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
-svg { max-width: 100%; height: auto; } .note { color: #555; } .scroll { overflow-x: auto; margin: 1rem 0; }
-@media (max-width: 60rem) {
-  th:first-child, td:first-child { position: sticky; left: 0; background: #fff; box-shadow: 1px 0 #ddd; }
-}
-@media (prefers-color-scheme: dark) {
-  body { background: #161616; color: #ddd; } th, td { border-color: #444; } .note { color: #aaa; }
-  th:first-child, td:first-child { background: #161616; box-shadow: none; }
-  svg { background: #fff; border-radius: 4px; }
-}
-@media print {
-  body { max-width: none; background: #fff; color: #222; } th:first-child, td:first-child { background: none; }
-  table { font-size: .6rem; } th, td { padding: .2rem; } .scroll { overflow: visible; }
-}
-"""
+from graphveil.audit.exact_text import ExactText
+from graphveil.experiments.show.page_style import POLICY, SCRIPT, STYLE
+
+# Sections of these levels are listed, where there are so many of them; a list longer than that is folded.
+LISTED, FEWEST, LONG = (2, 3), 3, 8
+# A text with more letters may be broken into lines.
+SHORT = 24
+WIDE = re.compile(r'viewBox="\S+ \S+ ([\d.]+) [\d.]+"')
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; columns named in ``numbers`` are set right."""
+    """A table; columns named in ``numbers`` are set right, and sorted as numbers."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -44,8 +34,11 @@ class Table:
 
         def cell(tag: str, column: str, text: str) -> str:
             kind = ' class="number"' if column in self.numbers else ""
-            kind += ' scope="col"' if tag == "th" else ""
-            return f"<{tag}{kind}>{escape(text)}</{tag}>"
+            if tag == "th":
+                kind += ' scope="col"'
+            elif not kind and len(text) > SHORT:
+                kind = ' class="long"'
+            return f"<{tag}{kind}>{_shown(text)}</{tag}>"
 
         head = "".join(cell("th", column, column) for column in self.head)
         rows = "".join(
@@ -57,15 +50,23 @@ class Table:
         return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
+def _shown(text: str) -> str:
+    """A text in a cell; the digits of an exact number unfold."""
+    if isinstance(text, ExactText) and text.digits != text:
+        return f"<details><summary>{escape(text)}</summary>{escape(text.digits)}</details>"
+    return escape(text)
+
+
 @dataclass(frozen=True)
 class Section:
-    """A heading of some level, sentences, and below them a picture or a table or both."""
+    """A heading of some level, and below it a picture, sentences, a table, and notes: whatever is there of them."""
 
     title: str
     text: tuple[str, ...] = ()
     svg: str = ""
     table: Table | None = None
     level: int = 2
+    notes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
@@ -77,23 +78,54 @@ class Section:
         table = self.table
         if table is not None:
             table = replace(table, rows=tuple(tuple(map(change, row)) for row in table.rows))
-        return replace(self, text=tuple(map(change, self.text)), table=table)
+        return replace(
+            self, text=tuple(map(change, self.text)), table=table, notes=tuple(map(change, self.notes))
+        )
 
-    def html(self) -> str:
-        """The section as HTML."""
+    def html(self, mark: str) -> str:
+        """The section as HTML, with a name that the contents refer to."""
         sentences = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.text)
-        heading = f"<h{self.level}>{escape(self.title)}</h{self.level}>"
-        picture = f'<div role="img" aria-label="{escape(self.title)}">{self.svg}</div>' if self.svg else ""
-        return f"{heading}{sentences}{picture}{self.table.html() if self.table else ''}"
+        notes = "".join(f'<p class="note">{escape(paragraph)}</p>' for paragraph in self.notes)
+        heading = f'<h{self.level} id="{mark}">{escape(self.title)}</h{self.level}>'
+        table = self.table.html() if self.table else ""
+        return f"{heading}{picture(self.svg, self.title)}{sentences}{table}{notes}"
 
 
-def page(title: str, lead: str, sections: Sequence[Section], footer: str) -> str:
-    """The whole page."""
-    body = "\n".join(section.html() for section in sections)
+def picture(svg: str, title: str) -> str:
+    """A picture in its frame: as wide as the screen, but no smaller than its letters can be read."""
+    found = WIDE.search(svg)
+    if found is None:
+        return svg
+    return (
+        f'<div class="picture" tabindex="0" role="img" aria-label="{escape(title)}" style="--wide: {found[1]}">'
+        f"{svg}</div>"
+    )
+
+
+def page(title: str, headline: str, sections: Sequence[Section], footer: str, about: str = "") -> str:
+    """The whole page: its title, what it says in a sentence, what it is ``about`` in small letters, and its sections."""
+    marks = [f"section-{place}" for place in range(1, len(sections) + 1)]
+    body = "\n".join(section.html(mark) for section, mark in zip(sections, marks, strict=True))
+    told = f'<p class="note">{escape(about)}</p>' if about else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(title)}</h1><p>{escape(lead)}</p>\n{body}\n"
-        f'<p class="note">{escape(footer)}</p></body></html>\n'
+        f'<body><header><h1>{escape(title)}</h1><p class="headline">{escape(headline)}</p>{told}</header>\n'
+        f"{_contents(sections, marks)}<main>\n{body}\n</main>\n"
+        f'<footer><p class="note">{escape(footer)}</p></footer><script>{SCRIPT}</script></body></html>\n'
     )
+
+
+def _contents(sections: Sequence[Section], marks: Sequence[str]) -> str:
+    """The list of contents; a page of a few sections needs none."""
+    listed = [(s, mark) for s, mark in zip(sections, marks, strict=True) if s.level in LISTED]
+    if len(listed) < FEWEST:
+        return ""
+    lines = "".join(
+        f'<li{"" if section.level == LISTED[0] else " class=below"}><a href="#{mark}">{escape(section.title)}</a></li>'
+        for section, mark in listed
+    )
+    opened = " open" if len(listed) <= LONG else ""
+    return f'<nav aria-label="Contents"><details{opened}><summary>Contents</summary><ul>{lines}</ul></details></nav>\n'

@@ -4,45 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band
+from graphveil.experiments.show.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing, band
+from graphveil.experiments.show.line_styles import BAND, Role, line_style
 
 
 @dataclass(frozen=True)
 class Line:
     """A curve over ε, or a constant that does not depend on it (one point, ``epsilons`` empty).
 
-    A line that belongs to the one before it has its colour, and is dashed.
+    A control belongs to the method before it.
     """
 
     label: str
     epsilons: tuple[float, ...]
     points: tuple[Summary, ...]
-    companion: bool = False
+    role: Role = "method"
 
 
 def accuracy_over_epsilon(lines: Sequence[Line], title: str, metric: str = "accuracy") -> str:
     """The plot as an SVG element, intervals included."""
-    drawing = Drawing((7.2, 4.2))
-    axes, colours, colour = drawing.axes[0], cycle(COLOURS), COLOURS[0]
+    return accuracy_drawing(lines, title, metric).svg()
+
+
+def accuracy_drawing(lines: Sequence[Line], title: str, metric: str = "accuracy") -> Drawing:
+    """The plot, to be written to a file or shown."""
+    drawing = Drawing((WIDTH, HEIGHT))
+    axes, methods = drawing.axes[0], 0
     for line in lines:
-        colour = colour if line.companion else next(colours)
+        methods += line.role == "method"
+        style = line_style(line.role, max(methods - 1, 0), flat=not line.epsilons)
         lows, means, highs = band(line.points)
         if line.epsilons:
-            style = "--" if line.companion else "-"
-            axes.plot(line.epsilons, means, style, marker="o", color=colour, label=line.label)
-            axes.fill_between(line.epsilons, lows, highs, color=colour, alpha=0.18, linewidth=0)
+            axes.plot(line.epsilons, means, label=line.label, **style)
+            axes.fill_between(line.epsilons, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
         else:
-            axes.axhline(means[0], color=colour, linestyle="--", label=line.label)
-            axes.axhspan(lows[0], highs[0], color=colour, alpha=0.12, linewidth=0)
+            axes.axhline(means[0], label=line.label, **style)
+            axes.axhspan(lows[0], highs[0], color=style["color"], alpha=BAND, linewidth=0)
     axes.set_xscale("log", base=2)
     ticks = sorted({epsilon for line in lines for epsilon in line.epsilons})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlabel("privacy budget ε")
     axes.set_ylabel(f"{metric} on test users (%)")
     axes.set_title(title, fontsize=TITLE_SIZE)
-    axes.grid(alpha=0.25)
     drawing.legend(columns=2)
-    return drawing.svg()
+    return drawing

@@ -12,6 +12,8 @@ from graphveil.experiments.runs.format import NONE, budget, counted, gained, low
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.records import Record, Scores, latest
 from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.show.headline import gain_verdict, results_headline
+from graphveil.experiments.show.line_styles import Role
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.show.smoothing import HOW, MEANING, THEOREM, smoothing, spec_of
@@ -32,22 +34,27 @@ FOOTER = (
     "Scores are in percent on test users, with 95% t-intervals of the mean; gains are paired differences with 95% "
     "t-intervals."
 )
+READING = Section("How to read this", (CONTROL, GAIN))
+ENERGIES = Section("What hops leave of reports", (MEANING, THEOREM, HOW))
+# What is looked for first stands first: a phone shows the first columns.
 HEAD = (
     "method",
-    "mechanism",
-    "backbone",
     "ε",
     "label ε",
     "link ε",
     "mean",
     "interval",
+    "gain",
     "control",
     "structure",
+    "volunteers alone",
+    "verdict",
+    "mechanism",
+    "backbone",
+    "privacy",
+    "runs",
 )
-TAIL = ("volunteers alone", "gain", "verdict", "privacy", "runs")
-NUMBERS = frozenset(
-    {"ε", "label ε", "link ε", "mean", "interval", "control", "structure", "volunteers alone", "gain", "runs"}
-)
+NUMBERS = frozenset({*HEAD[1:10], "runs"})
 
 
 def write_report(
@@ -76,16 +83,18 @@ def report_html(
     ``energy`` adds what hops do to such reports, from fresh simulated collections; it needs the graphs to be there.
     """
     shown = sorted(latest(records), key=_order)
-    sections = [_reading(shown, energy)]
+    results: list[Section] = []
+    energies: list[Section] = []
     graphs: dict[str, list[Record]] = {}
     for record in shown:
         graphs.setdefault(graph_name(record), []).append(record)
     for name, group in graphs.items():
         for task in sorted({record.task for record in group}):
-            sections.append(_results(name, task, [record for record in group if record.task == task]))
+            results.append(_results(name, task, [record for record in group if record.task == task]))
         if energy:
-            sections += _energy(name, group, hops, tell)
-    return page(title, _lead(shown, len(graphs)), sections, FOOTER)
+            energies += _energy(name, group, hops, tell)
+    sections = [*results, READING, *([ENERGIES] if energies else []), *energies]
+    return page(title, results_headline(shown), sections, FOOTER, about=_about(shown, len(graphs)))
 
 
 def _energy(name: str, records: Sequence[Record], hops: int, tell: Callable[[str], None]) -> list[Section]:
@@ -109,11 +118,9 @@ def graph_name(record: Record) -> str:
 
 def rows(records: Sequence[Record]) -> Table:
     """One row a result; columns that say nothing about any of them are left out."""
-    cells = [dict(zip((*HEAD, *TAIL), _cells(record), strict=True)) for record in records]
+    cells = [dict(zip(HEAD, _cells(record), strict=True)) for record in records]
     optional = {"label ε", "link ε", "volunteers alone"}
-    head = tuple(
-        name for name in (*HEAD, *TAIL) if name not in optional or any(row[name] != NONE for row in cells)
-    )
+    head = tuple(name for name in HEAD if name not in optional or any(row[name] != NONE for row in cells))
     return Table(head, tuple(tuple(row[name] for name in head) for row in cells), NUMBERS)
 
 
@@ -133,24 +140,17 @@ def lines(records: Sequence[Record]) -> list[Line]:
         curves.append(_curve(name, [(record, record.scores) for record in ordered]))
         control = [(record, record.control) for record in ordered if record.control]
         if control:
-            curves.append(_curve("its control (ε = 0)", control, companion=True))
+            curves.append(_curve("its control (ε = 0)", control, "control"))
         for record in sorted(ordered, key=lambda record: len(record.runs)):
             if record.structure is not None:
                 label = ", ".join([f"structure: {record.structure.name}", *_other_budgets(record)])
-                levels[label] = Line(label, (), (_summary(record.structure),))
+                levels[label] = Line(label, (), (_summary(record.structure),), "structure")
     if curves:
         for record in records:
             if record.epsilon is None:
-                levels[_series(record)] = Line(_series(record), (), (_summary(record.scores),))
+                role: Role = "structure" if record.method == "structure" else "no privacy"
+                levels[_series(record)] = Line(_series(record), (), (_summary(record.scores),), role)
     return [*curves, *(levels[label] for label in sorted(levels))]
-
-
-def _reading(records: Sequence[Record], energy: bool) -> Section:
-    """What holds for all graphs."""
-    text: tuple[str, ...] = (CONTROL, GAIN)
-    if energy and any(record.epsilon is not None for record in records):
-        text += (MEANING, THEOREM, HOW)
-    return Section("How to read this", text)
 
 
 def _results(name: str, task: str, records: Sequence[Record]) -> Section:
@@ -163,16 +163,16 @@ def _results(name: str, task: str, records: Sequence[Record]) -> Section:
 def _cells(record: Record) -> tuple[str, ...]:
     return (
         _method(record),
-        _mechanism(record),
-        record.backbone or NONE,
         *(NONE if number is None else f"{number:g}" for number in (record.epsilon, *_label_and_link(record))),
         points(record.scores.mean),
         low_to_high(record),
+        gained(record.gain),
         _mean(record.control),
         _mean(record.structure),
         _mean(record.unasked),
-        gained(record.gain),
-        _verdict(record),
+        gain_verdict(record) or NONE,
+        _mechanism(record),
+        record.backbone or NONE,
         _privacy(record),
         f"{len(record.runs)}, interrupted" if record.interrupted else str(len(record.runs)),
     )
@@ -180,16 +180,6 @@ def _cells(record: Record) -> tuple[str, ...]:
 
 def _mean(scores: Scores | None) -> str:
     return NONE if scores is None else points(scores.mean)
-
-
-def _verdict(record: Record) -> str:
-    """The verdict in a few words: its numbers are in the columns beside it."""
-    gain = record.gain
-    if gain is None:
-        return NONE
-    if gain.low is None or gain.high is None:
-        return "none from one run"
-    return "adds" if gain.low > 0 else "costs" if gain.high < 0 else "nothing measurable"
 
 
 def _privacy(record: Record) -> str:
@@ -273,9 +263,9 @@ def _label_and_link(record: Record) -> tuple[float | None, float | None]:
     return labels, links
 
 
-def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], companion: bool = False) -> Line:
+def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], role: Role = "method") -> Line:
     epsilons = tuple(record.epsilon for record, _ in pairs if record.epsilon is not None)
-    return Line(label, epsilons, tuple(_summary(scores) for _, scores in pairs), companion)
+    return Line(label, epsilons, tuple(_summary(scores) for _, scores in pairs), role)
 
 
 def _summary(scores: Scores) -> Summary:
@@ -288,7 +278,7 @@ def _order(record: Record) -> tuple[object, ...]:
     return (*names, record.epsilon or 0.0, len(record.runs), record.identity, record.time or "")
 
 
-def _lead(records: Sequence[Record], graphs: int) -> str:
+def _about(records: Sequence[Record], graphs: int) -> str:
     versions = ", ".join(sorted({record.version for record in records if record.version}))
     times = sorted(record.time for record in records if record.time)
     lead = f"{counted(len(records), 'result')} on {counted(graphs, 'graph')}"

@@ -8,10 +8,11 @@ from graphveil.experiments.runs.figures import register_figure
 from graphveil.experiments.runs.format import budget
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import t_interval
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band, check_figure
+from graphveil.experiments.show.figure import TITLE_SIZE, WIDTH, Drawing, band, check_figure
+from graphveil.experiments.show.line_styles import Role, line_style
 
 # The parts of a result in the order in which they are drawn, and what they are called.
-DRAWN = {
+DRAWN: dict[Role, str] = {
     "method": "",
     "control": "control, ε = 0",
     "structure": "structure",
@@ -25,9 +26,11 @@ def draw_scores(result: Result, file: Path) -> None:
     """A dot for each part with its 95% interval, and a small one for each run."""
     check_figure(file)
     parts = {part: name for part, name in DRAWN.items() if result.of(part)}
-    drawing = Drawing((6.4, 1.2 + 0.5 * len(parts)))
+    drawing = Drawing((WIDTH, 1.2 + 0.5 * len(parts)))
     (axes,) = drawing.axes
-    for place, (part, colour) in enumerate(zip(parts, COLOURS, strict=False)):
+    for place, part in enumerate(parts):
+        role: Role = "no privacy" if part == "method" and result.spec.budgets.epsilon is None else part
+        colour = line_style(role)["color"]
         scores = result.scores(part)
         (low,), (mean,), (high,) = band([t_interval(scores)])
         axes.plot([low, high], [place, place], color=colour, linewidth=2)

@@ -8,8 +8,10 @@ from graphveil.experiments.runs.comparison import NUMBERS as COMPARED
 from graphveil.experiments.runs.comparison import Comparison
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.records import Kept
+from graphveil.experiments.show.headline import results_headline
 from graphveil.experiments.show.page import Section, Table, page
-from graphveil.experiments.show.report import CONTROL, FOOTER, GAIN, graph_name, rows
+from graphveil.experiments.show.plot import accuracy_over_epsilon
+from graphveil.experiments.show.report import FOOTER, READING, graph_name, lines, rows
 from graphveil.experiments.store.reuse import SHOWN
 
 NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
@@ -48,25 +50,33 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
 
 def results_page(kept: Sequence[Kept], title: str) -> str:
     """Results on a page."""
-    return page(title, f"{counted(len(kept), 'kept result')}.", [READING, *_by_graph(kept)], FOOTER)
+    said = results_headline([each.record for each in kept])
+    return page(
+        title, said, [*_by_graph(kept), READING], FOOTER, about=f"{counted(len(kept), 'kept result')}."
+    )
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
-    """Results on a page, and below them how they compare."""
+    """How results compare, on a page, and below it the results."""
     kept = comparison.results
-    lead = f"{counted(len(kept), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
+    about = f"{counted(len(kept), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
     table = Table(tuple(comparison.head()), tuple(map(tuple, comparison.rows())), COMPARED)
-    compared = Section("Comparison", tuple(comparison.sentences), table=table)
-    return page(title, lead, [READING, *_by_graph(kept), compared], FOOTER)
-
-
-READING = Section("How to read this", (CONTROL, GAIN))
+    compared = Section("Comparison", table=table, notes=tuple(comparison.sentences))
+    return page(title, comparison.headline, [compared, *_by_graph(kept), READING], FOOTER, about=about)
 
 
 def _by_graph(kept: Sequence[Kept]) -> list[Section]:
-    """A table for each graph and task, in the order in which they come."""
+    """A figure, where there are several budgets, and a table for each graph and task, in the order in which they come."""
     groups: dict[str, list[Kept]] = {}
     for each in kept:
         record = each.record
         groups.setdefault(f"{graph_name(record)}: {record.metric}, {record.task}", []).append(each)
-    return [Section(name, (), table=results_table(group, long=True)) for name, group in groups.items()]
+    return [
+        Section(name, svg=_curves(name, group), table=results_table(group, long=True))
+        for name, group in groups.items()
+    ]
+
+
+def _curves(name: str, kept: Sequence[Kept]) -> str:
+    drawn = lines([each.record for each in kept])
+    return accuracy_over_epsilon(drawn, name, kept[0].record.metric) if drawn else ""

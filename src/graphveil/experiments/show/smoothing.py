@@ -13,7 +13,8 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.runs.format import budget, percent, rounded, rounded_or_whole
 from graphveil.experiments.runs.records import Record
 from graphveil.experiments.runs.unit import answering, job_levels, with_levels
-from graphveil.experiments.show.figure import Drawing
+from graphveil.experiments.show.colours import LINES
+from graphveil.experiments.show.figure import HEIGHT, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
 from graphveil.experiments.show.page import Section, Table
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import Graph, Users, load
@@ -27,7 +28,7 @@ SKETCH = 256
 MAX_GIGABYTES = 2.0
 # Up to so much, the curves of reports and control are called the same.
 SAME = 0.05
-SKA, HOA = "#1b6ca8", "#c1440e"
+SKA, HOA = LINES[0].day, LINES[4].day
 STYLES = ("-", "--", "-.", ":")
 MEANING = (
     "The Dirichlet energy says how different neighbours are: Σ ‖h_i/√deg_i - h_j/√deg_j‖² over all neighbours j of a user i, "
@@ -71,7 +72,7 @@ def smoothing(
     except (GraphveilError, OSError, TypeError) as error:
         tell(f"{name} cannot be loaded here: {error}")
         missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
-        return [Section(f"{name}: energy over hops", (missing,))]
+        return [Section(f"{name}: energy over hops", (missing,), level=3)]
     kinds: dict[str, list[Spec]] = {}
     for spec in sorted(
         specs, key=lambda spec: (spec.budgets.mechanism, spec.budgets.epsilon or 0.0, spec.seed)
@@ -156,10 +157,10 @@ def _section(
                 f"Not shown: {'the control' if blind else budget(spec.budgets.epsilon)}, since {error}."
             )
     if not curves:
-        return Section(title, tuple(refused))
+        return Section(title, tuple(refused), level=3)
     bipartite = _bipartite(name, denoise.find_components(graph), curves[0].energies)
     text = (*bipartite, *_measured(curves, hops), *refused)
-    return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops))
+    return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops), level=3)
 
 
 def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergies) -> tuple[str, ...]:
@@ -205,7 +206,7 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
 def picture(curves: Sequence[Curve], title: str) -> str:
     """Energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
     split = any(curve.energies.mixing for curve in curves)
-    drawing = Drawing((7.8 if split else 7.2, 4.4), panels=2 if split else 1)
+    drawing = Drawing((1.5 * WIDTH if split else WIDTH, HEIGHT), panels=2 if split else 1)
     for axes, outside in zip(drawing.axes, (False, True), strict=False):
         for place, curve in enumerate(curves):
             energies = (curve.energies.mixing or curve.energies) if outside else curve.energies
@@ -218,11 +219,10 @@ def picture(curves: Sequence[Curve], title: str) -> str:
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
         axes.set_xlabel("hops K")
-        axes.grid(alpha=0.25)
         if split:
-            axes.set_title("without bipartite components" if outside else "all users", fontsize=11)
+            axes.set_title("without bipartite components" if outside else "all users", fontsize=TEXT_SIZE)
     drawing.axes[0].set_ylabel("energy (reports = 1)")
-    drawing.figure.suptitle(title, fontsize=12)
+    drawing.figure.suptitle(title, fontsize=TITLE_SIZE)
     drawing.legend(columns=min(len(curves), 4))
     return drawing.svg()
 

@@ -9,17 +9,14 @@ from typing import Any
 
 from graphveil.experiments.runs.format import value_text
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing, band
+from graphveil.experiments.show.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing, band
+from graphveil.experiments.show.line_styles import BAND, Role, line_style
 from graphveil.experiments.sweeps.result import BESIDE, SweepResult
 
 # Letters of a title in one line.
-TITLE_WIDTH = 64
-# Structure is dark grey, so no line is grey.
-DARK = "#444444"
-BESIDE_STYLES: dict[str, Any] = {"structure": ":", "edgeless": "-.", "unasked": (0, (5, 1, 1, 1, 1, 1))}
-LINES = tuple(colour for colour in COLOURS if colour != "#b8b8b8")
-# Lines of one colour differ by their marks.
-MARKS = ("o", "s", "^", "D")
+TITLE_WIDTH = 48
+# What stands beside the lines, where it is there.
+BESIDE_ROLES: tuple[Role, ...] = ("structure", "edgeless", "unasked")
 # So many panels stand side by side, with one scale; more of them are about different graphs.
 MOST_BESIDE = 3
 
@@ -39,7 +36,7 @@ def _drawn(result: SweepResult) -> Drawing:
     panels = result.panels
     columns = min(len(panels), MOST_BESIDE)
     rows = math.ceil(len(panels) / columns)
-    size = (7.2 if columns == 1 else 4.6 * columns, 4.2 * rows)
+    size = (WIDTH if columns == 1 else 0.85 * WIDTH * columns, HEIGHT * rows)
     drawing = Drawing(size, columns, rows, shared=rows == 1)
     for axes, panel, title in zip(drawing.axes, panels, _titles(result), strict=False):
         _draw_panel(axes, panel, title)
@@ -64,33 +61,27 @@ def _titles(result: SweepResult) -> list[str]:
 def _draw_panel(axes: Any, result: SweepResult, title: str) -> None:
     x, factor = result.sweep.axes[0], result.sweep.measure.unit.factor
     for line, name in enumerate(result.sweep.lines):
-        colour = LINES[line % len(LINES)]
-        mark = MARKS[line // len(LINES) % len(MARKS)]
-        _draw(axes, result.curve(line, "method"), factor, "-", colour, name, mark)
-        _draw(axes, result.curve(line, "control"), factor, "--", colour, "its control (ε = 0)", mark)
-    for part, style in BESIDE_STYLES.items():
-        shared = result.shared(part)
+        _draw(axes, result.curve(line, "method"), factor, name, line_style("method", line))
+        _draw(axes, result.curve(line, "control"), factor, "its control (ε = 0)", line_style("control", line))
+    for role in BESIDE_ROLES:
+        shared = result.shared(role)
         for lines, curve in shared:
-            colour = DARK if len(shared) == 1 else LINES[lines[0] % len(LINES)]
-            _draw(axes, curve, factor, style, colour, BESIDE[part], marker="")
+            style = line_style(role)
+            if len(shared) > 1:
+                # Each belongs to lines of its own: it has the mark of the first.
+                style |= {"marker": line_style("method", lines[0])["marker"], "fillstyle": "none"}
+            _draw(axes, curve, factor, BESIDE[role], style)
     axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
     axes.set_xlabel(x.label)
     axes.set_title(textwrap.fill(title, TITLE_WIDTH), fontsize=TITLE_SIZE)
-    axes.grid(alpha=0.25)
 
 
 def _draw(
-    axes: Any,
-    curve: list[tuple[int, Summary]],
-    factor: float,
-    style: Any,
-    colour: str,
-    label: str,
-    marker: str = "o",
+    axes: Any, curve: list[tuple[int, Summary]], factor: float, label: str, style: dict[str, Any]
 ) -> None:
     if not curve:
         return
     places, points = zip(*curve, strict=True)
     lows, means, highs = band(points, factor)
-    axes.plot(places, means, linestyle=style, marker=marker, color=colour, label=label)
-    axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(places, means, label=label, **style)
+    axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)

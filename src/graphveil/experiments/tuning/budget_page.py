@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from graphveil.experiments.runs.format import counted, rounded
-from graphveil.experiments.show.figure import TITLE_SIZE, Drawing
+from graphveil.experiments.show.colours import INK, METHOD
+from graphveil.experiments.show.figure import HEIGHT, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.tuning.budget_advice import (
     MOST_TIMES,
@@ -68,12 +69,13 @@ def _needed(count: int | None, beyond: str) -> str:
     return beyond if count is None else f"{count:,}"
 
 
-def verdicts(advice: BudgetAdvice) -> tuple[str, ...]:
-    """A sentence for each verdict, with the budgets that it is said of."""
+def verdict(advice: BudgetAdvice) -> str:
+    """One sentence: each verdict with the budgets that it is said of."""
     said: dict[str, list[str]] = {}
     for line in advice.lines:
         said.setdefault(line.verdict, []).append(f"{line.epsilon:g}")
-    return tuple(f"ε = {', '.join(budgets)}: {verdict}." for verdict, budgets in said.items())
+    parts = (f"at ε = {', '.join(budgets)} {verdict}" for verdict, budgets in said.items())
+    return f"{advice.data}: {'; '.join(parts)}."
 
 
 def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
@@ -99,7 +101,6 @@ def sentences(advice: BudgetAdvice) -> tuple[str, ...]:
 
 def budget_page(advice: BudgetAdvice) -> str:
     """The whole page."""
-    first, *others = sentences(advice)
     told = tuple((*row, line.verdict) for row, line in zip(rows(advice), advice.lines, strict=True))
     table = Table((*head(), "verdict"), told, frozenset(head()))
     who = "volunteers" if advice.volunteers else "users like these, with as many labels each"
@@ -108,16 +109,16 @@ def budget_page(advice: BudgetAdvice) -> str:
         f"{advice.data} at the budgets that were asked for."
     )
     sections = (
-        Section("What a budget would buy", (*verdicts(advice), *others), table=table),
-        Section("The map", (map_says,), budget_map(advice)),
+        Section("What a budget would buy", (map_says,), budget_map(advice), table),
+        Section("What this rests on", sentences(advice)),
     )
     rows_too = " and volunteers' rows" if advice.volunteers else ""
     rests = f"Everything here follows from public numbers{rows_too}."
-    return page(f"Advice on a budget: {advice.data}", first, sections, rests)
+    return page(f"graphveil: advice on a budget for {advice.data}", verdict(advice), sections, rests)
 
 
 def budget_map(advice: BudgetAdvice) -> str:
-    """Users across, or volunteers where there are any, ε upwards, the gain as a colour: an SVG element."""
+    """Users across, or volunteers where there are any, ε upwards, the gain as a shade: an SVG element."""
     ground = advice.ground
     users = advice.volunteers or advice.numbers.users
 
@@ -135,17 +136,24 @@ def budget_map(advice: BudgetAdvice) -> str:
     gains = np.array(
         [[gain(here, each) for each in times.tolist()] for here in map(ground.at, budgets.tolist())]
     )
-    drawing = Drawing((7.2, 4.6))
+    drawing = Drawing((WIDTH, HEIGHT + 0.3))
     axes = drawing.axes[0]
     step = max(math.ceil(float(gains.max()) / SHADES), 1)
     levels = np.arange(0, SHADES * step + 1, step)
-    shades = axes.contourf(users * times, budgets, gains, levels=levels, cmap="YlGnBu")
+    # One colour, more of it where there is more to gain: so the map follows the mode of the page.
+    ramp = [(METHOD.day, share) for share in np.linspace(0.04, 0.85, SHADES).tolist()]
+    shades = axes.contourf(users * times, budgets, gains, levels=levels, colors=ramp)
     if gains.min() < WORTH < gains.max():
-        axes.contour(users * times, budgets, gains, levels=[WORTH], colors="#222", linewidths=1.5)
+        axes.contour(users * times, budgets, gains, levels=[WORTH], colors=INK.day, linewidths=1.5)
     for line in advice.lines:
-        axes.plot([users], [line.epsilon], "o", color="#c1440e", markersize=8)
-        text = f" {signed(line.gain)}"
-        axes.annotate(text, (users, line.epsilon), color="#c1440e", va="center", fontsize=11)
+        axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7)
+        axes.annotate(
+            signed(line.gain),
+            (users, line.epsilon),
+            (8, 5),
+            textcoords="offset points",
+            fontsize=TEXT_SIZE,
+        )
     axes.set_xscale("log")
     axes.set_yscale("log", base=2)
     ticks = [users * each for each in (0.1, 0.3, 1, 3, 10)]
@@ -155,5 +163,5 @@ def budget_map(advice: BudgetAdvice) -> str:
     axes.set_xlabel("volunteers" if advice.volunteers else "users")
     axes.set_ylabel("privacy budget ε")
     axes.set_title(f"{advice.data}: points over structure", fontsize=TITLE_SIZE)
-    drawing.figure.colorbar(shades, ax=axes, label="points over structure")
+    drawing.scale(shades, "points over structure")
     return drawing.svg()

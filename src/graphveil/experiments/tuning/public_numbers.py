@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.structure_posterior import Posterior
-from graphveil.methods.veil_answers import OPEN
+from graphveil.methods.veil_answers import usually_open
 
 Floats = NDArray[np.float64]
 # Labelled pairs that count beforehand for as many as agree by chance.
@@ -88,7 +88,7 @@ def within_reach(rows: Floats, epsilon: float) -> float:
     >>> round(within_reach(np.array([[0.5, 0.5]]), math.log(3)), 6)
     0.25
     """
-    width = min(next(count for most, count, _ in OPEN if epsilon < most), rows.shape[1])
+    width, _ = usually_open(epsilon, rows.shape[1])
     ordered = -np.sort(-rows, axis=1)
     top, rest = ordered[:, :width], ordered[:, width:].max(axis=1, initial=0.0)
     whole = math.exp(epsilon) + width - 1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.structure_posterior import Posterior
-from graphveil.methods.veil_answers import OPEN
+from graphveil.methods.veil_answers import usually_open
 from graphveil.methods.veil_model import PublicModel
 
 Floats = NDArray[np.float64]
@@ -53,9 +53,8 @@ def simulated_gain(rows: Floats, told: Told, epsilon: float, seed: int = 0) -> f
     count, kinds = prior.shape
     truth = np.minimum((prior.cumsum(axis=1) < random.random((count, 1))).sum(axis=1), kinds - 1)
     scores = _drawn_scores(told, truth, kinds, random)
-    width, add = next((size, add) for most, size, add in OPEN if epsilon < most)
-    lists = np.argsort(-prior, axis=1, kind="stable")[:, : min(width, kinds)]
-    width = lists.shape[1]
+    width, add = usually_open(epsilon, kinds)
+    lists = np.argsort(-prior, axis=1, kind="stable")[:, :width]
     own = np.take_along_axis(scores + (np.log(prior) if add else 0.0), lists, axis=1)
     places = _k_ary(own.argmax(axis=1), width, epsilon, random)
     least = 1 / (math.exp(epsilon) + width - 1)

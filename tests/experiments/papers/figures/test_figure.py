@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from graphveil.experiments.papers.figures.draw import LINES, MARKERS, write_computed
+from graphveil.experiments.papers.figures.draw import write_computed
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Series, spans
 from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.show.line_styles import line_style
 
 ONE = Series("one", (1.0, 2.0), (Summary(0.5, 0.4, 0.6), None), "a note")
 OTHER = Series("other", (1.0, 4.0), (Summary(1.0, None, None), Summary(2.0, None, None)), role="companion")
@@ -46,8 +47,8 @@ def test_values_of_an_axis_in_words(chosen, words):
 
 
 def texts(svg):
-    """What an SVG file says: matplotlib writes each text as a comment beside its shapes."""
-    return re.findall(r"<!-- (.*?) -->", svg)
+    """What an SVG file says."""
+    return re.findall(r"<text[^>]*>(.*?)</text>", svg)
 
 
 def test_a_picture_says_its_title_its_findings_its_axes_and_its_lines(tmp_path):
@@ -75,5 +76,6 @@ def test_a_legend_names_each_line_once_though_it_is_in_two_panels(tmp_path):
 
 
 def test_eleven_lines_have_different_colours_and_marks():
-    assert len(set(LINES)) == len(LINES) == 11
-    assert len(set(MARKERS)) == len(MARKERS) == 11
+    styles = [line_style("method", place) for place in range(11)]
+    for kind in ("color", "marker"):
+        assert len({style[kind] for style in styles}) == 11

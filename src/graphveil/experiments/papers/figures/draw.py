@@ -7,15 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Series
-from graphveil.experiments.show.figure import COLOURS, TITLE_SIZE, Drawing
+from graphveil.experiments.show.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing
+from graphveil.experiments.show.line_styles import BAND, line_style, reference_style
 
-# References are grey, so no line is.
-MORE_COLOURS = ("#c2185b", "#00897b", "#e0a100", "#6f7fe0", "#ff7f50", "#7a8b00")
-LINES = (*(colour for colour in COLOURS if colour != "#b8b8b8"), *MORE_COLOURS)
-MARKERS = "osD^vPX<>*h"
-GREYS, GREY_STYLES = ("#222222", "#777777", "#a0a0a0"), (":", "-.", (0, (1, 3)))
-# Inches.
-WIDTH, HEIGHT = 5.4, 3.9
 LEGEND_COLUMNS = 4
 
 
@@ -58,15 +52,13 @@ def _styles(figure: ComputedFigure) -> dict[str, dict[str, Any]]:
         if series.label in styles:
             continue
         if series.role == "reference":
-            place = references % len(GREYS)
-            styles[series.label] = {"color": GREYS[place], "linestyle": GREY_STYLES[place], "linewidth": 2.2}
+            styles[series.label] = reference_style(references)
             references += 1
         elif series.role == "companion" and last:
             styles[series.label] = {**last, "linestyle": "--"}
         else:
-            colour, marker = LINES[lines % len(LINES)], MARKERS[lines % len(MARKERS)]
             # Open marks let a line show below another that is the same.
-            last = {"color": colour, "marker": marker, "fillstyle": "none", "linestyle": "-"}
+            last = line_style("method", lines) | {"fillstyle": "none"}
             styles[series.label] = last
             lines += 1
     return styles
@@ -87,7 +79,6 @@ def _draw(axes: Any, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.set_title(panel.title, fontsize=TITLE_SIZE)
-    axes.grid(alpha=0.25)
 
 
 def _line(axes: Any, series: Series, style: dict[str, Any]) -> None:
@@ -96,4 +87,4 @@ def _line(axes: Any, series: Series, style: dict[str, Any]) -> None:
     axes.plot(places, means, label=series.label, **style)
     lows = [y.mean if y.low is None else y.low for _, y in points]
     highs = [y.mean if y.high is None else y.high for _, y in points]
-    axes.fill_between(places, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
+    axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)

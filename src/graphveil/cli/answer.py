@@ -1,0 +1,306 @@
+"""graphveil answer: take part in a collection from a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphveil.audit.findings import rounded_up
+from graphveil.channels.exact import Claim
+from graphveil.checks import check_number
+from graphveil.cli.parse import parse_numbers
+from graphveil.client import (
+    Agreement,
+    Calls,
+    Cap,
+    Device,
+    Held,
+    Http,
+    Inquiry,
+    Offer,
+    Visited,
+    enrol,
+    give_row,
+    visit,
+)
+from graphveil.client.row_file import read_held
+from graphveil.errors import InputError
+from graphveil.mechanisms import FeatureMechanism
+from graphveil.privacy import Invitation, Plan
+from graphveil.settings import device_file
+
+FAILED, MISTAKEN = 1, 2
+
+
+def answer(
+    server: Annotated[str, typer.Option(help="The collector's address, as in https://collect.example.org.")],
+    row: Annotated[
+        Path,
+        typer.Option(
+            help="Your own row: a line of numbers (.csv), a list or an object (.json), an array (.npy)."
+        ),
+    ],
+    token: Annotated[
+        str | None, typer.Option(help="The invitation that you were given; needed the first time.")
+    ] = None,
+    device: Annotated[
+        Path | None, typer.Option(help="The file of your books; in your own data folder unless given.")
+    ] = None,
+    cap: Annotated[
+        float | None,
+        typer.Option(
+            help="The most that you spend in this collection, as ε, for life; what it offers unless given."
+        ),
+    ] = None,
+    cap_delta: Annotated[float, typer.Option(help="The same for δ; used with --cap.")] = 0.0,
+    renew_days: Annotated[
+        int | None,
+        typer.Option(help="Grant the cap anew after so many days. Budgets add up: n periods cost n caps."),
+    ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option(help="Attributes that no answer may depend on, by their numbers from 0: 3,17."),
+    ] = None,
+    volunteer: Annotated[
+        bool, typer.Option("--volunteer", help="Give the collection your row as it is, without any noise.")
+    ] = False,
+    spent: Annotated[
+        float | None,
+        typer.Option(
+            help="After a backup was restored: the ε that you have spent in this collection. In others of this device all of it "
+            "counts as spent."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to everything without being asked.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Look at what a collection asks of you, and answer it, randomized on this machine.
+
+    What is asked, for which purpose, and what it costs is shown first.
+    A question that breaks what was agreed on is refused, with the reason.
+    Your row stays here, unless you volunteer it.
+
+    Example: graphveil answer --server https://collect.example.org --token T --row me.csv
+
+    Example: graphveil answer --server https://collect.example.org --row me.csv --yes
+    """
+    held = read_held(row)
+    terms = _terms(cap, cap_delta, renew_days)
+    excluded = tuple(int(number) for number in _whole_numbers(exclude))
+    calls = Calls(Http(server))
+    books = Device(device_file() if device is None else device)
+    agreement = _known(books, server, token)
+    if agreement is None:
+        agreement = _enrolled(books, calls, server, token, held, terms, excluded, volunteer, yes)
+    elif cap is not None or exclude is not None or renew_days is not None:
+        raise InputError(
+            "you take part in this collection already, and its terms hold for good: leave out --cap, --exclude and --renew-days"
+        )
+    if spent is not None:
+        check_number(spent, "--spent", least=0)
+        if books.remembers():
+            raise InputError("the books of this device know what was spent: leave out --spent")
+        books.recover({agreement.collection: Claim(spent, agreement.cap.delta)})
+    seen = visit(books, calls, agreement.collection, held, lambda inquiry: _agreed(inquiry, agreement, yes))
+    given = _row_given(books, calls, agreement, held, volunteer, yes)
+    _tell(books, agreement, seen, given, as_json)
+    failed = [each for each in seen if each.refusal is not None or each.status not in (None, 200, 201)]
+    if failed:
+        untrue = any(each.refusal is not None and each.refusal.reason == "claim" for each in failed)
+        raise typer.Exit(FAILED if untrue else MISTAKEN)
+
+
+def _terms(cap: float | None, delta: float, renew_days: int | None) -> Cap | None:
+    if cap is None:
+        if renew_days is not None or delta:
+            raise InputError("--cap-delta and --renew-days say more of a cap: give --cap too")
+        return None
+    return Cap(cap, delta, renewal_days=renew_days)
+
+
+def _whole_numbers(text: str | None) -> tuple[float, ...]:
+    numbers = parse_numbers("exclude", text) or ()
+    if any(number != int(number) for number in numbers):
+        raise InputError(f"--exclude takes numbers of attributes, counted from 0, got {text!r}")
+    return numbers
+
+
+def _known(books: Device, server: str, token: str | None) -> Agreement | None:
+    """What was agreed on with this server before, and with the one of this token."""
+    key = None if token is None else Invitation.read(token).key
+    known = [each for each in books.agreements() if each.server == server and key in (None, each.offer.key)]
+    if not known and token is None:
+        raise InputError(
+            f"this device ({books.path}) takes part in no collection of {server} yet: give the --token of your invitation"
+        )
+    return known[-1] if known else None
+
+
+def _enrolled(
+    books: Device,
+    calls: Calls,
+    server: str,
+    token: str | None,
+    held: Held,
+    terms: Cap | None,
+    excluded: tuple[int, ...],
+    volunteer: bool,
+    yes: bool,
+) -> Agreement:
+    assert token is not None
+
+    def agree(offer: Offer, cap: Cap) -> bool:
+        _say(_offer_in_words(offer, cap, excluded, volunteer))
+        return yes or _confirmed("Take part?")
+
+    return enrol(
+        books, calls, server, token, held, cap=terms, excluded=excluded, volunteer=volunteer, agree=agree
+    )
+
+
+def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> str:
+    lines = [
+        f"A collection asks you to take part. Its purpose: {offer.purpose}",
+        f"You will spend at most ε = {cap.epsilon:g}{f' and δ = {cap.delta:g}' if cap.delta else ''} in it, "
+        + (
+            "for life."
+            if cap.renewal_days is None
+            else f"anew every {cap.renewal_days} days: budgets add up, a year may cost up to "
+            f"ε = {rounded_up(cap.epsilon * (1 + 365 // cap.renewal_days), 6)}."
+        ),
+    ]
+    if excluded:
+        lines.append(f"No answer may depend on attribute {', '.join(map(str, excluded))}.")
+    if volunteer:
+        lines.append("You give your row AS IT IS, without any noise: no ε describes that.")
+    return "\n".join(lines)
+
+
+def _agreed(inquiry: Inquiry, agreement: Agreement, yes: bool) -> bool:
+    _say(_in_words(inquiry, agreement))
+    return yes or _confirmed("Answer it?")
+
+
+def _in_words(inquiry: Inquiry, agreement: Agreement) -> str:
+    """What is asked, why, and what it costs."""
+    question, exact, left = inquiry.question, inquiry.exact, inquiry.left
+    until = datetime.fromtimestamp(question.expires, UTC).strftime("%Y-%m-%d %H:%M")
+    lines = [
+        f"Round {question.round} asks for {what_is_asked(question.plan)}, by {question.plan.mechanism}, until {until} UTC.",
+        f"Purpose: {question.purpose}",
+    ]
+    if inquiry.kept:
+        lines.append("You have answered it before: the same answer is sent again, and costs nothing.")
+        return "\n".join(lines)
+    sort = "exact" if question.plan.build().finite else "bounded"
+    lines.append(
+        f"It costs ε = {inquiry.claim.epsilon:g} ({sort}: {rounded_up(exact.epsilon, 9)})"
+        f"{f' and δ = {exact.delta:g}' if exact.delta else ''}. Your cap of {agreement.cap.epsilon:g} leaves {left.epsilon:.6g} "
+        f"before, {max(0.0, left.epsilon - inquiry.claim.epsilon):.6g} after."
+    )
+    return "\n".join(lines)
+
+
+def what_is_asked(plan: Plan) -> str:
+    """What of a person a plan asks for, in words.
+
+    >>> what_is_asked(Plan(mechanism="krr", epsilon=1.0, classes=3))
+    'which of 3 labels you have, randomized'
+    """
+    mechanism = plan.build()
+    if plan.of == "norm":
+        return "the length of your row, randomized"
+    if plan.of == "class":
+        return f"which of {plan.classes} classes a public model gives to your row, randomized"
+    if plan.subject == "label":
+        return f"which of {plan.classes} labels you have, randomized"
+    if plan.subject == "level":
+        return f"which of {plan.levels} privacy levels you chose, randomized"
+    if plan.subject == "links":
+        return f"whom you are linked to, among {plan.dims} users, each link randomized"
+    if isinstance(mechanism, FeatureMechanism):
+        return f"{mechanism.sampled} of the {mechanism.dimensions} values of your row, randomized"
+    return f"your row of {mechanism.row_length} values, randomized"
+
+
+def _row_given(
+    books: Device, calls: Calls, agreement: Agreement, held: Held, volunteer: bool, yes: bool
+) -> bool:
+    """Give the raw row, where the owner said so at enrolment and says so now."""
+    if not volunteer:
+        return False
+    if not agreement.volunteer:
+        raise InputError(
+            "you did not volunteer your row when you enrolled, and terms hold for good: leave out --volunteer"
+        )
+    _say("Your row is about to leave this machine as it is, without any noise.")
+    if not (yes or _confirmed("Give it?")):
+        return False
+    give_row(books, calls, agreement.collection, held)
+    return True
+
+
+def _tell(books: Device, agreement: Agreement, seen: list[Visited], given: bool, as_json: bool) -> None:
+    spending = next(each for each in books.spendings() if each.agreement.collection == agreement.collection)
+    if as_json:
+        told: dict[str, Any] = {
+            "collection": agreement.collection,
+            "questions": [_as_dict(each) for each in seen],
+            "row_given": given,
+            "left": {"epsilon": spending.left.epsilon, "delta": spending.left.delta},
+            "lifetime": {"epsilon": spending.lifetime.epsilon, "delta": spending.lifetime.delta},
+        }
+        typer.echo(json.dumps(told))
+        return
+    if not seen:
+        typer.echo("Nothing is asked of you now.")
+    for each in seen:
+        typer.echo(_outcome(each))
+    if given:
+        typer.echo("Your row was given.")
+    in_all = sum(each.lifetime.epsilon for each in books.spendings())
+    typer.echo(
+        f"Spent in this collection: ε = {rounded_up(spending.lifetime.epsilon, 9)}; left of the cap: {spending.left.epsilon:.6g}; "
+        f"spent by this device in all: {rounded_up(in_all, 9)}."
+    )
+
+
+def _as_dict(each: Visited) -> dict[str, Any]:
+    return {
+        "round": None if each.inquiry is None else each.inquiry.question.round,
+        "epsilon": None if each.inquiry is None else each.inquiry.claim.epsilon,
+        "delivered": each.delivered,
+        "status": each.status,
+        "refused": None if each.refusal is None else each.refusal.reason,
+    }
+
+
+def _outcome(each: Visited) -> str:
+    if each.refusal is not None:
+        return f"Refused ({each.refusal.reason}): {each.refusal}."
+    assert each.inquiry is not None
+    name = f"Round {each.inquiry.question.round}"
+    if each.status is None:
+        return f"{name}: not answered."
+    if each.delivered:
+        return f"{name}: answered, and kept by the collector."
+    return f"{name}: the collector does not take the answer ({each.said}); it is kept here, and costs nothing more."
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _confirmed(question: str) -> bool:
+    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be."""
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    said = sys.stdin.readline()
+    if not said:
+        typer.echo(err=True)
+        raise InputError("nobody is there to answer, so nothing was sent: give --yes to agree to everything")
+    return said.strip().lower() in ("y", "yes")

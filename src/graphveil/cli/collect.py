@@ -1,0 +1,372 @@
+"""graphveil collect: a collection from its first invitation to what was learned from it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.groups import grouped
+from graphveil.cli.options import AsJson, RangePair
+from graphveil.cli.parse import parse_range
+from graphveil.cli.warn import warn
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.public_graph import read_public_graph
+from graphveil.errors import InputError
+from graphveil.privacy.invitation import Invitation
+
+if TYPE_CHECKING:
+    from graphveil.collect.storage import Collection
+
+collect_app = typer.Typer(
+    help="A real collection: devices answer, a server stores what they send, methods learn from it.",
+    no_args_is_help=True,
+)
+collect_app.command("learn")(collect_learn)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
+RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
+GraphFile = Annotated[
+    Path,
+    typer.Option(
+        "--graph",
+        help="The public graph: an .npz file (edges, y, ids), or a table of links (.csv, .parquet).",
+    ),
+]
+LabelFile = Annotated[
+    Path | None,
+    typer.Option("--labels", help="A table of ids and labels (.csv, .parquet), beside a table of links."),
+]
+NEEDED = ("alembic", "cryptography", "fastapi", "pyarrow", "sqlalchemy", "uvicorn")
+
+
+@collect_app.callback()
+def _collect() -> None:
+    """A real collection: devices answer, a server stores what they send, methods learn from it."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What people hold."""
+
+    dims: int = field(default=0, metadata={"help": "How many attributes a person's row has."})
+    public_range: RangePair = None
+    binary: bool = field(default=False, metadata={"help": "Values are only ever the two ends of the range."})
+    classes: int = field(
+        default=0, metadata={"help": "How many classes there are, where labels do not say it."}
+    )
+    volunteers: bool = field(
+        default=False, metadata={"help": "Take the raw rows of people who volunteer when they enrol."}
+    )
+
+
+@collect_app.command("init")
+@grouped
+def init(
+    *,
+    folder: Folder,
+    graph: GraphFile,
+    labels: LabelFile = None,
+    purpose: Annotated[str, typer.Option(help="What people are told that it is for.")],
+    epsilon: Annotated[
+        float, typer.Option(help="The cap: the most of anybody's budget that all rounds may spend.")
+    ],
+    delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
+    held: Held,
+    database: Annotated[
+        str | None,
+        typer.Option(help="postgresql://USER@HOST/NAME; a file of SQLite in the folder by default."),
+    ] = None,
+    retention: Annotated[
+        int | None, typer.Option(help="After how many days reports are deleted; never by default.")
+    ] = None,
+) -> None:
+    """Make a collection: its folder, its key, its database.
+
+    Example: graphveil collect init survey --graph links.csv --labels labels.csv --purpose "who needs a library" --epsilon 2 --dims 64 --range 0,1
+    """
+    _check_installed()
+    from graphveil.collect.storage import create_collection
+
+    settings = CollectionSettings(
+        id="",
+        purpose=purpose,
+        epsilon=epsilon,
+        delta=delta,
+        dims=held.dims,
+        range=None if held.public_range is None else parse_range(held.public_range),
+        binary=held.binary,
+        classes=held.classes,
+        volunteers=held.volunteers,
+        retention=retention,
+        database=database,
+    )
+    made = create_collection(folder, read_public_graph(graph, labels), settings)
+    typer.echo(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
+    typer.echo(f"Next: graphveil collect invite {folder} --out tokens.csv")
+
+
+@collect_app.command("invite")
+def invite(
+    folder: Folder,
+    out: Annotated[
+        Path | None, typer.Option(help="A new .csv file for ids and tokens; they are printed by default.")
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--again",
+            metavar="ID",
+            help="A new token for somebody who has not enrolled; the old one is void.",
+        ),
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option("--graph", help="A later version of the public graph, with new people or links."),
+    ] = None,
+    labels: LabelFile = None,
+) -> None:
+    """Make a token for everybody who has none. Tokens are shown once: only their hashes are stored.
+
+    Example: graphveil collect invite survey --out tokens.csv
+    """
+    later = None if graph is None else read_public_graph(graph, labels)
+    collection = _opened(folder)
+    descriptor = None if out is None else _new_file(out)
+    if later is not None:
+        version = collection.add_graph(later)
+        typer.echo(f"The graph has version {version}.", err=True)
+    invited = collection.invite(again or [])
+    rows = [(each.external, Invitation(each.secret, collection.key.public).token()) for each in invited]
+    if descriptor is None:
+        _write_tokens(sys.stdout, rows)
+    else:
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            _write_tokens(file, rows)
+    typer.echo(f"{len(rows)} people were invited: give each the own token, in private.", err=True)
+
+
+@collect_app.command("serve")
+def serve_collection(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at.")] = 8765,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option("--origin", metavar="URL", help="A web page's origin that may call; none by default."),
+    ] = None,
+) -> None:
+    """Take what devices send, until interrupted. TLS is a reverse proxy's: this speaks plain HTTP.
+
+    Example: graphveil collect serve survey --port 8765
+    """
+    collection = _opened(folder)
+    if host not in ("127.0.0.1", "::1", "localhost"):
+        warn(
+            "credentials and reports are sent in the clear over plain HTTP: put a reverse proxy with TLS before it"
+        )
+    from graphveil.collect.serving import serve
+
+    typer.echo(f"Collecting at http://{host}:{port}, until interrupted.", err=True)
+    serve(collection, host, port, origin or [])
+
+
+@collect_app.command("status")
+def status(
+    folder: Folder,
+    expire: Annotated[
+        bool, typer.Option("--expire", help="Delete reports that are older than the collection keeps them.")
+    ] = False,
+    migrate: Annotated[
+        bool, typer.Option("--migrate", help="Bring the database up to date with this graphveil first.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show who takes part, which rounds there are, and what was learned.
+
+    Example: graphveil collect status survey
+    """
+    if migrate:
+        _migrate(folder)
+    collection = _opened(folder)
+    expired = collection.delete_expired() if expire else 0
+    told = {**_told(collection), "expired": expired}
+    if as_json:
+        typer.echo(json.dumps(told))
+        return
+    _show(told)
+
+
+@collect_app.command("close")
+def close(
+    folder: Folder,
+    round_number: RoundNumber,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even if fewer have answered than a round is read from.")
+    ] = False,
+) -> None:
+    """Close a round: it takes no more reports, and can be learned from.
+
+    A round is read from 100 answers on, or from all where fewer people were asked: a rule of operation, no privacy claim.
+
+    Example: graphveil collect close survey 1
+    """
+    closed = _opened(folder).close(round_number, force=force)
+    typer.echo(f"Round {closed.number} is closed: {closed.answered} of {len(closed.asked)} answered.")
+
+
+@collect_app.command("export")
+def export_tables(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
+) -> None:
+    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
+
+    Example: graphveil collect export survey --out tables
+    """
+    collection = _opened(folder)
+    from graphveil.collect.export import export
+
+    for name, count in export(collection, out).items():
+        typer.echo(f"{out / name}: {count}")
+
+
+@collect_app.command("forget")
+def forget(
+    folder: Folder,
+    person: Annotated[str, typer.Argument(metavar="ID", help="The id that the graph has for the person.")],
+) -> None:
+    """Delete all that a person has sent, and mark what was learned with it. Nobody is asked again for it.
+
+    Example: graphveil collect forget survey p17
+    """
+    collection = _opened(folder)
+    count = collection.forget(collection.node_of(person))
+    marked = sum(result.outdated for result in collection.results())
+    typer.echo(
+        f"Forgotten: {count} reports were deleted, {marked} results are marked as learned with forgotten reports."
+    )
+
+
+def _opened(folder: Path) -> Collection:
+    _check_installed()
+    from graphveil.collect.storage import open_collection
+
+    return open_collection(folder)
+
+
+def _migrate(folder: Path) -> None:
+    _check_installed()
+    from graphveil.collect.storage import migrate_collection
+
+    migrate_collection(folder)
+
+
+def _check_installed() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"a collection needs {', '.join(missing)}, which is not installed: pip install 'graphveil[collect]'"
+        )
+
+
+def _new_file(file: Path) -> int:
+    """A file that only its owner may read, and that was not there: tokens are not written over others."""
+    try:
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InputError(
+            f"{file} is there already, and may hold tokens that are nowhere else: name another file"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be written ({error.strerror}): name another file") from None
+
+
+def _write_tokens(file: Any, rows: Sequence[tuple[str, str]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("id", "token"))
+    writer.writerows(rows)
+
+
+def _told(collection: Collection) -> dict[str, Any]:
+    """All that `status` says, as one object."""
+    return {
+        **collection.settings.offered,
+        "key": collection.key.public.hex(),
+        "users": collection.public_graph().users,
+        "graph": max(collection.versions),
+        **collection.counts(),
+        "rounds": [
+            {
+                "round": each.number,
+                "mechanism": each.plan.mechanism,
+                "epsilon": each.plan.claim.epsilon,
+                "digest": each.digest,
+                "asked": len(each.asked),
+                "answered": each.answered,
+                "least": each.least,
+                "closed": each.closed,
+                "expires": each.expires,
+            }
+            for each in collection.rounds()
+        ],
+        "results": [
+            {"result": each.number, "method": each.card.get("method"), "outdated": each.outdated}
+            for each in collection.results()
+        ],
+    }
+
+
+def _show(told: dict[str, Any]) -> None:
+    console = Console()
+    cap = told["cap"]
+    delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
+    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False)
+    console.print(
+        f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
+        f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows",
+        highlight=False,
+    )
+    if told["expired"]:
+        console.print(
+            f"{told['expired']:,} reports and rows were deleted, their time was over", highlight=False
+        )
+    if told["rounds"]:
+        table = Table(box=None, padding=(0, 1), header_style="bold")
+        for heading in ("round", "asks by", "epsilon", "asked", "answered", "state"):
+            table.add_column(heading, no_wrap=True)
+        for each in told["rounds"]:
+            table.add_row(
+                str(each["round"]),
+                each["mechanism"],
+                f"{each['epsilon']:g}",
+                f"{each['asked']:,}",
+                f"{each['answered']:,}",
+                _state(each),
+            )
+        console.print(table)
+    outdated = sum(each["outdated"] for each in told["results"])
+    if told["results"]:
+        console.print(
+            f"{len(told['results'])} results, {outdated} of them learned with reports that were forgotten since",
+            highlight=False,
+        )
+
+
+def _state(told: dict[str, Any]) -> str:
+    if told["closed"]:
+        return "closed"
+    until = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+    return f"open until {until} UTC, read from {told['least']} on"

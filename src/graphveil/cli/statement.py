@@ -1,0 +1,105 @@
+"""graphveil statement: one page for whoever must sign off a collection."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphveil.audit import audit as audit_mechanism
+from graphveil.audit.examine import Audit
+from graphveil.channels.words import SeededWords
+from graphveil.cli.audit import progress, read_plan
+from graphveil.cli.options import AsJson
+from graphveil.cli.pages import check_page
+from graphveil.errors import InputError
+from graphveil.experiments.runs.export import write_whole
+from graphveil.experiments.show.statement import Gathered, Question, Statement, composed, statement_page
+
+DOES_NOT_HOLD = 1
+
+
+def statement(
+    plans: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PLAN.json…", help="Plans as JSON files, as devices get them."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="The page to write, .html.")] = None,
+    collection: Annotated[
+        Path | None, typer.Option(help="The folder of a collection: state what its rounds have asked.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick/--full", help="Audit with 2·10^5 draws, or with 10^7.")
+    ] = True,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat the same draws of the audit; without it, as a client draws.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say on one page who gets what, raw or reported, at which exact ε, in how many rounds; what is proved about it, and what is not.
+
+    Give the plans of a collection that is to be, or --collection for one that there is. Exit status 1 where a claim does not hold.
+
+    Example: graphveil statement plan.json --html statement.html
+
+    Example: graphveil statement --collection survey --html statement.html
+    """
+    if bool(plans) == (collection is not None):
+        raise InputError("give plans, or a collection by --collection DIR: one of the two")
+    if html is None and not as_json:
+        raise InputError("name the page to write with --html FILE.html, or print it with --json")
+    if html is not None:
+        check_page(html, "--html")
+    gathered = None
+    if collection is None:
+        questions = tuple(Question(path.name, read_plan(path)) for path in plans or [])
+    else:
+        questions, gathered = _gathered(collection)
+    privacy = composed(questions, 0 if gathered is None else gathered.volunteers)
+    made = Statement(questions, _audits(questions, quick, seed), privacy, gathered)
+    if html is not None:
+        write_whole(html, statement_page(made).encode())
+    if as_json:
+        typer.echo(json.dumps(made.to_dict(), ensure_ascii=False))
+    else:
+        typer.echo(f"The statement is in {html}. {made.headline}")
+    if not made.holds:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _audits(questions: tuple[Question, ...], quick: bool, seed: int | None) -> dict[str, Audit]:
+    """An audit of every mechanism, each once."""
+    distinct = {each.plan.build().fingerprint: each.plan for each in reversed(questions)}
+    audits = {}
+    with progress() as tell:
+        for mark, plan in distinct.items():
+            tell(f"auditing {plan.mechanism}")
+            words = None if seed is None else SeededWords(seed)
+            audits[mark] = audit_mechanism(plan, quick=quick, words=words)
+    return audits
+
+
+def _gathered(folder: Path) -> tuple[tuple[Question, ...], Gathered]:
+    """What a collection has asked, and what it holds."""
+    from graphveil.collect.storage import open_collection
+
+    collection = open_collection(folder)
+    questions = tuple(
+        Question(f"round {each.number}", each.plan, each.asked, each.answered) for each in collection.rounds()
+    )
+    settings, counts, public = collection.settings, collection.counts(), collection.public_graph()
+    return questions, Gathered(
+        settings.id,
+        settings.purpose,
+        settings.epsilon,
+        settings.delta,
+        public.users,
+        len(public.edges),
+        int((public.labels >= 0).sum()),
+        counts["enrolled"],
+        counts["rows"],
+        counts["forgotten"],
+        settings.retention,
+    )

@@ -1,0 +1,97 @@
+"""One person's row from a file: CSV, JSON or NPY. An error says where something is wrong, and never what stands there."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphveil.client.held import Held
+from graphveil.errors import InputError
+
+# A million values as text.
+MAX_BYTES = 1 << 26
+FIELDS = {"values": "row", "label": "label", "level": "level", "neighbours": "neighbours"}
+
+
+def read_held(path: Path) -> Held:
+    """What a person holds: one line of numbers (.csv), a list or an object with "values" (.json), an array (.npy).
+
+    An object may have "label", "level" and "neighbours" besides. An empty cell is a value that is missing.
+    """
+    readers = {".csv": _read_csv, ".json": _read_json, ".npy": _read_npy}
+    if path.suffix.lower() not in readers:
+        raise InputError(f"{str(path)!r} must be a file that ends in {', '.join(readers)}")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{str(path)!r} has more than {MAX_BYTES} bytes: it must hold one row")
+        return readers[path.suffix.lower()](path)
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be read ({error.strerror}): name your own row's file"
+        ) from None
+
+
+def _read_csv(path: Path) -> Held:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{str(path)!r} is no text with commas: give one line of numbers") from None
+    if len(lines) == 2 and len(lines[0]) == len(lines[1]):
+        # The first line has names.
+        lines = lines[1:]
+    if len(lines) != 1:
+        raise InputError(
+            f"{str(path)!r} must hold one row, or a line of names and one row; it has {len(lines)} lines"
+        )
+    return Held(row=[_number(cell, path, place) for place, cell in enumerate(lines[0], 1)])
+
+
+def _number(cell: str, path: Path, place: int) -> float:
+    if not cell.strip():
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError(
+            f"column {place} of {str(path)!r} holds no number: write one, or leave it empty"
+        ) from None
+
+
+def _read_json(path: Path) -> Held:
+    try:
+        told = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InputError(f"{str(path)!r} is no JSON") from None
+    if isinstance(told, list):
+        told = {"values": told}
+    if not isinstance(told, dict) or not told or not set(told) <= set(FIELDS):
+        raise InputError(f"{str(path)!r} must hold a list of numbers, or an object with {', '.join(FIELDS)}")
+    for name in ("values", "neighbours"):
+        if name in told and not (isinstance(told[name], list) and all(map(_is_number, told[name]))):
+            raise InputError(
+                f"{name} in {str(path)!r} must be a list of numbers; null is one that is missing"
+            )
+    for name in ("label", "level"):
+        if name in told and not _is_number(told[name]):
+            raise InputError(f"{name} in {str(path)!r} must be a number")
+    return Held(**{FIELDS[name]: value for name, value in told.items()})
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _read_npy(path: Path) -> Held:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise InputError(f"{str(path)!r} is no .npy file of numbers") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{str(path)!r} must be an array of numbers, it is one of {array.dtype}")
+    return Held(row=array)

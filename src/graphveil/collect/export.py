@@ -1,0 +1,115 @@
+"""A collection as tables in Parquet files: reports of closed rounds, the graph, and the roster by pseudonyms."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyarrow import parquet
+from sqlalchemy import select
+
+from graphveil.collect.schema import REPORTS, ROUNDS
+from graphveil.collect.storage import Collection
+from graphveil.errors import InputError
+from graphveil.experiments.store.whole_file import write_whole
+
+# Rows that are in memory at one time.
+CHUNK = 50_000
+
+
+def export(collection: Collection, folder: Path) -> dict[str, int]:
+    """Write the tables into a folder; the names of the files, and how many rows each has. External ids are left behind."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
+    roster = collection.roster()
+    pseudonyms = {int(node): name.hex() for node, name in zip(roster.node, roster.pseudonym, strict=True)}
+    graph, public = collection.graph(), collection.public_graph()
+    links = graph.pairs()
+    written = {
+        "links.parquet": _write(folder / "links.parquet", [{"source": links[:, 0], "target": links[:, 1]}]),
+        "roster.parquet": _write(
+            folder / "roster.parquet",
+            [
+                {
+                    "node": roster.node,
+                    "pseudonym": [name.hex() for name in roster.pseudonym],
+                    "label": public.labels[roster.node],
+                    "enrolled": roster.enrolled,
+                    "epsilon": roster.epsilon,
+                    "delta": roster.delta,
+                    "excluded": [json.dumps(list(each)) for each in roster.excluded],
+                    "volunteer": roster.volunteer,
+                }
+            ],
+        ),
+        "reports.parquet": _write(folder / "reports.parquet", _reports(collection, pseudonyms)),
+    }
+    rounds = [
+        {
+            "round": each.number,
+            "digest": each.digest,
+            "closed": each.closed,
+            "asked": len(each.asked),
+            "answered": each.answered,
+            "plan": json.loads(each.plan.to_json()),
+        }
+        for each in collection.rounds()
+    ]
+    write_whole(folder / "rounds.json", (json.dumps({"rounds": rounds}, indent=1) + "\n").encode())
+    return {**written, "rounds.json": len(rounds)}
+
+
+def _reports(collection: Collection, pseudonyms: dict[int, str]) -> Iterator[dict[str, Any]]:
+    """Messages of closed rounds, some at a time; an empty table where there are none."""
+    columns = (REPORTS.c.round, REPORTS.c.node, REPORTS.c.message)
+    chosen = (
+        select(*columns)
+        .join(ROUNDS, ROUNDS.c.number == REPORTS.c.round)
+        .where(ROUNDS.c.closed.is_(True))
+        .order_by(REPORTS.c.round, REPORTS.c.node)
+    )
+    none = True
+    with collection.database.reading() as connection:
+        for rows in connection.execution_options(yield_per=CHUNK).execute(chosen).partitions():
+            none = False
+            yield _report_columns([tuple(row) for row in rows], pseudonyms)
+    if none:
+        yield _report_columns([], pseudonyms)
+
+
+def _report_columns(rows: list[tuple[Any, ...]], pseudonyms: dict[int, str]) -> dict[str, Any]:
+    return {
+        "round": np.array([row[0] for row in rows], dtype=np.int64),
+        "node": np.array([row[1] for row in rows], dtype=np.int64),
+        "pseudonym": pyarrow.array([pseudonyms[row[1]] for row in rows], pyarrow.string()),
+        "message": pyarrow.array([bytes(row[2]) for row in rows], pyarrow.binary()),
+    }
+
+
+def _write(file: Path, parts: Any) -> int:
+    """Write a table beside its place and rename it: half a table is never there."""
+    part, count = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
+    writer = None
+    try:
+        for columns in parts:
+            table = pyarrow.table(columns)
+            writer = writer or parquet.ParquetWriter(part, table.schema)
+            writer.write_table(table)
+            count += table.num_rows
+        if writer is not None:
+            writer.close()
+            os.replace(part, file)
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({error.strerror or error}): name another folder with --out, or make room"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return count

@@ -1,0 +1,54 @@
+"""How an exact ε is shown: its claim where it is as near as tables are built, and never where it is above."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphveil.audit.exact_text import exact_epsilon, exact_words, meets
+from graphveil.channels import onebit
+
+
+@pytest.mark.parametrize("claim", [0.1, 0.5, 1.0, 3.0, 8.0, 0.12345678])
+def test_what_a_table_is_built_for_is_shown_as_the_claim(claim):
+    shown = exact_epsilon(onebit(claim).epsilon, claim)
+    assert shown == f"{claim:.8g} (exact, rounded up)"
+    assert 0 <= Decimal(claim) - Decimal(shown.digits) < Decimal(claim) * Decimal(2) ** -39
+
+
+def test_anything_above_the_claim_is_shown_in_digits():
+    above = float(np.nextafter(1.0, 2.0))
+    assert not meets(above, 1.0)
+    assert exact_epsilon(above, 1.0) == "1.00000000000001"
+
+
+@pytest.mark.parametrize(("power", "near"), [(-39, True), (-38, False), (-40, True)])
+def test_near_is_two_to_the_minus_39_of_the_claim(power, near):
+    for claim in (1.0, 8.0):
+        assert meets(claim * (1 - 2.0**power), claim) == near
+
+
+def test_just_below_that_it_is_digits():
+    below = float(np.nextafter(1 - 2.0**-39, 0.0))
+    assert exact_epsilon(below, 1.0) == "0.999999999998181"
+
+
+@pytest.mark.parametrize("exact", [0.0, float("inf")])
+def test_what_protects_wholly_or_not_at_all_is_no_claim(exact):
+    assert "rounded" not in exact_epsilon(exact, float("inf"))
+    assert "rounded" not in exact_epsilon(exact, 1.0)
+
+
+def test_a_sentence_says_that_it_was_rounded():
+    assert exact_words(2 * (1 - 2.0**-40), 2.0) == "2, rounded up"
+    assert exact_words(1.5, 2.0) == "1.5"
+
+
+@given(st.floats(1e-3, 50), st.floats(0.9, 1.1))
+def test_what_is_shown_is_never_below_the_exact_number(claim, share):
+    exact = claim * share
+    shown = exact_epsilon(exact, claim)
+    assert Decimal(shown.split()[0]) >= Decimal(exact)
+    assert Decimal(shown.digits) >= Decimal(exact)

@@ -1,0 +1,169 @@
+"""graphveil answer: what is asked is shown first, in plain words, and nothing leaves without a yes."""
+
+import importlib
+import io
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from graphveil.cli import status
+from tests.client.support import INVITATION, ROW, Server, digits_of_row, fast_folder, values
+
+# The command has the name of its module and hides it.
+COMMAND = importlib.import_module("graphveil.cli.answer")
+URL = "http://localhost:8000"
+
+
+@pytest.fixture
+def folder():
+    with fast_folder() as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def server(monkeypatch, folder):
+    server = Server(plans=[values()], expires=int(time.time()) + 1000)
+    monkeypatch.setattr(COMMAND, "Http", lambda url: server)
+    monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+    (folder / "me.json").write_text(json.dumps(ROW))
+    return server
+
+
+def run(folder, *more, token=True):
+    given = ["--token", INVITATION.token()] if token else []
+    return status(["answer", "--server", URL, "--row", str(folder / "me.json"), *given, *more])
+
+
+def test_what_is_asked_is_shown_answered_and_delivered(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    shown = capsys.readouterr()
+    assert "Its purpose: to learn what people like" in shown.err
+    assert "at most ε = 4 and δ = 0.0001 in it, for life" in shown.err
+    assert "Round 1 asks for 1 of the 4 values of your row, randomized, by multibit" in shown.err
+    assert "It costs ε = 1 (exact: 1)" in shown.err or "It costs ε = 1 (exact: 0.99" in shown.err
+    assert "leaves 4 before, 3 after" in shown.err
+    assert "Round 1: answered, and kept by the collector." in shown.out
+    assert "left of the cap: 3;" in shown.out
+    assert digits_of_row(shown.out + shown.err) == []
+    assert list(server.reports) == [1]
+
+
+def test_the_second_time_needs_no_token_and_asks_what_is_new(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    server.plans.append(values(round=2))
+    assert run(folder, "--yes", token=False) == 0
+    assert run(folder, "--yes") == 0
+    assert "Nothing is asked of you now." in capsys.readouterr().out
+    assert sum(path == "/v1/enrolment" for _, path, *_ in server.calls) == 1
+
+
+@pytest.mark.parametrize(("said", "sent"), [("n\n", []), ("y\nn\n", []), ("y\ny\n", [1])])
+def test_nothing_leaves_without_a_yes(server, folder, capsys, monkeypatch, said, sent):
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    assert run(folder) == (2 if said == "n\n" else 0)
+    assert list(server.reports) == sent
+    assert ("Answer it? [y/N]" in capsys.readouterr().err) == said.startswith("y")
+
+
+def test_where_nobody_is_there_nothing_is_sent(server, folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(folder) == 2
+    assert "give --yes" in capsys.readouterr().err
+    assert [method for method, *_ in server.calls] == ["GET"]
+
+
+def test_a_refusal_is_shown_with_its_reason(server, folder, capsys):
+    server.plans[:] = [values(range=(0, 0.5))]
+    assert run(folder, "--yes") == 2
+    assert (
+        "Refused (range): the question counts on the range 0..0.5, agreed was 0..1" in capsys.readouterr().out
+    )
+
+
+def test_a_false_claim_ends_with_1(server, folder, capsys):
+    server.plans[:] = [values(mechanism="ppm-printed", options={"budgets": [1.0, 2.0]})]
+    assert run(folder, "--yes") == 1
+    assert "Refused (claim)" in capsys.readouterr().out
+
+
+def test_json_is_one_object(server, folder, capsys):
+    assert run(folder, "--yes", "--json", "--cap", "2", "--exclude", "3") == 2
+    told = json.loads(capsys.readouterr().out)
+    # Attribute 3 can be drawn, so it is refused.
+    assert told["questions"] == [
+        {"round": None, "epsilon": None, "delivered": False, "status": None, "refused": "excluded"}
+    ]
+    assert told["left"] == {"epsilon": 2.0, "delta": 0.0} and told["lifetime"]["epsilon"] == 0
+
+
+def test_terms_hold_for_good(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    assert run(folder, "--yes", "--cap", "9") == 2
+    assert "its terms hold for good" in capsys.readouterr().err
+
+
+def test_a_renewal_is_shown_as_what_it_is(server, folder, capsys):
+    assert run(folder, "--yes", "--cap", "2", "--renew-days", "30") == 0
+    assert "anew every 30 days: budgets add up, a year may cost up to ε = 26." in capsys.readouterr().err
+
+
+def test_a_volunteer_gives_the_row_after_being_told(server, folder, capsys):
+    assert run(folder, "--yes", "--volunteer") == 0
+    shown = capsys.readouterr()
+    assert "You give your row AS IT IS" in shown.err and "Your row was given." in shown.out
+    assert server.rows == [{"values": ROW}]
+
+
+def test_whoever_did_not_volunteer_at_enrolment_gives_nothing_later(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    assert run(folder, "--yes", "--volunteer") == 2
+    assert "you did not volunteer" in capsys.readouterr().err and server.rows == []
+
+
+def test_after_a_backup_the_owner_says_what_was_spent(server, folder, capsys):
+    books = folder / "state" / "device.sqlite"
+    assert run(folder, "--yes") == 0
+    shutil.copy(books, folder / "backup")
+    server.plans.append(values(round=2))
+    assert run(folder, "--yes", "--spent", "2") == 2
+    assert "leave out --spent" in capsys.readouterr().err
+    assert run(folder, "--yes") == 0
+    shutil.copy(folder / "backup", books)
+    server.plans.append(values(round=3))
+    assert run(folder, "--yes") == 2
+    assert "Refused (memory)" in capsys.readouterr().out
+    assert run(folder, "--yes", "--spent", "2") == 0
+    assert "left of the cap: 1;" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--cap", "-1"], "the cap must be"),
+        (["--renew-days", "3"], "give --cap too"),
+        (["--exclude", "1.5"], "numbers of attributes"),
+        (["--exclude", "x"], "--exclude takes numbers"),
+        (["--exclude", "4"], "an excluded attribute must be an integer from 0 to 3"),
+    ],
+)
+def test_mistakes_are_said_in_one_line_before_anything_is_sent(server, folder, capsys, more, said):
+    assert run(folder, "--yes", *more) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert all(method == "GET" for method, *_ in server.calls)
+
+
+def test_without_an_invitation_it_says_what_is_missing(server, folder, capsys):
+    assert run(folder, "--yes", token=False) == 2
+    assert "give the --token of your invitation" in capsys.readouterr().err
+
+
+def test_plain_http_to_another_machine_is_refused(folder, capsys, monkeypatch):
+    monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+    (folder / "me.json").write_text("[1]")
+    arguments = ["--server", "http://collect.example.org", "--row", str(folder / "me.json")]
+    assert status(["answer", *arguments]) == 2
+    assert "use https" in capsys.readouterr().err

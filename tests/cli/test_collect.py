@@ -1,0 +1,122 @@
+"""The commands of a collection, from its first invitation on."""
+
+import csv
+import json
+
+import pytest
+from pyarrow import parquet
+
+from graphveil.cli import status
+from graphveil.collect.storage import open_collection
+from graphveil.privacy.invitation import Invitation
+from tests.collect.small import PLAN, arrived, enrolled, later
+
+COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A collection of six people, made by the command."""
+    monkeypatch.chdir(tmp_path)
+    names = "abcdef"
+    links = [f"{one},{other}" for one, other in zip(names, names[1:] + names[0], strict=True)]
+    (tmp_path / "links.csv").write_text("\n".join(["source,target", *links]))
+    (tmp_path / "labels.csv").write_text("id,label\na,cat\nb,dog\nc,cat\nd,dog\ne,cat\nf,dog\n")
+    words = "init survey --graph links.csv --labels labels.csv --purpose why --epsilon 2 --dims 8 --range 0,1"
+    assert status(["collect", *words.split()]) == 0
+    return tmp_path / "survey"
+
+
+@pytest.fixture
+def collection(folder):
+    opened = open_collection(folder)
+    yield opened
+    opened.database.close()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command, capsys):
+    assert status(["collect", command, "--help"]) == 0
+    assert f"Example: graphveil collect {command}" in capsys.readouterr().out
+
+
+def test_init_makes_a_collection_of_the_people_in_a_table(collection):
+    assert collection.ids.tolist() == list("abcdef")
+    assert collection.labels.tolist() == [0, 1, 0, 1, 0, 1]
+    assert collection.settings.classes == 2 and collection.settings.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("init survey --graph links.csv --purpose why --epsilon 2", "holds a collection already"),
+        ("init other --graph links.csv --purpose why --epsilon 0", "epsilon must be a positive"),
+        ("init other --graph links.csv --purpose why --epsilon 1 --dims 3", "dims and range belong together"),
+        ("init other --graph links.txt --purpose why --epsilon 1", "unknown form"),
+        ("init other --graph absent.csv --purpose why --epsilon 1", "cannot be read"),
+        ("init other --graph links.csv --purpose why --epsilon 1 --database mysql://x", "PostgreSQL"),
+        ("status nowhere", "holds no collection"),
+        ("close survey 4", "there is no round 4"),
+        ("forget survey zz", "nobody in this collection has the id 'zz'"),
+    ],
+)
+def test_a_mistake_is_told_in_a_sentence(folder, words, sentence, capsys):
+    assert status(["collect", *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Error: ") and said.count("\n") == 1 and sentence in said
+
+
+def test_invite_gives_everybody_a_token_that_pins_the_key(folder, collection, capsys):
+    assert status(["collect", "invite", str(folder), "--out", "tokens.csv"]) == 0
+    with open("tokens.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == list("abcdef")
+    assert {Invitation.read(row["token"]).key for row in rows} == {collection.key.public}
+    assert status(["collect", "invite", str(folder), "--out", "tokens.csv"]) == 2
+    assert "name another file" in capsys.readouterr().err
+
+
+def test_invite_again_voids_the_old_token(folder, capsys):
+    status(["collect", "invite", str(folder)])
+    before = dict(csv.reader(capsys.readouterr().out.splitlines()))
+    assert status(["collect", "invite", str(folder), "--again", "c"]) == 0
+    after = dict(csv.reader(capsys.readouterr().out.splitlines()))
+    assert set(after) == {"id", "c"} and after["c"] != before["c"]
+
+
+def test_invite_with_a_later_graph_invites_the_new_people(folder, tmp_path, capsys):
+    status(["collect", "invite", str(folder)])
+    capsys.readouterr()
+    (tmp_path / "later.csv").write_text("source,target\na,g\ng,h\n")
+    words = ["--graph", "later.csv", "--labels", "labels.csv"]
+    assert status(["collect", "invite", str(folder), *words]) == 0
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["id", "g", "h"]
+
+
+def test_status_close_export_and_forget(folder, collection, capsys):
+    enrolled(collection)
+    arrived(collection, collection.publish(PLAN, later()), [0, 1, 2, 4])
+    assert status(["collect", "close", str(folder), "1"]) == 2
+    assert "has 4 answers, and is read from 6 on" in capsys.readouterr().err
+    assert status(["collect", "close", str(folder), "1", "--force"]) == 0
+    assert capsys.readouterr().out == "Round 1 is closed: 4 of 6 answered.\n"
+    assert status(["collect", "status", str(folder), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["enrolled"], told["reports"], told["rounds"][0]["closed"]) == (6, 4, True)
+    assert status(["collect", "status", str(folder)]) == 0
+    assert "multibit" in capsys.readouterr().out
+    assert status(["collect", "export", str(folder), "--out", "tables"]) == 0
+    reports = parquet.read_table("tables/reports.parquet").to_pydict()
+    roster = collection.roster()
+    assert reports["node"] == [0, 1, 2, 4]
+    assert reports["pseudonym"] == [roster.pseudonym[node].hex() for node in (0, 1, 2, 4)]
+    assert parquet.read_table("tables/links.parquet").num_rows == 6
+    assert "external" not in parquet.read_table("tables/roster.parquet").column_names
+    assert status(["collect", "forget", str(folder), "b"]) == 0
+    assert "1 reports were deleted" in capsys.readouterr().out
+
+
+def test_without_its_packages_the_extra_is_named(folder, monkeypatch, capsys):
+    monkeypatch.setattr("graphveil.cli.collect.find_spec", lambda name: None)
+    assert status(["collect", "status", str(folder)]) == 2
+    assert "pip install 'graphveil[collect]'" in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""Ctrl-C in every long command: status 130, and one sentence on what was kept and how to go on."""
+
+import importlib
+
+import pytest
+
+from graphveil.cli import status
+
+ANEW = "nothing was written, and the same command begins anew"
+GOES_ON = "every finished run is kept, and the same command goes on from there"
+ON_TOWN = ["--data", "town", "--epsilon", "1"]
+# What is interrupted, in which command, and what is said.
+CASES = [
+    ("run.run_spec", ["run", "base", *ON_TOWN], f"no run of base is finished; {GOES_ON}"),
+    (
+        "tune.tune_spec",
+        ["tune", "base", *ON_TOWN],
+        "no trial is finished, and the same command begins anew",
+    ),
+    ("cells.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
+    ("cells.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
+    ("cells.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
+    ("embed.embed_spec", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
+    ("predict.predict_spec", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
+    ("attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
+    ("attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),
+    ("advise.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),
+    ("advise.advise_levels", ["advise", "levels", *ON_TOWN], ANEW),
+    ("demo.run_demo", ["demo"], "nothing was computed yet; the same command begins anew"),
+    (
+        "methods.all_method_names",
+        ["methods"],
+        "whatever was finished is kept; give the same command again",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "words", "told"), CASES, ids=[" ".join(case[1][:2]) for case in CASES]
+)
+def test_an_interrupt_says_what_was_kept_and_how_to_go_on(
+    interrupted, words, told, monkeypatch, tmp_path, capsys
+):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    module, name = interrupted.split(".")
+    # Commands have the names of their modules and hide them.
+    monkeypatch.setattr(importlib.import_module(f"graphveil.cli.{module}"), name, stop)
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert status(words) == 130
+    printed = capsys.readouterr()
+    assert printed.err.strip().splitlines()[-1] == f"Interrupted: {told}."
+    assert printed.out == ""

@@ -1,0 +1,76 @@
+"""A row from a file; an error says where something is wrong, and never what stands there."""
+
+import json
+
+import numpy as np
+import pytest
+
+from graphveil import InputError
+from graphveil.client.row_file import read_held
+from tests.client.support import ROW, digits_of_row
+
+
+def written(folder, name, text):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("me.csv", ",".join(map(str, ROW)) + "\n"),
+        ("me.CSV", "a,b,c,d\r\n" + ",".join(map(str, ROW)) + "\r\n\r\n"),
+        ("me.json", json.dumps(ROW)),
+        ("me.json", json.dumps({"values": ROW})),
+    ],
+)
+def test_a_row_is_read(tmp_path, name, text):
+    assert read_held(written(tmp_path, name, text)).row.tolist() == [ROW]
+
+
+def test_an_array_is_read(tmp_path):
+    for array in (np.array(ROW), np.array([ROW])):
+        np.save(tmp_path / "me.npy", array)
+        assert read_held(tmp_path / "me.npy").row.tolist() == [ROW]
+
+
+def test_an_empty_cell_is_missing(tmp_path):
+    row = read_held(written(tmp_path, "me.csv", "1,,0\n")).row
+    assert np.isnan(row[0, 1]) and row[0, [0, 2]].tolist() == [1, 0]
+
+
+def test_an_object_may_hold_more_than_values(tmp_path):
+    told = {"values": ROW, "label": 2, "level": 1, "neighbours": [3, 4]}
+    held = read_held(written(tmp_path, "me.json", json.dumps(told)))
+    assert held.subjects == ("features", "label", "level", "links")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* holds no number"),
+        ("me.csv", "0.123454321\n0.987656789\n0.5\n", "it has 3 lines"),
+        ("me.csv", "", "it has 0 lines"),
+        ("me.json", "[0.123454321, 0.987656789", "is no JSON"),
+        ("me.json", '["0.123454321"]', "must be a list of numbers"),
+        ("me.json", '{"secret": 0.123454321}', "an object with values"),
+        ("me.json", '{"values": [1], "label": "0.987656789"}', "label in .* must be a number"),
+        ("me.npy", "0.123454321", "no .npy file"),
+        ("me.txt", "0.123454321", "ends in .csv, .json, .npy"),
+    ],
+)
+def test_what_is_no_row_is_refused_and_not_shown(tmp_path, name, text, said):
+    with pytest.raises(InputError, match=said) as caught:
+        read_held(written(tmp_path, name, text))
+    assert digits_of_row(str(caught.value)) == [] and "private" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_held(tmp_path / "me.csv")
+
+
+def test_pickled_objects_are_not_loaded(tmp_path):
+    np.save(tmp_path / "me.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"no \.npy file of numbers"):
+        read_held(tmp_path / "me.npy")

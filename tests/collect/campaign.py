@@ -1,0 +1,251 @@
+"""Many uploads to a collector that is killed at random moments: nothing that was acknowledged may be lost, nothing is there twice.
+
+Uploads go over real sockets of this machine. A connection that breaks says nothing, so what was sent over it is sent again.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from sqlalchemy import select
+
+from graphveil.channels.words import SeededWords
+from graphveil.collect import keys
+from graphveil.collect.asking import AskedRound
+from graphveil.collect.schema import REPORTS, ROSTER
+from graphveil.collect.serving import serve
+from graphveil.collect.storage import open_collection
+from graphveil.mechanisms import Reports
+from graphveil.privacy.envelope import Envelope
+from tests.collect.small import DIMS, PLAN, later, made
+
+HOST = "127.0.0.1"
+# Nothing takes so long, be the machine ever so busy; whoever waits longer says so.
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One envelope, to be sent until it is answered."""
+
+    node: int
+    request: bytes
+    kind: str
+
+
+@dataclass
+class Seen:
+    """What the senders were told."""
+
+    acknowledged: set[int] = field(default_factory=set)
+    statuses: Counter = field(default_factory=Counter)
+    done: int = 0
+    broken: int = 0
+
+
+def prepare(folder, database, users, seed=0):
+    """A collection in which everybody is enrolled and one round is open; and everybody's message."""
+    collection = made(folder, users, database=database)
+    people = collection.invite()
+    with collection.database.writing() as connection:
+        for each in people:
+            credential = keys.hashed(collection.key.credential(each.node, each.pseudonym).encode())
+            told = {
+                "credential": credential,
+                "epsilon": 2.0,
+                "delta": 0.0,
+                "excluded": "[]",
+                "volunteer": False,
+            }
+            connection.execute(ROSTER.update().where(ROSTER.c.node == each.node).values(**told))
+    opened = collection.publish(PLAN, later(86_400))
+    rows = np.random.default_rng(seed).random((users, DIMS))
+    reports = PLAN.build().randomize(rows, SeededWords(seed))
+    return collection, opened, reports
+
+
+def uploads_of(collection, opened, reports, duplicates, damaged, seed=0):
+    """Everybody's upload, some of them twice and some damaged before, in random order."""
+    draw, roster, asked = random.Random(seed), collection.roster(), AskedRound(opened)
+    fresh = []
+    for node in range(reports.users):
+        report = draw.randbytes(16).hex()
+        envelope = Envelope(
+            report, roster.pseudonym[node].hex(), asked.digest(node), reports.row(node).to_bytes()
+        )
+        credential = collection.key.credential(node, roster.pseudonym[node])
+        fresh.append((node, report, credential, envelope.to_bytes()))
+    whole = [Upload(node, request(opened.number, *rest), "fresh") for node, *rest in fresh]
+    again = [Upload(each.node, each.request, "duplicate") for each in draw.sample(whole, duplicates)]
+    broken = []
+    for node, report, credential, body in draw.choices(fresh, k=damaged):
+        at = draw.randrange(len(body))
+        harmed = draw.choice(
+            [body[:at], body[:at] + bytes([body[at] ^ 1 << draw.randrange(8)]) + body[at + 1 :]]
+        )
+        broken.append(Upload(node, request(opened.number, report, credential, harmed), "damaged"))
+    everything = whole + again + broken
+    draw.shuffle(everything)
+    return everything
+
+
+def request(number, report, credential, body):
+    head = (
+        f"PUT /v1/rounds/{number}/reports/{report} HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {credential}\r\n"
+        f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class Collector:
+    """A collector in a process of its own, which can be killed and started again."""
+
+    def __init__(self, folder, fork=True):
+        self._folder, self._fork, self._child = folder, fork, None
+        with socket.socket() as found:
+            found.bind((HOST, 0))
+            self.port = found.getsockname()[1]
+
+    def start(self):
+        if self._fork:
+            self._child = os.fork()
+            if self._child == 0:
+                self._serve()
+        else:
+            words = ["-m", "graphveil", "collect", "serve", str(self._folder), "--port", str(self.port)]
+            self._child = subprocess.Popen([sys.executable, *words], stderr=subprocess.DEVNULL).pid
+
+    def _serve(self):
+        """The child's life; nothing of the parent runs in it after."""
+        try:
+            serve(open_collection(self._folder), HOST, self.port)
+        finally:
+            os._exit(0)
+
+    def kill(self):
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
+
+    def resident_megabytes(self):
+        with open(f"/proc/{self._child}/status") as file:
+            (line,) = [line for line in file if line.startswith("VmRSS")]
+        return int(line.split()[1]) / 1024
+
+
+async def exchange(reader, writer, data, body=True):
+    """The status of one request on an open connection."""
+    writer.write(data)
+    await writer.drain()
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.decode("latin-1").lower().split("\r\n")
+    lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
+    if body and lengths and lengths[0]:
+        await reader.readexactly(lengths[0])
+    return int(head.split(b" ")[1]), "connection: close" in lines
+
+
+async def send_all(uploads, port, seen):
+    """One connection's share: send each until it is answered."""
+    reader = writer = None
+    for upload in uploads:
+        begun = time.monotonic()
+        while True:
+            try:
+                if writer is None:
+                    reader, writer = await asyncio.open_connection(HOST, port)
+                status, closing = await exchange(reader, writer, upload.request)
+            except (OSError, asyncio.IncompleteReadError):
+                status, closing = None, True
+            if closing and writer is not None:
+                writer.close()
+                reader = writer = None
+            if status is not None:
+                break
+            seen.broken += 1
+            assert time.monotonic() - begun < PATIENCE, "the collector does not come back"
+            await asyncio.sleep(0.02)
+        if status in (200, 201):
+            seen.acknowledged.add(upload.node)
+        seen.statuses[upload.kind, status] += 1
+        seen.done += 1
+    if writer is not None:
+        writer.close()
+
+
+def stored_nodes(collection):
+    with collection.database.reading() as connection:
+        return list(connection.execute(select(REPORTS.c.node)).scalars())
+
+
+async def kill_at(moments, collector, collection, seen):
+    """Kill the collector when so many uploads are done, look, and start it again."""
+    for moment in sorted(moments):
+        while seen.done < moment:
+            await asyncio.sleep(0.002)
+        collector.kill()
+        told = set(seen.acknowledged)
+        stored = stored_nodes(collection)
+        assert told <= set(stored), "what was acknowledged is lost"
+        assert len(stored) == len(set(stored)), "a report is there twice"
+        collector.start()
+
+
+def run_campaign(folder, database, *, users, duplicates, damaged, connections, kills, seed=0, fork=True):
+    """A whole campaign; what the senders saw."""
+    collection, opened, reports = prepare(folder, database, users, seed)
+    uploads = uploads_of(collection, opened, reports, duplicates, damaged, seed)
+    # Connections are not taken into another process.
+    collection.database.close()
+    moments = random.Random(seed + 1).sample(range(len(uploads) // 20, len(uploads) * 19 // 20), kills)
+    collector, seen = Collector(folder, fork), Seen()
+
+    async def campaign():
+        killing = asyncio.create_task(kill_at(moments, collector, collection, seen))
+        shares = [uploads[place::connections] for place in range(connections)]
+        await asyncio.gather(*(send_all(share, collector.port, seen) for share in shares))
+        await killing
+
+    collector.start()
+    try:
+        asyncio.run(campaign())
+    finally:
+        collector.kill()
+    check(collection, opened, reports, seen, duplicates, damaged)
+    return seen
+
+
+def check(collection, opened, reports, seen, duplicates, damaged):
+    """All that was acknowledged is there, once, as it was sent; nothing that was damaged is."""
+    assert seen.acknowledged == set(range(reports.users))
+    for kind, status in seen.statuses:
+        assert status in ((422,) if kind == "damaged" else (200, 201)), (kind, status)
+    assert sum(seen.statuses.values()) == reports.users + duplicates + damaged
+    assert sorted(stored_nodes(collection)) == list(range(reports.users))
+    collection.close(opened.number)
+    assert collection.reports(opened.number) == Reports(
+        reports.mechanism, reports.indptr, reports.dims, reports.codes
+    )
+    collection.database.close()
+
+
+if __name__ == "__main__":
+    folder, users = sys.argv[1], int(sys.argv[2])
+    told = run_campaign(
+        folder,
+        None,
+        users=users,
+        duplicates=users // 8,
+        damaged=users // 17,
+        connections=64,
+        kills=10,
+        fork=False,
+    )
+    print(told.statuses, told.broken)

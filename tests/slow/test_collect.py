@@ -1,0 +1,32 @@
+"""The collector under load: 100,000 uploads through ten kills, and a million fuzzed requests."""
+
+import pytest
+
+from tests.collect.campaign import run_campaign
+from tests.collect.conftest import database, postgresql
+from tests.collect.fuzz import fuzz_for
+
+__all__ = ["database", "postgresql"]
+# The collector may grow by so much while it is fuzzed: caches fill, and fragments remain.
+MOST_MEGABYTES = 30
+
+
+def test_a_hundred_thousand_uploads_and_ten_kills(tmp_path, database):
+    seen = run_campaign(
+        tmp_path / "c",
+        database,
+        users=85_000,
+        duplicates=10_000,
+        damaged=5_000,
+        connections=64,
+        kills=10,
+        fork=False,
+    )
+    assert seen.broken > 0
+
+
+@pytest.mark.parametrize("requests", [1_000_000])
+def test_a_million_fuzzed_requests_find_no_fault_and_no_leak(tmp_path, requests):
+    seen = fuzz_for(tmp_path / "c", requests)
+    assert not [status for status in seen.statuses if status >= 500]
+    assert seen.grown < MOST_MEGABYTES
