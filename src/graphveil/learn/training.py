@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +43,8 @@ class Schedule:
 class Fitted:
     """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h).
 
-    Where the weights of links were learned too, a number for each pair of users.
+    Where the weights of links were learned too, a number for each pair of users. ``weights`` are those of the model at that epoch,
+    where they were asked for, and ``factor`` is what its input was multiplied by.
     """
 
     scores: Tensor
@@ -52,6 +53,8 @@ class Fitted:
     validation_score: float
     hidden: Tensor | None = None
     link_weights: Tensor | None = None
+    weights: dict[str, Tensor] | None = None
+    factor: float = 1.0
 
 
 class Best:
@@ -106,6 +109,8 @@ def fit(
     targets: Goal,
     schedule: Schedule,
     progress: Progress | None = None,
+    *,
+    keep_weights: bool = False,
 ) -> Fitted:
     """Train on inputs of n x d and return the scores (n x c) of the epoch with the lowest validation loss.
 
@@ -114,6 +119,7 @@ def fit(
     """
     best, step = Best(targets, schedule, progress), adam(model, schedule)
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
+    weights: dict[str, Tensor] = {}
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
@@ -126,8 +132,20 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-        best.keep(epoch, scores, hidden if model.has_first_layer else None)
+        better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
+        if better and keep_weights:
+            weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
         if best.enough(epoch):
             break
         step(loss)
-    return best.fitted()
+    return replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
+
+
+def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: Topology) -> Fitted:
+    """The scores (n x c) of a model with weights that were trained before; nothing validates it, so its loss is no number."""
+    model.load_state_dict(weights)
+    model.eval()
+    with torch.no_grad():
+        hidden = model.first(inputs, topology)
+        scores = model.second(hidden, topology)
+    return Fitted(scores, 0, math.nan, math.nan, hidden if model.has_first_layer else None)
