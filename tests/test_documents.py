@@ -15,7 +15,7 @@ from graphveil.methods import check_method
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
     pytest.param(code, id=f"{name} {place}")
-    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md")
+    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md", "docs/python.md")
     for place, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL))
 ]
 
@@ -90,6 +90,7 @@ def test_there_are_examples():
         "CHANGELOG.md",
         "docs/mechanisms.md",
         "docs/methods.md",
+        "docs/python.md",
         "docs/veil.md",
     ],
 )

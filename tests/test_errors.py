@@ -15,6 +15,10 @@ def test_an_error_names_the_argument_and_keeps_the_option():
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+def test_a_name_with_dashes_is_no_option():
+    assert str(InputError("my--file.csv is no file")) == "my--file.csv is no file"
+
+
 def test_a_missing_budget_is_an_argument_in_python():
     with pytest.raises(
         InputError, match="base reports features and needs a budget: give epsilon, for example 1"

@@ -63,6 +63,7 @@ LEARNING = [
     "advise budget --data town",
     "demo",
 ]
+COLLECTING = "collect status nowhere"
 
 
 def hidden_run(
@@ -114,7 +115,7 @@ def test_an_error_that_no_extra_mends_is_not_hidden(tmp_path):
 def outcomes(tmp_path_factory):
     """What commands come to where the command line alone is installed."""
     hidden = {module for extra, modules in EXTRAS.items() if extra != "cli" for module in modules}
-    commands = WORKING + LEARNING
+    commands = [*WORKING, *LEARNING, COLLECTING]
     folder = tmp_path_factory.mktemp("cli")
     done = hidden_run(hidden, ALL, json.dumps(commands), folder=folder)
     assert done.returncode == 0, done.stderr
@@ -133,4 +134,13 @@ def test_what_learns_names_the_extra_in_one_sentence(command, outcomes):
     assert (ended, out) == (2, "")
     assert re.fullmatch(
         r"Error: this needs \w+, which is not installed: pip install 'graphveil\[learn\]'", err.strip()
+    )
+
+
+def test_what_collects_names_its_own_extra(outcomes):
+    ended, out, err = outcomes[COLLECTING]
+    assert (ended, out) == (2, "")
+    assert re.fullmatch(
+        r"Error: this needs \w+, which is not installed: pip install 'graphveil\[(collect|device)\]'",
+        err.strip(),
     )

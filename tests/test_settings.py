@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from graphveil.settings import settings
+from graphveil.settings import device_file, settings, witness_folder
 
 
 def test_both_folders_come_from_the_environment(monkeypatch, tmp_path):
@@ -42,3 +42,24 @@ def test_the_cache_is_where_the_platform_keeps_caches(monkeypatch, tmp_path, pla
         assert settings().cache == tmp_path / "graphveil"
         monkeypatch.delenv(variable)
     assert settings().cache == Path.home() / below_home / "graphveil"
+
+
+def test_a_device_keeps_books_and_witness_where_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_STATE", str(tmp_path))
+    assert (device_file(), witness_folder()) == (tmp_path / "device.sqlite", tmp_path / "witnesses")
+
+
+@pytest.mark.parametrize(
+    ("platform", "books", "witnesses"),
+    [
+        ("linux", ".local/share/graphveil", ".local/state/graphveil"),
+        ("darwin", "Library/Application Support/graphveil", "Library/Application Support/graphveil"),
+        ("win32", "AppData/Local/graphveil", "AppData/Local/graphveil"),
+    ],
+)
+def test_books_and_witness_are_where_the_platform_keeps_such_things(monkeypatch, platform, books, witnesses):
+    for variable in ("GRAPHVEIL_STATE", "XDG_DATA_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert device_file() == Path.home() / books / "device.sqlite"
+    assert witness_folder() == Path.home() / witnesses / "witnesses"

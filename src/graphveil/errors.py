@@ -40,7 +40,7 @@ __all__ = [
 
 # A command in backticks, a setting, or an option.
 _OPTION = re.compile(
-    r"(?P<command>`[^`]*`)|--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)|--(?P<name>[a-z]+(?:-[a-z]+)*)"
+    r"(?P<command>`[^`]*`)|(?<![^\s(])--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)|(?<![^\s(])--(?P<name>[a-z]+(?:-[a-z]+)*)"
 )
 
 

@@ -161,6 +161,12 @@ def test_without_an_invitation_it_says_what_is_missing(server, folder, capsys):
     assert "give the --token of your invitation" in capsys.readouterr().err
 
 
+def test_words_of_a_server_give_no_orders_to_a_terminal(server, folder, capsys):
+    server.offer = {"purpose": "good\x1b[2J\u202e\nYour cap is 0"}
+    assert run(folder, "--yes") == 2
+    assert "Its purpose: good [2J  Your cap is 0\n" in capsys.readouterr().err
+
+
 def test_plain_http_to_another_machine_is_refused(folder, capsys, monkeypatch):
     monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
     (folder / "me.json").write_text("[1]")

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 
-from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli import status
 from graphveil.collect.storage import open_collection
-from graphveil.errors import InputError
 from tests.collect.small import arrived, enrolled, made
 
-app = typer.Typer()
-app.command()(collect_learn)
 BASE = ("base", "--epsilon", "1", "--set", "epochs=2")
 
 
 def learn(*arguments):
-    return app(args=[str(each) for each in arguments], standalone_mode=False)
+    return status(["collect", "learn", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +22,7 @@ def survey(tmp_path_factory):
     """A collection whose first round was published by one call, and answered by all but one."""
     folder = tmp_path_factory.mktemp("collect") / "survey"
     enrolled(made(folder, users=60))
-    learn(folder, *BASE, "--json")
+    assert learn(folder, *BASE, "--json") == 0
     collection = open_collection(folder)
     arrived(collection, collection.round(1), range(59))
     collection.close(1, force=True)
@@ -36,7 +32,7 @@ def survey(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(survey, tmp_path_factory):
     out = tmp_path_factory.mktemp("result")
-    learn(survey, *BASE, "--out", out)
+    assert learn(survey, *BASE, "--out", out) == 0
     return out
 
 
@@ -46,7 +42,7 @@ def told(capsys):
 
 def test_a_first_call_publishes_and_says_what_to_do(tmp_path, capsys):
     enrolled(made(tmp_path / "new", users=60))
-    assert learn(tmp_path / "new", *BASE) in (None, 0)
+    assert learn(tmp_path / "new", *BASE) == 0
     said = capsys.readouterr().out
     assert "Round 1 is published: it asks 60 users (features, multibit)." in said
     assert "collect close" in said and "run this command again" in said
@@ -109,16 +105,31 @@ def test_the_result_is_kept_and_marked_when_somebody_in_it_is_forgotten(survey, 
     assert again["answered"] == 58 and again["contributors"] != collection.results()[0].card["contributors"]
 
 
-def test_another_question_in_a_frozen_place_is_a_mistake(survey):
-    with pytest.raises(InputError, match="round 1 of base is published and frozen"):
-        learn(survey, "base", "--epsilon", "0.5")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("base", "--epsilon", "0.5"), "round 1 of base is published and frozen"),
+        (("base", "--epsilon", "0.5", "--as-published"), "round 1 was published with another epsilon"),
+        (("nonprivate",), "which no collection holds"),
+        (("base",), "needs a budget"),
+        ((*BASE, "--days", "0"), "days"),
+        (("base", "--epsilon", "9", "--study", "more"), "nobody would answer this plan"),
+    ],
+)
+def test_mistakes_are_exit_status_2(survey, arguments, why, capsys):
+    assert learn(survey, *arguments) == 2
+    assert why in capsys.readouterr().err
 
 
-def test_a_folder_that_holds_no_collection_is_a_mistake(tmp_path):
-    with pytest.raises(InputError, match="holds no collection"):
-        learn(tmp_path, *BASE)
+def test_a_folder_that_holds_no_collection_is_a_mistake(tmp_path, capsys):
+    assert learn(tmp_path, *BASE) == 2
+    assert "holds no collection" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_method_that_reads_raw_features_is_a_mistake(survey):
-    with pytest.raises(InputError, match="no collection holds"):
-        learn(survey, "nonprivate")
+def test_a_collection_is_replayed_bit_for_bit(survey, result, tmp_path):
+    assert learn(survey, *BASE, "--out", tmp_path) == 0
+    # Somebody may have been forgotten in between: then it is the same twice from now on.
+    assert learn(survey, *BASE, "--out", tmp_path / "again") == 0
+    for name in ("predictions.parquet", "embeddings.parquet", "card.json"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()

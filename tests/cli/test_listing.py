@@ -22,7 +22,10 @@ def test_a_command_that_needs_more_shows_how_it_is_called(command, capsys):
     )
 
 
-@pytest.mark.parametrize("command", ["advise", "attack", "data", "mechanisms", "methods", "paper", "sweep"])
+@pytest.mark.parametrize(
+    "command", ["advise", "attack", "collect", "data", "mechanisms", "methods", "paper", "sweep"]
+)
 def test_a_command_that_needs_no_more_lists_what_there_is(command, capsys):
     assert status([command]) == 0
-    assert len(capsys.readouterr().out.splitlines()) > 2
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) > 2 and printed.err == ""

@@ -562,7 +562,7 @@ def test_a_turnout_of_users_with_several_labels_tells_of_links_alone(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--label-epsilon", "1"], "label_epsilon reports one class a user by k-ary response"),
+        (["--label-epsilon", "1"], "--label-epsilon reports one class a user by k-ary response"),
         (["--participation", "0.5", "--silence", "class"], "there are no later classes to be silent by"),
         (["--set", "data.split=few"], "take split='random'"),
     ],

@@ -11,7 +11,6 @@ import tomllib
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.named import default_file
 from graphveil.cli.tune import command
 from graphveil.experiments import Spec
 from graphveil.experiments.store import reuse
@@ -210,19 +209,3 @@ def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
     assert "--range 0,1" in told
     assert "--mechanism" not in told
     assert "--level" not in command(Spec.of("base", "town", epsilon=1.0), tmp_path / "found.toml")
-
-
-def test_searches_that_differ_in_levels_budgets_or_gamma_write_files_of_their_own():
-    options = [
-        {},
-        {"levels": 3},
-        {"levels": 4},
-        {"budgets": (1.0, 2.0)},
-        {"budgets": (1.0, 3.0)},
-        {"gamma": 0.2},
-        {"level_distribution": "strict"},
-        {"norm_epsilon": 1.0},
-    ]
-    files = [str(default_file(Spec.of("ppgnn", "town", epsilon=1.0, **each))) for each in options]
-    assert len(set(files)) == len(options)
-    assert files[0] == "ppgnn-town-eps1.toml"

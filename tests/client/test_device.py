@@ -374,6 +374,12 @@ def test_a_row_is_given_by_consent_alone_and_put_down_first(folder):
     assert volunteer.spendings()[0].row_given == NOW
 
 
+def test_a_value_that_is_missing_is_given_as_the_middle(folder):
+    volunteer = device_in(folder, replace(AGREEMENT, volunteer=True))
+    row = [float("nan"), float("inf"), -float("inf"), 7.0]
+    assert volunteer.give_row(COLLECTION, Held(row=row)) == [0.5, 1.0, 0.0, 7.0]
+
+
 # Several at once
 
 

@@ -5,7 +5,8 @@ import ctypes
 from contextlib import contextmanager
 
 POINTER = ctypes.c_void_p
-OPEN = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_char_p, POINTER, ctypes.c_int, POINTER)
+# A name is handed on as the address that it is: SQLite keeps more before and behind it.
+OPEN = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER, POINTER, ctypes.c_int, POINTER)
 SYNC = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int)
 # Functions of `sqlite3_io_methods` up to its third version, and where xSync stands among them.
 FUNCTIONS, XSYNC = 18, 4

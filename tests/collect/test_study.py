@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from graphveil import learn
 from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import Terms, _sides, check_collected, learn_collection
+from graphveil.collect.study import Terms, check_collected, learn_collection, learned_alone
 from graphveil.errors import InputError
-from graphveil.experiments.runs.unit import prepare
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.trial import Replay
 from tests.collect.stand_in import StandIn
 
 TOGL = Spec.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
@@ -52,10 +48,7 @@ def veil():
 @pytest.mark.parametrize("which", ["togl", "veil"])
 def test_the_result_is_that_of_one_process_with_the_same_reports(which, request):
     town, learned, _ = request.getfixturevalue(which)
-    prepared = prepare(learned.spec, "method", 0, None, _sides(town, learned.spec))
-    replay = Replay([each.reports for each in learned.replayed])
-    with learn.one_thread():
-        alone = prepared.method.run(replace(prepared.job, users=replay))
+    alone = learned_alone(town, learned)
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
     assert alone.embedding.tobytes() == learned.outcome.embedding.tobytes()
 

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from graphveil import Plan
+from graphveil.channels import laplace, square_wave, three_output
+from graphveil.channels.alias import AliasTable
 from graphveil.channels.canonical import canonical
+from graphveil.channels.words import DrawnWords
+from graphveil.client import checking
+from graphveil.client.signing import public_key, sign
+from graphveil.privacy import Envelope, Invitation, Question, plan_digest
+from graphveil.privacy.digest import described
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text(encoding="utf-8")
 PLANS = [line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"krr"')]
@@ -160,3 +167,186 @@ def test_the_fingerprint_of_a_sketch_follows_from_the_bytes_on_the_page():
     found = Plan.from_json(SKETCHED).build().fingerprint
     assert hashlib.sha256(shown.encode("ascii")).hexdigest() == found
     assert f"`{found}`" in PAGE
+
+
+# Drawing: words in, codes out
+
+KRR = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(7,))
+DRAWN = re.findall(
+    r"^\| (\d) \| `([0-9A-F]{16})` \| (\d+) \| ([0-2]) \|$", PAGE.split("## Drawing")[1], re.MULTILINE
+)
+MULTIBIT = next(line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"multibit"'))
+SAMPLED = re.findall(
+    r"^\| ([-\d.Na ]+) \| `([0-9A-F ]{101})` \| ([\d ]+) \| ([\d ]+) \|$", PAGE, re.MULTILINE
+)
+# Lines that hold one thing alone.
+ALONE = [line.strip() for line in PAGE.splitlines() if line.startswith("    ") and " " not in line.strip()]
+
+
+def words_of(text):
+    return [int(word, 16) for word in text.split()]
+
+
+def alias_by_the_page(counts):
+    """The columns of one row: own output, alias, level; and how many bits name a column."""
+    bits = max((len(counts) - 2).bit_length(), 1)
+    columns, height = 1 << bits, 1 << (62 - bits)
+    mass = list(counts) + [0] * (columns + 1 - len(counts))
+    order = [o for o in range(columns + 1) if mass[o] < height] + [
+        o for o in range(columns + 1) if mass[o] >= height
+    ]
+    g, n, a = sum(each < height for each in mass), 1, order[0]
+    made = []
+    for _ in range(columns):
+        rich = g <= columns
+        b = order[g] if rich else order[min(n, columns)]
+        made.append((a, b, mass[a]))
+        mass[b] -= height - mass[a]
+        if mass[b] < height:
+            a = b
+            g, n = (g + 1, n) if rich else (g, n + 1)
+        else:
+            a = order[min(n, columns)]
+            n += 1
+    return made, bits
+
+
+def draw_by_the_page(counts, word):
+    if len(counts) == 2:
+        return int(word // 4 < counts[1])
+    made, bits = alias_by_the_page(counts)
+    column = word >> (64 - bits)
+    own, alias, level = made[column]
+    return own if word < (column << (64 - bits)) + 4 * level else alias
+
+
+def sample_by_the_page(plan, table, row, words):
+    """Dimensions and codes of one row."""
+    d, m, (low, high) = plan["dims"], plan["sampled"], plan["range"]
+    left, taken = list(words), []
+    for j in range(d - m, d):
+        word = left.pop(0)
+        while word < (1 << 64) % (j + 1):
+            word = left.pop(0)
+        t = word % (j + 1)
+        taken.append(j if t in taken else t)
+    dims, symbols = sorted(taken), []
+    for dim in dims:
+        x = row[dim]
+        v = 0.0 if math.isnan(x) else min(max((x - (low + high) / 2) / ((high - low) / 2), -1.0), 1.0)
+        symbols.append(int((left.pop(0) >> 11) * 2.0**-53 < (v + 1) / 2))
+    return dims, [draw_by_the_page(table[symbol], left.pop(0)) for symbol in symbols]
+
+
+def test_the_page_has_six_labels_and_three_rows_to_draw():
+    assert (len(DRAWN), len(SAMPLED)) == (6, 3)
+
+
+@pytest.mark.parametrize(("label", "word", "shown", "code"), DRAWN)
+def test_a_label_gives_the_code_that_the_page_shows(label, word, shown, code):
+    other, symbols = 977407917986947741, 3
+    surplus, u = 2**62 - symbols * other, int(word, 16) // 4
+    assert f"s = {surplus}" in PAGE
+    assert (u, int(label) if u < surplus else (u - surplus) // other) == (int(shown), int(code))
+    drawn = KRR.build().randomize([int(label)], DrawnWords(np.array(words_of(word), dtype=np.uint64)))
+    assert drawn.codes.tolist() == [int(code)]
+
+
+def test_whoever_has_no_label_sends_what_the_blinded_channel_gives():
+    other = 2**62 // 3
+    for word in (0, 3, 1 << 63, (1 << 64) - 1):
+        u = word // 4
+        code = 0 if u < 2**62 - 3 * other else (u - (2**62 - 3 * other)) // other
+        drawn = KRR.build().randomize([9], DrawnWords(np.array([word], dtype=np.uint64)))
+        assert drawn.codes.tolist() == [code]
+
+
+@pytest.mark.parametrize(("row", "words", "dims", "codes"), SAMPLED)
+def test_a_row_gives_the_dimensions_and_codes_that_the_page_shows(row, words, dims, codes):
+    plan = Plan.from_json(MULTIBIT)
+    (channel,) = plan.build().channels
+    table = channel.table.tolist()
+    assert json.dumps(table, separators=(",", ":")) in ALONE
+    given = [float(value) for value in row.split()]
+    shown = [[int(each) for each in part.split()] for part in (dims, codes)]
+    assert list(sample_by_the_page(json.loads(MULTIBIT), table, given, words_of(words))) == shown
+    drawn = plan.build().randomize(np.array([given]), DrawnWords(np.array(words_of(words), dtype=np.uint64)))
+    assert [drawn.dims.tolist(), drawn.codes.tolist()] == shown
+
+
+@pytest.mark.parametrize("channel", [laplace(1.0), square_wave(0.7), three_output(2.0)])
+def test_alias_tables_are_made_as_the_page_says(channel):
+    ours = AliasTable.build(channel.table)
+    for row, counts in list(enumerate(channel.table.tolist()))[:5]:
+        made, bits = alias_by_the_page(counts)
+        slots = slice(row << bits, (row + 1) << bits)
+        cuts = [(j << (64 - bits)) + 4 * level for j, (_, _, level) in enumerate(made)]
+        assert [int(cut) for cut in ours.cuts[slots]] == cuts
+        # Outputs that are not there, whose level is 0, are never drawn.
+        pairs = ours.codes.reshape(-1, 2)[slots].tolist()
+        assert [pair for pair, (_, _, level) in zip(pairs, made, strict=True) if level] == [
+            [alias, own] for own, alias, level in made if level
+        ]
+        words = np.random.default_rng(row).integers(0, 1 << 64, 50, dtype=np.uint64)
+        drawn = channel.respond(np.full(50, row), DrawnWords(words.copy()))
+        assert drawn.tolist() == [draw_by_the_page(counts, int(word)) for word in words]
+
+
+# Messages, digests, questions, envelopes
+
+PRIVATE = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+
+
+def message_of(plan, private, words):
+    source = DrawnWords(np.array(words_of(words), dtype=np.uint64))
+    return plan.build().randomize(private, source).to_bytes()
+
+
+def test_messages_are_the_bytes_that_the_page_shows():
+    assert message_of(KRR, [2], DRAWN[1][1]).hex() in ALONE
+    row, words, *_ = SAMPLED[0]
+    given = np.array([[float(value) for value in row.split()]])
+    assert message_of(Plan.from_json(MULTIBIT), given, words).hex() in ALONE
+
+
+@pytest.mark.parametrize("plan", [KRR, Plan.from_json(PLANS[0]).part([17])])
+def test_digests_follow_from_the_bytes_on_the_page(plan):
+    shown = canonical(described(plan)).decode("ascii")
+    assert shown in ALONE
+    digest = hashlib.sha256(shown.encode("ascii")).hexdigest()
+    assert digest == plan_digest(plan) and f"`{digest}`" in PAGE
+
+
+def test_the_plan_of_a_label_is_written_as_the_page_shows_it():
+    assert f"`{KRR.to_json()}`" in PAGE
+
+
+def test_the_token_on_the_page_holds_the_secret_and_the_key():
+    token = Invitation(bytes(range(16)), public_key(PRIVATE)).token()
+    assert token in ALONE and f"`{public_key(PRIVATE).hex()}`" in PAGE and f"`{PRIVATE.hex()}`" in PAGE
+
+
+def test_the_signature_on_the_page_is_that_of_its_question():
+    shown = next(line.strip() for line in PAGE.splitlines() if line.startswith('    {"collection"'))
+    question = Question.from_payload(shown.encode("ascii"))
+    assert question.payload().decode("ascii") == shown and question.plan == KRR
+    signed = sign(question, PRIVATE)
+    assert signed.signature.hex() in ALONE
+    assert signed.signed == b"graphveil-question-1\n" + shown.encode("ascii")
+
+
+def test_the_envelope_on_the_page_holds_the_message():
+    envelope = Envelope(
+        bytes(range(16, 32)).hex(),
+        bytes(range(32, 48)).hex(),
+        plan_digest(KRR),
+        message_of(KRR, [2], DRAWN[1][1]),
+    )
+    assert envelope.to_bytes().hex() in ALONE
+
+
+def test_the_page_names_every_reason_of_a_refusal():
+    table = checking.__doc__.split("| --- | --- |\n")[1]
+    reasons = {line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")}
+    assert len(reasons) == 17
+    assert [reason for reason in reasons if f"`{reason}`" not in PAGE] == []

@@ -134,9 +134,13 @@ def status(arguments: Sequence[str] | None = None) -> int:
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
+        message = str(describe()).rstrip(".")
+        if not message:
+            # A command that needs a word after it has shown its help instead.
+            return 0
         example = first_example(context.command) if (context := getattr(error, "ctx", None)) else ""
         shown = f", for example `{example}`" if example else ""
-        _complain(f"{str(describe()).rstrip('.')}; see --help{shown}")
+        _complain(f"{message}; see --help{shown}")
         return MISTAKEN
 
 

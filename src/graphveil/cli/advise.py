@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.checks import check_number
+from graphveil.cli.advise_poisoning import poisoning_command
 from graphveil.cli.bars import one_bar
 from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
@@ -193,3 +194,6 @@ def budget_command(
     console.print(table)
     for sentence in (verdict(advice), *sentences(advice)):
         console.print(sentence, markup=False)
+
+
+advise_app.command("poisoning")(poisoning_command)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from graphveil.checks import check_number
 from graphveil.cli.bars import one_bar
+from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, BackboneName, MethodName, SettingPairs, SettingsFile, TaskName
 from graphveil.cli.parse import all_settings
@@ -137,8 +138,8 @@ def _show(card: dict[str, Any], folder: Path, written: list[str]) -> None:
             score = card["scores"][part]
             name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
             table.add_row(name, "not known" if score is None else percent(score))
+    print_table(table)
     console = Console(soft_wrap=True, highlight=False)
-    console.print(table)
     for sentence in (card["verdict"], card["statement"]):
         console.print(sentence, markup=False)
     console.print(f"Written to {folder}: {', '.join(written)}.", markup=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Protocol
 
 import typer
@@ -12,8 +11,9 @@ import typer
 from graphveil.errors import InputError
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.store.database import RESULTS
-from graphveil.settings import settings
+from graphveil.experiments.store.place import results_file
+
+__all__ = ["check_resume", "keep", "results_file", "told"]
 
 
 class Store(Protocol):
@@ -21,11 +21,6 @@ class Store(Protocol):
 
     def sentences(self) -> list[str]:
         """What has to be said about what was found."""
-
-
-def results_file() -> Path:
-    """The file that all commands keep their results in."""
-    return settings().cache / RESULTS
 
 
 def keep(result: Result) -> None:

@@ -1,64 +1,134 @@
-"""graphveil methods: what can be run."""
+"""graphveil methods: what can be run, and what each method asks for and can be set to."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from graphveil.cli.options import AsJson
 from graphveil.cli.warn import warn
-from graphveil.methods import all_method_names, load_method
+from graphveil.experiments.runs.format import exact_text
+from graphveil.methods import Method, all_method_names, load_method
+from graphveil.methods.tasks import find_task
 
 
 def methods(
     name: Annotated[
         str | None, typer.Argument(help="One method, by its name or as FILE.py:NAME; without it, all.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    settings: Annotated[bool, typer.Option("--settings", help="Also list what each can be set to.")] = False,
+    as_json: AsJson = False,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="List what each can be set to; of one method, that alone.")
+    ] = False,
 ) -> None:
-    """List the methods, and with --settings what each can be set to.
+    """List the methods, or show one: what it does, what it asks users for, and what it can be set to.
 
-    Example: graphveil methods --settings
+    Example: graphveil methods
+
+    Example: graphveil methods lpgnn
 
     Example: graphveil methods mine.py:Mine --settings
     """
     chosen = all_method_names(warn) if name is None else [name]
     loaded = {each: load_method(each) for each in chosen}
     if as_json:
-        fields = [
-            {
-                "name": each,
-                "summary": method.summary,
-                "needs_epsilon": method.reports_features,
-                "settings": {
-                    key: {"default": info.default, "meaning": info.description}
-                    for key, info in method.settings.model_fields.items()
-                },
-                "tuned": method.tuned,
-            }
-            for each, method in loaded.items()
-        ]
-        typer.echo(json.dumps({"methods": fields}))
+        typer.echo(
+            json.dumps(
+                {"methods": [told(each, method) for each, method in loaded.items()]}, ensure_ascii=False
+            )
+        )
         return
-    console = Console()
+    console = Console(highlight=False)
+    if name is not None:
+        show_page(name, loaded[name], console, settings_alone=settings)
+        return
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for heading in ("method", "needs --epsilon", "what it is"):
         table.add_column(heading)
     for each, method in loaded.items():
-        table.add_row(each, "yes" if method.reports_features else "no", method.summary)
+        table.add_row(each, "yes" if method.reports_features else "no", escape(method.summary))
     console.print(table)
     for each, method in loaded.items() if settings else ():
-        table = Table(title=f"--set for {each}", title_justify="left", box=None, padding=(0, 2))
-        for heading in ("key", "default", "meaning"):
-            table.add_column(heading)
-        for key, info in method.settings.model_fields.items():
-            table.add_row(key, str(info.default), info.description or "")
-        console.print(table)
-        for task, known in method.tuned.items():
-            for data, values in known.items():
-                words = ", ".join(f"{key}={value}" for key, value in values.items())
-                console.print(f"defaults on {data}, task {task}: {words}")
+        show_settings(each, method, console)
+
+
+def told(name: str, method: Method) -> dict[str, Any]:
+    """What `--json` says of a method."""
+    return {
+        "name": name,
+        "summary": method.summary,
+        "needs_epsilon": method.reports_features,
+        "asks": asks(method),
+        "settings": {
+            key: {"default": info.default, "meaning": info.description}
+            for key, info in method.settings.model_fields.items()
+        },
+        "tuned": method.tuned,
+    }
+
+
+def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
+    """All about one method, or its settings alone."""
+    console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}\n")
+    if not settings_alone:
+        # Lines of a paragraph are broken anew, as wide as the screen is.
+        for paragraph in filter(None, inspect.cleandoc(type(method).__doc__ or "").split("\n\n")):
+            console.print(f"{escape(' '.join(paragraph.split()))}\n")
+        for sentence in asks(method):
+            console.print(escape(sentence))
+        console.print()
+    show_settings(name, method, console)
+    if not settings_alone:
+        budget = " --epsilon 2" if method.reports_features else ""
+        first = next(iter(method.settings.model_fields.items()), None)
+        setting = "" if first is None else f" --set {first[0]}={exact_text(first[1].default)}"
+        console.print(f"\nExample: graphveil run {escape(name)} --data town{budget}{setting}", soft_wrap=True)
+
+
+def asks(method: Method) -> list[str]:
+    """What a method asks users for, what it predicts, and with which options, in sentences."""
+    said = []
+    if method.reads_features:
+        said.append("It reads raw features, and claims no privacy for them.")
+    elif method.reports_features:
+        said.append(
+            f"It asks users about their features at --epsilon, by {method.mechanism} unless --mechanism names another one."
+        )
+    else:
+        said.append("It asks nobody about features.")
+    if method.reports_levels:
+        said.append(
+            f"Users may choose one of {method.level_count} privacy levels each (--levels, --budgets)."
+        )
+    if method.takes_panel:
+        said.append("It learns from the raw rows of volunteers too, where there are some (--panel).")
+    said.append(
+        f"Labels are asked for with --label-epsilon, links with --link-epsilon (by {method.link_mechanism}); without, both are public."
+    )
+    if method.several_tasks:
+        said.append("It can learn norms of features besides (--norm-epsilon).")
+    predicted = " or ".join(f"{find_task(name).summary} (--task {name})" for name in method.tasks)
+    return [
+        *said,
+        f"It predicts {predicted}; the network inside is {method.backbone} unless --backbone says otherwise.",
+    ]
+
+
+def show_settings(name: str, method: Method, console: Console) -> None:
+    """What a method can be set to, and where its defaults are others."""
+    table = Table(title=f"--set for {escape(name)}", title_justify="left", box=None, padding=(0, 2))
+    for heading in ("key", "default", "meaning"):
+        table.add_column(heading)
+    for key, info in method.settings.model_fields.items():
+        table.add_row(key, escape(exact_text(info.default)), escape(info.description or ""))
+    console.print(table)
+    for task, known in method.tuned.items():
+        for data, values in known.items():
+            words = ", ".join(f"{key}={exact_text(value)}" for key, value in values.items())
+            console.print(f"defaults on {data}, task {task}: {escape(words)}")

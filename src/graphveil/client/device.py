@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from graphveil.channels.exact import Claim
 from graphveil.client.agreement import Agreement
 from graphveil.client.books import Books, Line, open_books, transaction
@@ -16,6 +18,7 @@ from graphveil.client.held import Held
 from graphveil.client.witness import Witness, locked_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
+from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, answer
 from graphveil.privacy.ledger import add_up
 from graphveil.settings import witness_folder
@@ -138,7 +141,10 @@ class Device:
         return Sealed(question.round, line.report, line.envelope)
 
     def give_row(self, collection: str, held: Held) -> list[float]:
-        """The raw row, for a collection to which the owner has agreed to give it. It is put down before it is given."""
+        """The raw row, for a collection to which the owner has agreed to give it. It is put down before it is given.
+
+        A value that is missing is the middle of the range: JSON has only numbers.
+        """
         agreement = self.agreement(collection)
         if not agreement.volunteer:
             raise PrivacyError(
@@ -149,7 +155,11 @@ class Device:
             raise InputError("this device holds no row to give")
         with transaction(self.path) as books:
             books.give_row(collection, int(self._clock()))
-        return [float(value) for value in held.row[0]]
+        public = PublicRange.of(agreement.offer.range)
+        told = np.nan_to_num(
+            held.row[0].astype(np.float64), nan=public.centre, posinf=public.high, neginf=public.low
+        )
+        return [float(value) for value in told]
 
     def spendings(self) -> tuple[Spending, ...]:
         """What was spent in every collection, for the owner's eyes."""

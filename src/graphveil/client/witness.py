@@ -55,6 +55,9 @@ class Witness:
 
     def see(self, mark: Mark) -> None:
         """Put down a mark; it is on the disk once the lock is given back."""
+        seen = self.mark
+        if seen is not None and (seen.count, seen.last) == (mark.count, mark.last):
+            return
         self._connection.execute("INSERT OR REPLACE INTO witness VALUES (1, ?, ?)", (mark.count, mark.last))
 
 

@@ -132,7 +132,7 @@ def _from_npz(file: Path) -> PublicGraph:
     labels = np.full(users, UNKNOWN) if raw.labels is None else np.ravel(raw.labels)
     if labels.dtype.kind == "f":
         labels = np.where(np.isnan(labels), UNKNOWN, labels)
-    named = raw.other_labels.get(IDS)
+    named = raw.ids
     names = [str(number) for number in range(users)] if named is None else [str(name) for name in named]
     if len(names) != users:
         raise InputError(f"{file}: ids must be one for each of {users} users, got {len(names)}")

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
+from graphveil.collect.affording import can_afford
 from graphveil.collect.roster import Roster
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import plan_digest
-from graphveil.privacy.ledger import DUST
 from graphveil.privacy.reach import attributes_in_reach
 
 # A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
@@ -108,7 +108,7 @@ def publish(
             f"a round must expire in the future, got {expires}, and it is {now} (seconds since 1970)"
         )
     _check_askable(plan, users)
-    asked = who_is_asked(plan, roster, before, users)
+    asked = who_is_asked(plan, roster, before, users, now)
     if not asked.size:
         raise InputError(
             "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
@@ -132,17 +132,10 @@ def publish(
     return fresh
 
 
-def who_is_asked(plan: Plan, roster: Roster, before: list[Round], users: int) -> NDArray[np.int64]:
-    """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value.
-
-    Everybody who was asked before counts as having spent it, whether an answer came or not.
-    """
+def who_is_asked(plan: Plan, roster: Roster, before: list[Round], users: int, now: int) -> NDArray[np.int64]:
+    """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value."""
     fits = np.zeros(users, dtype=bool)
-    epsilon, delta = np.zeros(users), np.zeros(users)
-    fits[roster.node] = roster.enrolled
-    epsilon[roster.node], delta[roster.node] = roster.epsilon, roster.delta
-    fits &= _within(epsilon, [(each.asked, each.plan.claim.epsilon) for each in before], plan.claim.epsilon)
-    fits &= _within(delta, [(each.asked, each.plan.claim.delta) for each in before], plan.claim.delta)
+    fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)
     whole = np.arange(users) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
     asked = {int(node) for node in whole}
     for node, excluded in zip(roster.node.tolist(), roster.excluded, strict=True):
@@ -155,17 +148,6 @@ def who_is_asked(plan: Plan, roster: Roster, before: list[Round], users: int) ->
 def close(connection: Connection, number: int) -> None:
     """Take no more reports for a round."""
     connection.execute(update(ROUNDS).where(ROUNDS.c.number == number).values(closed=True))
-
-
-def _within(
-    cap: NDArray[np.float64], spent: list[tuple[NDArray[np.int64], float]], cost: float
-) -> NDArray[np.bool_]:
-    """Whose cap leaves room for the cost; sums are rounded up as a device's ledger does."""
-    booked = np.zeros(len(cap))
-    for asked, one in [*spent, (np.arange(len(cap)), cost)]:
-        if one > 0:
-            booked[asked] = np.nextafter(booked[asked] + one, np.inf)
-    return np.asarray(booked <= cap * (1 + DUST))
 
 
 def _reaches(plan: Plan, node: int, excluded: tuple[int, ...]) -> bool:

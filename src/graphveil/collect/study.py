@@ -26,6 +26,7 @@ from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
+from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
 
 
@@ -174,6 +175,12 @@ def learn_collection(
         int(roster.enrolled.sum()),
         None if panel is None else panel.users,
     )
+
+
+def learned_alone(collection: Collection, learned: Learned) -> Outcome:
+    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit."""
+    prepared = prepare(learned.spec, "method", 0, None, _sides(collection, learned.spec))
+    return _run(prepared, Replay([each.reports for each in learned.replayed]))
 
 
 def check_collected(spec: Spec) -> None:

@@ -1,6 +1,8 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
 from graphveil.experiments.embeddings.embedding import Embedding, embed, embed_spec, read_embedding
+from graphveil.experiments.runs.model import Model, train_model
+from graphveil.experiments.runs.model_file import load_model, save
 from graphveil.experiments.runs.predictions import Predictions, predict, predict_spec
 from graphveil.experiments.runs.records import Record, ResultStore, read_results
 from graphveil.experiments.runs.result import Result
@@ -21,6 +23,7 @@ from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
 __all__ = [
     "RUN_FIGURES",
     "Embedding",
+    "Model",
     "Predictions",
     "Record",
     "Result",
@@ -35,6 +38,7 @@ __all__ = [
     "draw_scores",
     "embed",
     "embed_spec",
+    "load_model",
     "paired_gain",
     "predict",
     "predict_spec",
@@ -43,8 +47,10 @@ __all__ = [
     "read_settings",
     "run",
     "run_spec",
+    "save",
     "sweep",
     "t_interval",
+    "train_model",
     "tune",
     "tune_spec",
     "verdict",

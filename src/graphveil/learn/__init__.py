@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from graphveil.learn.taught import Means, Taught, learn_means, teach_by_means, teach_by_rows
     from graphveil.learn.tensors import tensor
     from graphveil.learn.topology import Topology
-    from graphveil.learn.training import Fitted, Progress, Schedule, fit
+    from graphveil.learn.training import Fitted, Progress, Schedule, apply, fit
     from graphveil.learn.weighted import LinkObjective, Turns, WeightedTopology, fit_with_links
 else:
     __getattr__, __dir__ = load_later(
@@ -148,7 +148,7 @@ else:
             "targets": ("DropTargets", "Goal", "Targets", "true_classes"),
             "tensors": ("tensor",),
             "topology": ("Topology",),
-            "training": ("Fitted", "Progress", "Schedule", "fit"),
+            "training": ("Fitted", "Progress", "Schedule", "apply", "fit"),
             "weighted": ("LinkObjective", "Turns", "WeightedTopology", "fit_with_links"),
         },
     )
@@ -200,6 +200,7 @@ __all__ = [
     "adamic_adar",
     "adjacency_rows",
     "answer_square",
+    "apply",
     "as_probabilities",
     "as_rates",
     "best_scale",

@@ -43,8 +43,9 @@ class Schedule:
 class Fitted:
     """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h).
 
-    Where the weights of links were learned too, a number for each pair of users. The losses of all epochs, and the validation
-    score of each that was the best so far, by its number.
+    Where the weights of links were learned too, a number for each pair of users. ``weights`` are those of the model at that epoch,
+    where they were asked for, and ``factor`` is what its input was multiplied by. ``losses`` are those of all epochs, and ``better`` has the
+    validation score of each that was the best so far, by its number.
     """
 
     scores: Tensor
@@ -56,6 +57,8 @@ class Fitted:
     losses: tuple[float, ...] = ()
     better: tuple[tuple[int, float], ...] = ()
     train_losses: tuple[float, ...] = ()
+    weights: dict[str, Tensor] | None = None
+    factor: float = 1.0
 
 
 class Best:
@@ -120,6 +123,8 @@ def fit(
     targets: Goal,
     schedule: Schedule,
     progress: Progress | None = None,
+    *,
+    keep_weights: bool = False,
 ) -> Fitted:
     """Train on inputs of n x d and return the scores (n x c) of the epoch with the lowest validation loss.
 
@@ -128,6 +133,7 @@ def fit(
     """
     best, step = Best(targets, schedule, progress), adam(model, schedule)
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
+    weights: dict[str, Tensor] = {}
     for epoch in range(schedule.epochs):
         hidden = model.first(inputs, topology)
         model.train()
@@ -141,8 +147,20 @@ def fit(
             model.eval()
             scores = model.second(hidden, topology)
         best.train_losses.append(float(loss.detach()))
-        best.keep(epoch, scores, hidden if model.has_first_layer else None)
+        better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
+        if better and keep_weights:
+            weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
         if best.enough(epoch):
             break
         step(loss)
-    return best.fitted()
+    return replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
+
+
+def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: Topology) -> Fitted:
+    """The scores (n x c) of a model with weights that were trained before; nothing validates it, so its loss is no number."""
+    model.load_state_dict(weights)
+    model.eval()
+    with torch.no_grad():
+        hidden = model.first(inputs, topology)
+        scores = model.second(hidden, topology)
+    return Fitted(scores, 0, math.nan, math.nan, hidden if model.has_first_layer else None)

@@ -30,6 +30,7 @@ class Base(Method):
     name = "base"
     summary = "reports by any mechanism, straight into a GNN"
     settings = BaseSettings
+    applies_later = True
     first_round_known = True
     grid = TRAINING_GRID
     several_tasks = True

@@ -17,6 +17,7 @@ from graphveil.mechanisms import entry
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.methods.link_variants import VARIANTS
 from graphveil.methods.norms import ReportedNorms, largest_norm
+from graphveil.methods.outcome import Trained
 from graphveil.methods.questions import Questions
 from graphveil.methods.tasks import Task, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
@@ -64,6 +65,9 @@ class Job:
     # What is known of the private graph, where there is one.
     graph_numbers: dict[str, float] = field(default_factory=dict)
     progress: Progress | None = None
+    # Whether the outcome is to hold the trained backbone; and one that is applied in the place of training.
+    keep_trained: bool = False
+    trained: Trained | None = None
 
     @classmethod
     def of(cls, graph: Graph, users: Respondents, settings: Any, seed: int, **options: Any) -> Job:

@@ -52,6 +52,7 @@ class Ldpge(PageRankMethod):
     summary = "reports spread by personalized PageRank; a network for classes, Hadamard products for links"
     mechanism = "hds"
     settings = LdpgeSettings
+    applies_later = True
     first_round_known = True
     several_tasks = True
     tuned: ClassVar[dict[str, dict[str, dict[str, Any]]]] = {

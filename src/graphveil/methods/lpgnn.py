@@ -32,6 +32,7 @@ class Lpgnn(Method):
     name = "lpgnn"
     summary = "KProp on reports, then a GNN; private labels by Drop"
     settings = LpgnnSettings
+    applies_later = True
     first_round_known = True
     grid = TRAINING_GRID | HOPS_GRID
     several_tasks = True

@@ -64,6 +64,9 @@ class Method(ABC):
     # Whether its first question about features is the first of its `questions`, whatever is answered before: it can then be
     # asked together with that for labels.
     first_round_known: ClassVar[bool] = False
+    # Whether what it trains can be applied to users who join later: so by all that end in `train_backbone`, if which columns its input
+    # has, and which edges it passes messages along, do not depend on answers.
+    applies_later: ClassVar[bool] = False
     # What it can predict.
     tasks: ClassVar[tuple[str, ...]] = ("node", "link")
 

@@ -29,6 +29,7 @@ class NonPrivate(Method):
     name = "nonprivate"
     summary = "a GNN on raw features: no privacy, what there is to lose"
     settings = NonPrivateSettings
+    applies_later = True
     grid = TRAINING_GRID
     reports_features = False
     reads_features = True

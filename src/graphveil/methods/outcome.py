@@ -6,13 +6,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 # A number for each pair of users, the higher the likelier linked.
 PairScores = Callable[[NDArray[np.int64]], NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A backbone as it was trained: its weights by name, what its input was multiplied by, and how many columns that had."""
+
+    weights: dict[str, Tensor]
+    factor: float
+    columns: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class Outcome:
     constant_norm: float | None = None
     also: dict[str, float] = field(default_factory=dict)
     curve: TrainingCurve | None = None
+    # The trained backbone, where the job asks for it and there is one.
+    trained: Trained | None = None
 
 
 class Stopwatch:

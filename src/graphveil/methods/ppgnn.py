@@ -45,6 +45,7 @@ class Ppgnn(Method):
     summary = "every user chooses a privacy level; FlexProp weighs reports by it, then a GNN"
     mechanism = "ppm"
     settings = PpgnnSettings
+    applies_later = True
     reports_levels = True
     several_tasks = True
     grid: ClassVar[dict[str, tuple[Any, ...]]] = (

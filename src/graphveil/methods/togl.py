@@ -79,6 +79,7 @@ class Togl(Method):
     summary = "two rounds: find the attributes that matter for the task, then ask those more often"
     mechanism = "piecewise"
     settings = ToglSettings
+    applies_later = True
     first_round_known = True
     reports_levels = True
     several_tasks = True

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphveil import learn, linear
+from graphveil.errors import InputError
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import AUTO, ScaledSettings, Settings
-from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.outcome import Outcome, Stopwatch, Trained
 
 
 def train_backbone(
@@ -30,12 +31,29 @@ def train_backbone(
     schedule = learn.Schedule(
         settings.epochs, settings.lr, settings.weight_decay, settings.patience, input_dropout, group_lasso
     )
+    if job.trained is not None:
+        with watch.stage("train"):
+            return job.task.outcome(job, _applied(job, job.trained, inputs, topology), watch)
     with watch.stage("train"):
         fitted, also = at_best_scale(
             settings, lambda factor, schedule: _trained(job, inputs, topology, schedule, factor), schedule
         )
     outcome = job.task.outcome(job, fitted, watch)
-    return replace(outcome, also=outcome.also | also)
+    kept = None
+    if fitted.weights is not None:
+        kept = Trained(fitted.weights, fitted.factor, inputs.shape[1])
+    return replace(outcome, also=outcome.also | also, trained=kept)
+
+
+def _applied(job: Job, trained: Trained, inputs: linear.Input, topology: learn.Topology) -> learn.Fitted:
+    """What a backbone that was trained before makes of these inputs; nothing is learned, and nobody's label is looked at."""
+    if inputs.shape[1] != trained.columns:
+        raise InputError(
+            f"the model takes an input of {trained.columns} columns, and this one has {inputs.shape[1]}: apply it to the features that it was trained on"
+        )
+    with learn.seeded(job.seed):
+        model = _backbone(job, trained.columns)
+    return learn.apply(model, trained.weights, linear.scaled(inputs, trained.factor), topology)
 
 
 def at_best_scale(
@@ -54,23 +72,30 @@ def _trained(
     job: Job, inputs: linear.Input, topology: learn.Topology, schedule: learn.Schedule, factor: float
 ) -> learn.Fitted:
     """A training of the backbone on inputs times a factor, from the same first weights for each."""
-    settings: Settings = job.settings
     with learn.seeded(job.seed):
-        model = learn.build_backbone(
-            job.backbone,
-            inputs.shape[1],
-            settings.hidden,
-            job.output_count,
-            activation=settings.activation,
-            dropout=settings.dropout,
-        ).to(job.device)
-        if isinstance(model, learn.OutsideBackbone):
-            model.max_memory = job.max_memory
-        return learn.fit(
-            model,
+        fitted = learn.fit(
+            _backbone(job, inputs.shape[1]),
             linear.scaled(inputs, factor),
             topology,
             job.task.goal(job, topology),
             schedule,
             lambda done, most, _: job.say("training", done / most),
+            keep_weights=job.keep_trained,
         )
+    return replace(fitted, factor=factor)
+
+
+def _backbone(job: Job, columns: int) -> learn.Backbone:
+    """The job's backbone with its first weights, for an input of so many columns."""
+    settings: Settings = job.settings
+    model = learn.build_backbone(
+        job.backbone,
+        columns,
+        settings.hidden,
+        job.output_count,
+        activation=settings.activation,
+        dropout=settings.dropout,
+    ).to(job.device)
+    if isinstance(model, learn.OutsideBackbone):
+        model.max_memory = job.max_memory
+    return model

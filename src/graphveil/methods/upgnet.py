@@ -80,6 +80,7 @@ class Upgnet(Method):
     name = "upgnet"
     summary = "HOA and NFR around a GNN, in either order"
     settings = UpgnetSettings
+    applies_later = True
     first_round_known = True
     several_tasks = True
     grid = TRAINING_GRID | HOPS_GRID | {"tau": (0.1, 0.3, 0.5, 0.7, 0.9), "order": ("N-H", "H-N")}

@@ -73,6 +73,11 @@ def test_a_sweep_over_a_given_graph_is_kept_cell_by_cell():
     assert found.rows()[0][0] == "1"
 
 
+def test_a_sweep_that_is_not_to_be_kept_leaves_nothing():
+    found = gv.sweep("base", "town", over={"epsilon": [1.0]}, control=False, settings=TINY, keep=False)
+    assert found.at(1.0) is not None and not results_file().exists()
+
+
 def test_a_sweep_that_comes_along_takes_no_graph_of_one_s_own():
     with pytest.raises(InputError, match="give over="):
         gv.sweep("ppgnn-hops", *graph())

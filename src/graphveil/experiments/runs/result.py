@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.figures import figure_of
+from graphveil.experiments.runs.model import Model, train_model
 from graphveil.experiments.runs.predictions import (
     Predictions,
     check_predictions,
@@ -89,6 +90,10 @@ class Result:
         ready, outcome = self.learned(run)
         chosen = predicted_classes(outcome, several=ready.graph.multilabel)
         return ready.users.confusion(chosen, ready.graph)
+
+    def model(self, run: int = 0) -> Model:
+        """What a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
+        return train_model(self.spec, run, self.given)
 
     def plot(self, file: str | Path, kind: str = "score") -> None:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""

@@ -201,7 +201,7 @@ def prepare(
         private_links=spec.budgets.private_links,
         edges=edges,
     )
-    job = _job(spec, part, method, public, seed, progress)
+    job = make_job(spec, part, method, public, seed, progress)
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
     _check_cost(spec, part, questions)
@@ -329,7 +329,9 @@ def peak_megabytes() -> float:
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def _job(spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None) -> Job:
+def make_job(
+    spec: Spec, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None
+) -> Job:
     """What a method is given, before anybody has declared a budget."""
     settings = spec.full_settings()
     if part == "structure":

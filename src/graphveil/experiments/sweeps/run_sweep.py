@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphveil.errors import InputError
@@ -14,6 +16,7 @@ from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.file import spec_fields
 from graphveil.experiments.specs.given import Given, take_data
 from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.experiments.store.database import RESULTS
 from graphveil.experiments.store.place import results_file
 from graphveil.experiments.sweeps.ready import ReadySweep, ready
 from graphveil.experiments.sweeps.result import SweepResult
@@ -106,9 +109,11 @@ def _runner(jobs: int, fresh: bool, keep: bool, given: Given | None) -> RunCells
             if kept and keep:
                 ResultStore(results_file()).add(result)
 
-        store = UnitStore(results_file())
-        return run_cells(
-            specs, store=store, jobs=jobs, fresh=fresh, skip=skip, alone=alone, keep=add, given=given
-        )
+        with TemporaryDirectory() as folder:
+            # Cells share what they have in common, as structure, wherever that is kept.
+            store = UnitStore(results_file() if keep else Path(folder) / RESULTS)
+            return run_cells(
+                specs, store=store, jobs=jobs, fresh=fresh, skip=skip, alone=alone, keep=add, given=given
+            )
 
     return run

@@ -1,0 +1,216 @@
+"""Malicious users: how far a share of them can move an estimate, exactly, and a prediction, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphveil import learn
+from graphveil.checks import check_number, check_whole
+from graphveil.errors import InputError
+from graphveil.experiments.runs.unit import Ready, make_ready
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.tuning.forged import Floats, ForgingUsers, Truths
+from graphveil.mechanisms import Mechanism
+from graphveil.mechanisms.base import Subject
+from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.reports import Reports, even_pointers
+from graphveil.privacy import Plan
+
+# The stream of a run's seed by which malicious users are drawn.
+STREAM = 21
+Tell = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What one report can do to an estimate: the most that it adds to one value, in widths of what that value can be.
+
+    Estimates start at the least that the value can be; where they are ``unbiased``, an honest report adds 0 to 1 on average, and else what is
+    counted is the most that changing one report changes. A report says something of ``values`` of ``dims`` of them.
+    """
+
+    subject: Subject
+    mechanism: str
+    epsilon: float
+    most: float
+    values: int
+    dims: int
+    unbiased: bool
+
+    def moved(self, share: float) -> float:
+        """The most by which a share of users moves the mean of one value, on average over everybody's noise, in widths."""
+        return share * self.most
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """What came of a share of malicious users, as means over runs.
+
+    ``score`` is the method's on test users, ``drawn_in`` the share of honest test users of other classes who are taken for the target class.
+    """
+
+    share: float
+    malicious: int
+    score: float
+    drawn_in: float
+
+
+@dataclass(frozen=True)
+class PoisoningAdvice:
+    """All shares that were looked at, the first of them 0."""
+
+    data: str
+    method: str
+    metric: str
+    target: int
+    runs: int
+    forged: bool
+    influences: tuple[Influence, ...]
+    lines: tuple[Poisoned, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it, with the bound of every share."""
+        whole = asdict(self)
+        for line, told in zip(self.lines, whole["lines"], strict=True):
+            told["moved"] = [each.moved(line.share) for each in self.influences]
+        return whole
+
+
+def influence_of(plan: Plan) -> Influence:
+    """The influence of one report, from the mechanism's alphabet: exact.
+
+    >>> told = influence_of(Plan(mechanism="multibit", epsilon=1.0, dims=10, range=(0, 1), sampled=1))
+    >>> round(told.most, 2), told.values
+    (11.32, 1)
+    """
+    built = plan.build()
+    label = built.label if isinstance(built, ClassMechanism) else built
+    if isinstance(label, LabelMechanism):
+        decoded = _decoded(label)
+        most = float(decoded.max() - (0.0 if label.unbiased else decoded.min()))
+    elif plan.subject == "features" and plan.range is not None:
+        # An estimate is a constant, the middle of the range, and what reports add to it, up to so many widths either way.
+        reach = built.largest / (plan.range[1] - plan.range[0])
+        most = reach + (0.5 if built.unbiased else reach)
+    else:
+        raise InputError(f"what a report about {plan.subject} adds to an estimate has no bound of this kind")
+    values = built.report_length if built.names_dimensions else built.dimensions
+    return Influence(
+        plan.subject, plan.mechanism, plan.claim.epsilon, most, values, built.dimensions, label.unbiased
+    )
+
+
+def _decoded(mechanism: Mechanism) -> Floats:
+    """What every possible report of one code is decoded to."""
+    codes = np.arange(mechanism.alphabet)
+    kind = mechanism.randomize(np.zeros(1, dtype=np.int64)).codes.dtype
+    return mechanism.estimate(
+        Reports(mechanism, even_pointers(len(codes), 1), None, codes.astype(kind))
+    ).dense()
+
+
+def advise_poisoning(
+    spec: Spec, shares: Sequence[float], target: int | None = None, tell: Tell | None = None
+) -> PoisoningAdvice:
+    """Run a method with no malicious users and with each share of them; they want others taken for the target class.
+
+    They know what rows of every class look like on average. Where codes can be chosen they send those that speak most for the
+    target class; else they answer as a row would that does. The target is the rarest class where none is named.
+    """
+    _check(spec, shares)
+    all_shares = (0.0, *(each for each in shares if each))
+    lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
+    forged, chosen = True, 0
+    influences: tuple[Influence, ...] = ()
+    import_module("graphveil.learn.registry")
+    for run in range(spec.runs):
+        for place, share in enumerate(all_shares):
+            if tell is not None:
+                done = (run * len(all_shares) + place) / (spec.runs * len(all_shares))
+                tell(f"run {run + 1}, {share:.0%} malicious", done)
+            ready = make_ready(spec, "method", run, None, None)
+            chosen = _target(ready, target)
+            line, all_forged = _poisoned(ready, share, chosen)
+            lines[share].append(line)
+            forged &= all_forged
+            questions = ready.job.questions
+            asked = [
+                *questions.features,
+                *questions.classes,
+                *([] if questions.labels is None else [questions.labels]),
+            ]
+            influences = tuple(dict.fromkeys(influence_of(plan) for plan in asked))
+    return PoisoningAdvice(
+        spec.data,
+        spec.method,
+        ready.graph.metric,
+        chosen,
+        spec.runs,
+        forged,
+        influences,
+        tuple(_mean(each) for each in lines.values()),
+    )
+
+
+def _check(spec: Spec, shares: Sequence[float]) -> None:
+    spec.check()
+    for share in shares:
+        check_number(share, "share", least=0, below=1)
+    if not any(shares):
+        raise InputError("share must name at least one share of malicious users above 0, like 0.05")
+    if not spec.found_method.reports_features:
+        raise InputError(
+            f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
+        )
+    if not spec.found_task.learns_labels or spec.has_levels or spec.budgets.private_links:
+        raise InputError(
+            "malicious users are measured where classes are predicted from features, without levels and private links: take the task node"
+        )
+
+
+def _target(ready: Ready, target: int | None) -> int:
+    labels, count = ready.users.raw.labels, ready.graph.class_count
+    if labels.ndim == 2 or count < 2:
+        raise InputError("malicious users are measured where a user has one class of at least two")
+    if target is not None:
+        return check_whole(target, "target", least=0, most=count - 1)
+    return int(np.bincount(labels[labels >= 0], minlength=count).argmin())
+
+
+def _poisoned(ready: Ready, share: float, target: int) -> tuple[Poisoned, bool]:
+    """One run with malicious users among those who answer, and whether all that they sent was forged."""
+    labels, graph = ready.users.raw.labels, ready.graph
+    count = round(share * graph.node_count)
+    drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(graph.node_count)[:count]
+    malicious: Truths = np.zeros(graph.node_count, dtype=bool)
+    malicious[drawn] = True
+    users = ForgingUsers(ready.job.users, malicious, target, _direction(ready, target), ready.job.seed)
+    with learn.one_thread():
+        outcome = ready.method.run(replace(ready.job, users=users))
+    score = ready.users.evaluate(outcome.scores, graph)
+    assert outcome.scores is not None
+    others = graph.test & ~malicious & (labels != target)
+    drawn_in = (outcome.scores.argmax(axis=1) == target)[others]
+    return Poisoned(share, count, score, float(drawn_in.mean()) if drawn_in.size else 0.0), users.forged
+
+
+def _direction(ready: Ready, target: int) -> Floats:
+    """How much more of every value users of the target class have than others, on average."""
+    rows, labels = ready.users.raw.rows(), ready.users.raw.labels
+    of_target = labels == target
+    apart = np.asarray(rows[of_target].mean(axis=0)) - np.asarray(rows[~of_target].mean(axis=0))
+    return np.asarray(apart, dtype=np.float64).ravel()
+
+
+def _mean(lines: Sequence[Poisoned]) -> Poisoned:
+    return replace(
+        lines[0],
+        score=float(np.mean([each.score for each in lines])),
+        drawn_in=float(np.mean([each.drawn_in for each in lines])),
+    )

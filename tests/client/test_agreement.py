@@ -1,0 +1,86 @@
+"""What is agreed on at enrolment is checked when it is made."""
+
+from dataclasses import replace
+
+import pytest
+
+from graphveil import InputError
+from graphveil.client import Cap
+from graphveil.client.agreement import check_excluded
+from tests.client.support import AGREEMENT, OFFER
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": float("inf")},
+        {"epsilon": 1.0, "delta": 1.0},
+        {"epsilon": 1.0, "by_level": ()},
+        {"epsilon": 1.0, "by_level": (1.0, -1.0)},
+        {"epsilon": 1.0, "renewal_days": 0},
+        {"epsilon": 1.0, "renewal_days": 1.5},
+    ],
+)
+def test_a_cap_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError):
+        Cap(**wrong)
+
+
+def test_a_cap_for_life_has_one_period():
+    assert Cap(1.0).period(0, 1e12) == 0
+
+
+def test_periods_are_counted_from_enrolment():
+    monthly = Cap(1.0, renewal_days=30)
+    times = (-5, 0, 30 * DAY - 1, 30 * DAY, 90 * DAY)
+    assert [monthly.period(1000, 1000 + passed) for passed in times] == [0, 0, 0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"dims": 0},
+        {"range": None},
+        {"range": (1.0, 1.0)},
+        {"purpose": ""},
+        {"purpose": "a" * 2001},
+        {"key": b"short"},
+        {"collection": "c0"},
+        {"classes": -1},
+    ],
+)
+def test_an_offer_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError):
+        replace(OFFER, **wrong)
+
+
+def test_norms_are_as_long_as_the_range_allows():
+    assert OFFER.largest_norm == 2.0
+    assert replace(OFFER, dims=9, range=(-2.0, 1.0)).largest_norm == 6.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"excluded": (4,)}, {"subjects": ()}, {"subjects": ("secrets",)}, {"user": -1}, {"pseudonym": "x"}],
+)
+def test_an_agreement_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError):
+        replace(AGREEMENT, **wrong)
+
+
+def test_rows_are_given_where_the_collection_takes_them():
+    with pytest.raises(InputError, match="takes no raw rows"):
+        replace(AGREEMENT, offer=replace(OFFER, volunteers=False), volunteer=True)
+
+
+def test_whoever_excludes_attributes_does_not_give_them_as_they_are():
+    with pytest.raises(InputError, match="exclude nothing, or do not volunteer"):
+        replace(AGREEMENT, excluded=(1,), volunteer=True)
+    replace(AGREEMENT, volunteer=True)
+
+
+def test_excluded_attributes_are_sorted_and_single():
+    assert check_excluded([3, 1, 3], 4) == (1, 3)

@@ -1,0 +1,73 @@
+"""Real devices and a real collector, over sockets: what they answer is what is read."""
+
+import numpy as np
+import pytest
+
+from graphveil.client.calls import Calls
+from graphveil.client.device import Device
+from graphveil.client.held import Held
+from graphveil.client.transport import Http
+from graphveil.client.visit import enrol, give_row, visit
+from graphveil.mechanisms import ClassModel
+from graphveil.privacy import Invitation, Plan
+from tests.collect.campaign import HOST, Collector
+from tests.collect.small import PLAN, later, made
+
+USERS = 4
+
+
+@pytest.fixture
+def collector(tmp_path):
+    collection = made(tmp_path / "c", USERS)
+    tokens = [Invitation(each.secret, collection.key.public).token() for each in collection.invite()]
+    collection.database.close()
+    running = Collector(tmp_path / "c")
+    running.start()
+    yield collection, f"http://{HOST}:{running.port}", tokens
+    running.kill()
+    collection.database.close()
+
+
+def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
+    collection, server, tokens = collector
+    calls, rows = Calls(Http(server)), np.random.default_rng(0).random((USERS, 8))
+    devices = [Device(tmp_path / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(USERS)]
+    holding = [Held(row=rows[user]) for user in range(USERS)]
+    agreed = [
+        enrol(device, calls, server, token, held, volunteer=user == 0, excluded=(2,) if user == 3 else ())
+        for user, (device, token, held) in enumerate(zip(devices, tokens, holding, strict=True))
+    ]
+    assert [each.user for each in agreed] == list(range(USERS))
+    assert give_row(devices[0], calls, agreed[0].collection, holding[0])
+    np.testing.assert_array_equal(collection.panel().rows, rows[:1])
+
+    def all_visit():
+        return [
+            visit(device, calls, agreed[0].collection, held)
+            for device, held in zip(devices, holding, strict=True)
+        ]
+
+    values = collection.publish(PLAN, later())
+    assert values.asked.tolist() == [0, 1, 2]
+    asked = {"of": "class", "classes": 2, "dims": 8, "range": (0, 1), "users": (3, 1)}
+    model = {
+        "kind": "linear",
+        "weights": [[1, 0, 0] + [0] * 5, [0, 1] + [0] * 6],
+        "bias": [0, 0],
+        "levels": 9,
+        "zero": 0,
+    }
+    question = Plan(
+        mechanism="krr", epsilon=1.0, round=2, model=ClassModel.of(model), lists=[[0, 1], [1, 0]], **asked
+    )
+    assert collection.publish(question, later()).asked.tolist() == [3, 1]
+    first = all_visit()
+    assert [[each.status for each in visited] for visited in first] == [[201], [201, 201], [201], [201]]
+    assert all_visit() == [[], [], [], []]
+    for number in (1, 2):
+        collection.close(number)
+    assert collection.reports(1).places.tolist() == [0, 1, 2]
+    assert collection.reports(2).asked == 2 and collection.reports(2).answered is None
+    calls.forget(agreed[1].credential)
+    assert collection.reports(1).places.tolist() == [0, 2]
+    assert collection.reports(2).places.tolist() == [0]

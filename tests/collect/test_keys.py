@@ -1,0 +1,55 @@
+"""Keys: signatures, credentials, files."""
+
+import pytest
+
+from graphveil.collect.keys import SigningKey, hashed, new_secret, signature_holds
+from graphveil.errors import InputError
+
+
+def test_a_signature_holds_for_what_was_signed_alone():
+    key = SigningKey.generate()
+    signature = key.sign(b"a question")
+    assert signature_holds(key.public, signature, b"a question")
+    assert not signature_holds(key.public, signature, b"another")
+    assert not signature_holds(SigningKey.generate().public, signature, b"a question")
+
+
+def test_a_key_comes_back_from_its_file_and_is_not_overwritten(tmp_path):
+    key, file = SigningKey.generate(), tmp_path / "key"
+    key.write(file)
+    assert SigningKey.read(file).public == key.public
+    with pytest.raises(FileExistsError):
+        SigningKey.generate().write(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing", None])
+def test_what_is_no_key_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "key").write_bytes(content)
+    with pytest.raises(InputError, match="restore it"):
+        SigningKey.read(tmp_path / "key")
+
+
+def test_a_credential_says_whose_it_is():
+    key, name = SigningKey.generate(), bytes(range(16))
+    credential = key.credential(70_000, name)
+    assert key.holder(credential) == (70_000, name)
+    assert key.credential(70_000, name) == credential
+
+
+def test_a_changed_or_foreign_credential_is_nobodys():
+    key, name = SigningKey.generate(), bytes(16)
+    credential = key.credential(1, name)
+    for place in (0, 30, 60, 69):
+        letter = "B" if credential[place] == "A" else "A"
+        changed = credential[:place] + letter + credential[place + 1 :]
+        # The last letter has bits that stand for nothing.
+        assert key.holder(changed) is None or place == 69
+    assert SigningKey.generate().holder(credential) is None
+    for wrong in ("", "x", credential[:-1], credential + "A", "é" * 70):
+        assert key.holder(wrong) is None
+
+
+def test_secrets_are_stored_as_their_sha256():
+    assert hashed(b"abc").hex() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert len({new_secret() for _ in range(100)}) == 100

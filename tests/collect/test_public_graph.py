@@ -1,0 +1,66 @@
+"""Public graphs from files: links, labels, ids, and nothing else."""
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from graphveil.collect.public_graph import PublicGraph, read_public_graph
+from graphveil.errors import InputError
+
+
+def test_an_npz_file_gives_links_labels_and_ids_and_no_features(tmp_path):
+    file = tmp_path / "g.npz"
+    x = np.full((3, 2), 0.123456)
+    np.savez(file, edges=[[0, 1], [1, 2]], y=[0, -1, 1], ids=["ann", "bob", "cy"], x=x)
+    graph = read_public_graph(file)
+    assert graph.edges.tolist() == [[0, 1], [1, 2]] and graph.labels.tolist() == [0, -1, 1]
+    graph.write(tmp_path / "kept.npz")
+    kept = np.load(tmp_path / "kept.npz")
+    assert set(kept.files) == {"edges", "y", "ids"}
+    assert PublicGraph.read(tmp_path / "kept.npz").ids.tolist() == ["ann", "bob", "cy"]
+
+
+def test_without_ids_users_are_called_by_their_numbers(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 2]])
+    graph = read_public_graph(tmp_path / "g.npz")
+    assert graph.ids.tolist() == ["0", "1", "2"] and graph.labels.tolist() == [-1] * 3
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tables_of_links_and_labels(tmp_path, suffix):
+    links, labels = {"a": ["x", "y"], "b": ["y", "z"]}, {"id": ["z", "w", "x"], "label": ["7", "", "2"]}
+    for name, columns in (("links", links), ("labels", labels)):
+        file = tmp_path / f"{name}.{suffix}"
+        if suffix == "parquet":
+            parquet.write_table(pyarrow.table(columns), file)
+        else:
+            lines = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
+            file.write_text("\n".join(lines))
+    graph = read_public_graph(tmp_path / f"links.{suffix}", tmp_path / f"labels.{suffix}")
+    assert graph.ids.tolist() == ["z", "w", "x", "y"]
+    assert graph.edges.tolist() == [[2, 3], [3, 0]]
+    assert graph.labels.tolist() == [7, -1, 2, -1]
+
+
+def test_words_are_numbered_in_their_order(tmp_path):
+    (tmp_path / "links.csv").write_text("a,b\nx,y\n")
+    (tmp_path / "labels.csv").write_text("id,label\nx,red\ny,blue\n")
+    graph = read_public_graph(tmp_path / "links.csv", tmp_path / "labels.csv")
+    assert graph.class_names == ("blue", "red") and graph.labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [("", "is empty"), ("a,b\nx\n", "line 2: links need two columns"), ("a,b\n,y\n", "1 to 200 characters")],
+)
+def test_a_table_that_is_none_is_refused(tmp_path, content, sentence):
+    (tmp_path / "links.csv").write_text(content)
+    with pytest.raises(InputError, match=sentence):
+        read_public_graph(tmp_path / "links.csv")
+
+
+def test_ids_are_different(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], ids=["a", "a"])
+    with pytest.raises(InputError, match="there twice"):
+        read_public_graph(tmp_path / "g.npz")

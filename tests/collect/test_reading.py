@@ -1,0 +1,87 @@
+"""Messages read back all at once are what they are one by one."""
+
+import numpy as np
+import pytest
+
+from graphveil.channels.words import SeededWords
+from graphveil.collect.reading import message_limit, read_messages
+from graphveil.errors import MessageError
+from graphveil.graphs.graph import symmetric_csr
+from graphveil.mechanisms import ClassModel, NeighbourLists, Reports
+from graphveil.privacy import Ledger, Plan, answer, join_parts
+
+USERS = 9
+ROWS = np.random.default_rng(0).random((USERS, 300))
+FEATURES = {
+    "multibit": {"sampled": 3},
+    "laplace": {},
+    "piecewise": {"sampled": 2},
+    "onebit": {},
+}
+
+
+def sent_by(plan, private, ledger):
+    reports = answer(plan, private, ledger, SeededWords(0))
+    return reports, [reports.row(user).to_bytes() for user in range(reports.users)]
+
+
+@pytest.mark.parametrize("mechanism", FEATURES)
+def test_features(mechanism):
+    plan = Plan(mechanism=mechanism, epsilon=2.0, dims=300, range=(0, 1), **FEATURES[mechanism])
+    reports, messages = sent_by(plan, ROWS, Ledger(USERS, 9.0))
+    order = np.random.default_rng(1).permutation(USERS)
+    assert read_messages(plan.build(), order, [messages[place] for place in order], USERS) == reports
+    assert {len(message) for message in messages} == {message_limit(plan.build())}
+
+
+def test_whoever_is_silent_is_marked():
+    plan = Plan(mechanism="krr", epsilon=1.0, classes=4)
+    reports, messages = sent_by(plan, np.arange(USERS) % 4, Ledger(USERS, 9.0))
+    read = read_messages(plan.build(), np.array([6, 2]), [messages[6], messages[2]], USERS)
+    who = np.isin(np.arange(USERS), [2, 6])
+    assert read == reports.answered_by(who)
+
+
+def test_links_say_how_long_they_are():
+    plan = Plan(mechanism="link-rr", epsilon=1.0, dims=USERS)
+    indptr, indices = symmetric_csr(np.array([[0, 1], [1, 2], [2, 3], [5, 8]]), USERS)
+    reports, messages = sent_by(plan, NeighbourLists(np.arange(USERS), indptr, indices), Ledger(USERS, 9.0))
+    assert len({len(message) for message in messages}) > 1
+    assert max(map(len, messages)) <= message_limit(plan.build())
+    assert read_messages(plan.build(), np.arange(USERS)[::-1], messages[::-1], USERS) == reports
+
+
+def test_a_class_is_read_though_every_part_has_a_fingerprint_of_its_own():
+    lists = np.array([[0, 1], [2, 1], [1, 0]])
+    plan = Plan(
+        mechanism="krr",
+        epsilon=1.0,
+        of="class",
+        classes=2,
+        dims=2,
+        range=(0, 1),
+        users=(4, 1, 7),
+        model=ClassModel.of(
+            {"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0], "levels": 2, "zero": 0}
+        ),
+        lists=lists,
+    )
+    parts = list(plan.parts())
+    messages = [answer(part, np.eye(2)[:1], Ledger(8, 9.0)).to_bytes() for part in parts]
+    told = [Reports.from_bytes(one, part.build()) for one, part in zip(messages, parts, strict=True)]
+    read = read_messages(plan.build(), np.array([2, 0, 1]), [messages[2], messages[0], messages[1]], 3)
+    assert read == join_parts(plan, list(zip(parts, told, strict=True)))
+
+
+def test_what_was_changed_in_the_database_is_refused():
+    plan = Plan(mechanism="krr", epsilon=1.0, classes=4)
+    _, messages = sent_by(plan, np.arange(3), Ledger(3, 9.0))
+    two = np.array([0, 1])
+    with pytest.raises(MessageError, match="form of its plan"):
+        read_messages(plan.build(), two, [messages[0], messages[1][:-1]], 3)
+    with pytest.raises(MessageError, match="form of its plan"):
+        read_messages(plan.build(), two, [messages[0], b"X" + messages[1][1:]], 3)
+    with pytest.raises(MessageError, match="two reports"):
+        read_messages(plan.build(), np.array([1, 1]), messages[:2], 3)
+    with pytest.raises(MessageError, match="codes must be below 4"):
+        read_messages(plan.build(), two, [messages[0], messages[1][:64] + b"\x09" + messages[1][65:]], 3)
