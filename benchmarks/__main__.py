@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from benchmarks import (
+    collect,
     dendrograms,
     draws,
     kernels,
@@ -28,6 +29,7 @@ from benchmarks import (
 from benchmarks.result import QUICK, Result, Sizes, table
 
 BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
+    "collect": collect.run,
     "dendrograms": dendrograms.run,
     "draws": draws.run,
     "kernels": kernels.run,

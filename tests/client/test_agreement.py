@@ -76,5 +76,11 @@ def test_rows_are_given_where_the_collection_takes_them():
         replace(AGREEMENT, offer=replace(OFFER, volunteers=False), volunteer=True)
 
 
+def test_whoever_excludes_attributes_does_not_give_them_as_they_are():
+    with pytest.raises(InputError, match="exclude nothing, or do not volunteer"):
+        replace(AGREEMENT, excluded=(1,), volunteer=True)
+    replace(AGREEMENT, volunteer=True)
+
+
 def test_excluded_attributes_are_sorted_and_single():
     assert check_excluded([3, 1, 3], 4) == (1, 3)

@@ -74,6 +74,7 @@ def test_a_server_with_another_key_than_the_invitation_is_refused_before_anythin
         ({"excluded": (4,)}, "an excluded attribute must be an integer from 0 to 3"),
         ({"held": Held(row=ROW[:2])}, "rows of 4"),
         ({"held": Held()}, "holds nothing"),
+        ({"excluded": (1,), "volunteer": True}, "exclude nothing, or do not volunteer"),
         ({"token": "wrong"}, "the token is none"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A collection in memory: people of a town who have enrolled, and devices that answer from the system's generator."""
+"""A collection in memory: people of a town who have enrolled, and devices whose answers are repeatable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, load
 from graphveil.graphs.panel import Panel
@@ -111,7 +112,9 @@ class StandIn:
             for node in each.asked.tolist():
                 if node % silent:
                     part = each.plan.part([node])
-                    each.answers[node] = answer(part, self._people.raw.asked(part), self._ledgers)
+                    each.answers[node] = answer(
+                        part, self._people.raw.asked(part), self._ledgers, SeededWords(node, each.number)
+                    )
             self._rounds[place] = replace(each, closed=True)
 
     def reports(self, number: int) -> Reports:

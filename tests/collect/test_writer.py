@@ -98,7 +98,7 @@ def test_a_commit_that_fails_is_told_to_all_who_wait(collection, arrivals, monke
     def fails(connection):
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("graphveil.collect.writer.store", lambda connection, batch: fails(connection))
+    monkeypatch.setattr("graphveil.collect.writer.store", lambda connection, **batch: fails(connection))
 
     async def run():
         writer = Writer(collection.database)

@@ -112,8 +112,8 @@ class Agreement:
         check_excluded(self.excluded, self.offer.dims)
         if not self.subjects or not set(self.subjects) <= set(SUBJECTS):
             raise InputError(f"subjects must be some of {', '.join(SUBJECTS)}")
-        if self.volunteer and not self.offer.volunteers:
-            raise InputError("this collection takes no raw rows: leave volunteer out")
+        if self.volunteer:
+            check_volunteer(self.offer, self.excluded)
 
     @property
     def collection(self) -> str:
@@ -129,3 +129,13 @@ def check_excluded(excluded: Any, dims: int) -> tuple[int, ...]:
     for number in excluded:
         check_whole(number, "an excluded attribute", least=0, most=dims - 1, why="counted from 0")
     return tuple(sorted(set(excluded)))
+
+
+def check_volunteer(offer: Offer, excluded: tuple[int, ...]) -> None:
+    """Refuse to give a raw row where none is taken, or where some of it must not leave."""
+    if not offer.volunteers:
+        raise InputError("this collection takes no raw rows: do not volunteer")
+    if excluded:
+        raise InputError(
+            "a volunteer gives the whole row, excluded attributes too: exclude nothing, or do not volunteer"
+        )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded
+from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded, check_volunteer
 from graphveil.client.calls import Calls
 from graphveil.client.device import Device, Inquiry
 from graphveil.client.held import Held
@@ -60,8 +60,8 @@ def enrol(
     if not held.subjects:
         raise InputError("this device holds nothing to answer with: give a row")
     without = check_excluded(excluded, offer.dims)
-    if volunteer and not offer.volunteers:
-        raise InputError("this collection takes no raw rows: leave out --volunteer")
+    if volunteer:
+        check_volunteer(offer, without)
     if not agree(offer, terms):
         raise RefusalError("owner", "the owner does not take part: nothing was sent")
     told = calls.enrol(invitation, terms, without, volunteer)

@@ -33,8 +33,11 @@ class Arrival:
     message: bytes
 
 
-def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[Outcome]:
-    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is."""
+def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[Outcome]:
+    """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
+
+    Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
+    """
     beside_others(connection)
     nodes = sorted({each.node for each in arrivals})
     rounds = select(ROUNDS.c.number, ROUNDS.c.closed).where(
@@ -53,14 +56,7 @@ def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[Outcome]:
             select(*columns).where(REPORTS.c.round.in_(list(closed)), REPORTS.c.node.in_(nodes))
         )
     }
-    taken = set(
-        map(
-            bytes,
-            connection.execute(
-                select(REPORTS.c.report).where(REPORTS.c.report.in_({each.report for each in arrivals}))
-            ).scalars(),
-        )
-    )
+    taken = _taken(connection, arrivals) if careful else set[bytes]()
     day = int(time.time()) // SECONDS_A_DAY
     outcomes, fresh = [], []
     for each in arrivals:
@@ -91,6 +87,12 @@ def store(connection: Connection, arrivals: Sequence[Arrival]) -> list[Outcome]:
         # In one order in every process, so that two of them never wait for each other.
         connection.execute(insert(REPORTS), sorted(fresh, key=lambda row: (row["round"], row["node"])))
     return outcomes
+
+
+def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[bytes]:
+    """Ids that reports have already."""
+    chosen = select(REPORTS.c.report).where(REPORTS.c.report.in_({each.report for each in arrivals}))
+    return set(map(bytes, connection.execute(chosen).scalars()))
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> Outcome:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from graphveil.channels.canonical import canonical
+from graphveil.collect.accepting import Acceptance
 from graphveil.collect.reading import message_limit
 from graphveil.collect.rounds import Round
 from graphveil.errors import MessageError
@@ -31,6 +32,10 @@ class AskedRound:
         # Bytes are looked up faster than arrays.
         self._asked = asked.tobytes()
         self._one = opened.plan.part([int(opened.asked[0])])
+
+    @cached_property
+    def _acceptance(self) -> Acceptance:
+        return Acceptance(self._mechanism)
 
     @cached_property
     def limit(self) -> int:
@@ -63,6 +68,8 @@ class AskedRound:
             raise MessageError(
                 "the envelope answers another plan than this round asks: get the question anew, and answer that"
             )
+        if self._acceptance.accepts(envelope.message):
+            return
         reports = Reports.from_bytes(envelope.message, self._mechanism_of(node))
         if reports.users != 1:
             raise MessageError(f"a device sends its own report alone, got those of {reports.users} users")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Path, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy import select, text
@@ -35,7 +36,6 @@ from graphveil.version import __version__
 
 # JSON of a device: a list of excluded attributes, or a row whose numbers take up to so many bytes each.
 MAX_JSON, BYTES_A_NUMBER = 1 << 16, 40
-MAX_ROUND = 1 << 20
 # Rounds that are kept in memory; what was published never changes.
 ROUNDS_KEPT = 64
 # How often reports whose time is over are looked for, in seconds.
@@ -44,9 +44,23 @@ OCTETS = "application/octet-stream"
 DEVICE: dict[str, Any] = {"security": [{"device": []}]}
 PRIVATE = {"Cache-Control": "no-store"}
 
-RoundNumber = Annotated[int, Path(ge=1, le=MAX_ROUND, description="The number of the round.")]
-ReportId = Annotated[
-    str, Path(pattern="^[0-9a-f]{32}$", description="A number of the report's own, 32 hexadecimal digits.")
+ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
+# Read by hand, because everybody's reports pass here.
+ADDRESS: list[dict[str, Any]] = [
+    {
+        "name": "round",
+        "in": "path",
+        "required": True,
+        "description": "The number of the round.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 9_999_999},
+    },
+    {
+        "name": "report",
+        "in": "path",
+        "required": True,
+        "description": "An id of the report's own.",
+        "schema": {"type": "string", "pattern": f"^{REPORT_FORM.pattern}$"},
+    },
 ]
 
 
@@ -238,13 +252,15 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         },
         openapi_extra={
             **DEVICE,
+            "parameters": ADDRESS,
             "requestBody": {
                 "required": True,
                 "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
             },
         },
     )
-    async def send(request: Request, round: RoundNumber, report: ReportId) -> Response:
+    async def send(request: Request) -> Response:
+        round, report = read_address(request)
         member = await service.member(request)
         asked = await service.round(round)
         body = await read_body(request, asked.limit)
@@ -333,6 +349,16 @@ def unknown_credential() -> ProblemError:
         "this credential is not known: enrol with a token, or use that of the enrolment",
         {"WWW-Authenticate": "Bearer"},
     )
+
+
+def read_address(request: Request) -> tuple[int, str]:
+    """The round and the report that a path names."""
+    number, report = request.path_params["round"], request.path_params["report"]
+    if ROUND_FORM.fullmatch(number) is None or REPORT_FORM.fullmatch(report) is None:
+        raise ProblemError(
+            422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
+        )
+    return int(number), report
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -17,6 +18,8 @@ from graphveil.errors import StoreError
 
 # Reports of one transaction at most.
 MOST = 512
+# How long somebody may take to be counted in, in seconds.
+GATHER = 0.001
 # Another process may have stored one of them in between: then it is looked at again.
 ATTEMPTS = 3
 
@@ -52,6 +55,7 @@ class Writer:
 
     async def _commit_all(self) -> None:
         while self._waiting:
+            await self._gathered()
             batch = self._waiting[:MOST]
             del self._waiting[:MOST]
             arrivals = [arrival for arrival, _ in batch]
@@ -67,11 +71,19 @@ class Writer:
                 else:
                     future.set_result(commit.result()[place])
 
+    async def _gathered(self) -> None:
+        """Wait as long as more are coming: a commit costs the same for one report and for many."""
+        before = 0
+        while before < len(self._waiting) < MOST:
+            before = len(self._waiting)
+            await asyncio.sleep(GATHER)
+
     def _stored(self, arrivals: list[Arrival]) -> list[Outcome]:
         begun = time.perf_counter()
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
-                outcomes = self._done(lambda connection: store(connection, arrivals))
+                # Two reports with one id are rare: they are looked for where the database has seen some.
+                outcomes = self._done(partial(store, arrivals=arrivals, careful=attempt > 0))
             except IntegrityError:
                 continue
             if self._told is not None:
