@@ -114,9 +114,3 @@ def test_status_close_export_and_forget(folder, collection, capsys):
     assert "external" not in parquet.read_table("tables/roster.parquet").column_names
     assert status(["collect", "forget", str(folder), "b"]) == 0
     assert "1 reports were deleted" in capsys.readouterr().out
-
-
-def test_without_its_packages_the_extra_is_named(folder, monkeypatch, capsys):
-    monkeypatch.setattr("graphveil.cli.collect.find_spec", lambda name: None)
-    assert status(["collect", "status", str(folder)]) == 2
-    assert "pip install 'graphveil[collect]'" in capsys.readouterr().err
