@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -122,6 +123,15 @@ class Collector:
         else:
             words = ["-m", "graphveil", "collect", "serve", str(self._folder), "--port", str(self.port)]
             self._child = subprocess.Popen([sys.executable, *words], stderr=subprocess.DEVNULL).pid
+
+    def wait(self):
+        """Wait until it listens."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < PATIENCE:
+            with suppress(OSError), socket.create_connection((HOST, self.port)):
+                return
+            time.sleep(0.05)
+        raise AssertionError("the collector does not start")
 
     def _serve(self):
         """The child's life; nothing of the parent runs in it after."""
