@@ -38,8 +38,8 @@ ASKED = (
     "no privacy: everybody hands over all interests as they are.",
 )
 DRAWN = (
-    "Users who know each other, with their friendships, in one run of veil: what they are, and what they are taken for. Wherever a "
-    "whole neighbourhood is right, nobody had to say what they like: each device answered one randomized question."
+    "Users who know each other, with their friendships, in one run of veil: what they are, and what they are taken for. Each "
+    "device answered one randomized question; nobody handed over a list of interests."
 )
 SCORED = "Gain: over the control. Over structure: over asking nobody, which is what a budget is worth."
 EXACT = (
