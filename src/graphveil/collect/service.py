@@ -157,7 +157,12 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
 
     # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.
     app = FastAPI(
-        title="graphveil collector", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan
+        title="graphveil collector",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
     app.state.service = service
     _handle_problems(app)
