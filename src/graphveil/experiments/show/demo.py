@@ -8,6 +8,7 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
 from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.predictions import learn_again
@@ -111,6 +112,7 @@ def run_demo(
         return found
 
     with shared_workers(jobs) as pool:
+        ahead = Ahead(pool, jobs)
 
         def ran(spec: Spec, skip: tuple[Part, ...] = ()) -> Result:
             said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
@@ -118,7 +120,7 @@ def run_demo(
                 spec,
                 jobs=jobs,
                 skip=skip,
-                pool=pool,
+                ahead=ahead,
                 watch=lambda unit, *_: tell(f"{spec.method}, {unit.part} at {said}"),
             )
 
