@@ -136,9 +136,12 @@ class Service:
         await self.writer.run(lambda connection: connection.execute(text("SELECT 1")).all())
 
     async def sweep(self) -> None:
-        """Delete what is older than the collection keeps it, again and again."""
+        """Delete what is older than the collection keeps it, and what is left in logs of what was deleted, again and again."""
         while True:
-            await run_in_threadpool(self.collection.delete_expired)
+            # A database that cannot be used now is tried again, as everything is.
+            with suppress(StoreError):
+                await run_in_threadpool(self.collection.delete_expired)
+                await run_in_threadpool(self.collection.database.wipe)
             await asyncio.sleep(SWEEP)
 
 
