@@ -515,3 +515,13 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
 
     asyncio.run(run())
     assert len(swept) > 1
+
+
+def test_whoever_looks_at_questions_has_a_round_read_once(local, monkeypatch):
+    credentials = enrolled(local)
+    local.publish(PLAN, later())
+    read, whole = [], local.round
+    monkeypatch.setattr(local, "round", lambda number: read.append(number) or whole(number))
+    looks = [("GET", "/v1/questions", {"headers": bearer(credentials[node])}) for node in (1, 2, 3)]
+    assert [len(response.json()) for response in exchange(local, *looks)] == [1, 1, 1]
+    assert read == [1]
