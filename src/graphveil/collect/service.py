@@ -88,7 +88,8 @@ class Service:
 
     async def round(self, number: int) -> AskedRound:
         """A published round."""
-        return self._rounds.get(number) or await run_in_threadpool(self._load, number)
+        found = self._rounds.get(number)
+        return found if found is not None else await run_in_threadpool(self._load, number)
 
     def _load(self, number: int) -> AskedRound:
         """A round from the database, read once, however many ask for it."""
