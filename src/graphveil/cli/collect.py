@@ -255,6 +255,10 @@ def forget(
     typer.echo(
         f"Forgotten: {count} reports were deleted, {marked} results are marked as learned with forgotten reports."
     )
+    if any(result.outdated and result.card.get("model") for result in collection.results()):
+        typer.echo(
+            "Their models (model.pt) hold reports of forgotten people: delete these files, and learn again."
+        )
 
 
 def _opened(folder: Path) -> Collection:

@@ -59,7 +59,7 @@ def collect_learn(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder for predictions, embeddings and the card; DIR/results/STUDY by default."
+            help="The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -67,7 +67,7 @@ def collect_learn(
     """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.
 
     Run the same command again when the round is closed: the method starts anew with the same seed and gets one round further. Waiting is no
-    error (exit status 0). At the end predictions and embeddings by id, the questions, and a card are written.
+    error (exit status 0). At the end predictions and embeddings by id, the trained model where there is one, the questions, and a card are written.
 
     Example: graphveil collect learn survey togl --epsilon 2
 
