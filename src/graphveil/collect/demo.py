@@ -31,6 +31,7 @@ from graphveil.collect.demo_devices import (
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.learning import Round, RoundOpenError
 from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.rounds import LEAST_ANSWERS
 from graphveil.collect.storage import Collection, create_collection
 from graphveil.collect.study import Learned, Terms, learn_collection, learned_alone
 from graphveil.errors import ServerError
@@ -187,10 +188,11 @@ def _learn(
             came = [each for answers in for_all(answer_all, there) for each in answers]
             sent += came
             for each in waiting.rounds:
-                closed = collection.close(each.number)
+                # Where few are asked, a round is read from all of them on; here some are out for good.
+                closed = collection.close(each.number, force=len(each.asked) <= LEAST_ANSWERS)
                 exact = max(one.exact for one in came if one.round == each.number)
                 say(
-                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP; devices computed ε = {rounded_up(exact, 9)} "
+                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP; devices computed ε = {rounded_up(exact, 15)} "
                     f"themselves before they did. Round {each.number} is closed."
                 )
 
@@ -198,7 +200,7 @@ def _learn(
 def _question(each: Round) -> str:
     plan = each.plan
     what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
-    exact = rounded_up(plan.build().epsilon, 9)
+    exact = rounded_up(plan.build().epsilon, 15)
     return (
         f"{each.study}, round {each.number}: asks {counted(len(each.asked), 'device')} for {what}, by {plan.mechanism} at "
         f"ε = {plan.claim.epsilon:g} (exact: {exact})."
