@@ -294,7 +294,7 @@ def grown(folder: Path, users: int, reports: int) -> tuple[float, float]:
     """Resident megabytes after the first reports and after all, in as many rounds as they take."""
     collection, _, answers = prepared(folder, users)
     messages = [answers.row(user).to_bytes() for user in range(users)]
-    rounds = max(1, reports // users)
+    rounds = -(-reports // users)
     for number in range(2, rounds + 1):
         collection.publish(replace_round(number), EXPIRES)
     first = max(1, int(WARM * rounds))

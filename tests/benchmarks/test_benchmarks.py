@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ import torch
 from scipy.sparse import random as random_sparse
 
 import benchmarks.__main__ as command
-from benchmarks import draws, kernels, propagation, reports, rounds, structure, tables, whole
+from benchmarks import collect, draws, kernels, propagation, reports, rounds, structure, tables, whole
 from benchmarks.result import Result, Sizes
 from graphveil.channels.alias import BLOCK
+from graphveil.collect.storage import open_collection
 from graphveil.denoise import HOA
 from graphveil.linear import gcn_matrix
 
@@ -27,6 +29,23 @@ def test_draws_compare_every_channel_with_both_kinds_of_words() -> None:
     expected = [(case, words) for words in ("Philox words", "system words") for case in cases]
     assert [(result.case, result.reference) for result in results] == expected
     assert all(result.target == draws.TARGET for result in results if result.case != draws.ONE_CALL)
+
+
+def test_the_collector_reads_the_same_in_both_ways() -> None:
+    results = collect.reading(TINY)
+    assert [result.case for result in results] == [
+        "40 messages into reports",
+        "40 messages into reports, database",
+    ]
+    assert all(result.target == collect.READING_TARGET for result in results)
+
+
+def test_the_collector_says_how_much_memory_it_takes(tmp_path: Path) -> None:
+    before, after = collect.grown(tmp_path, users=30, reports=90)
+    assert 10 < before <= after + 10
+    stored = open_collection(tmp_path / "collection")
+    assert stored.counts()["reports"] == 90
+    stored.database.close()
 
 
 @pytest.mark.parametrize("count", [1, BLOCK, 2 * BLOCK + 5])

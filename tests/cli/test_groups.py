@@ -47,3 +47,14 @@ def test_what_a_group_needs_is_asked_for(app):
 
 def test_the_command_keeps_its_name_and_help():
     assert (visit.__name__, visit.__doc__) == ("visit", "Go there.")
+
+
+def test_a_parameter_of_the_command_stands_in_for_a_field_of_the_same_name():
+    @grouped
+    def go(*, place: Place, number: str = "one") -> None:
+        typer.echo(f"{place} {number}")
+
+    made = typer.Typer(add_completion=False)
+    made.command()(go)
+    told = CliRunner().invoke(made, ["--road", "Long Lane", "--number", "1,2"]).stdout
+    assert told == "Place(street='Long Lane', number=1) 1,2\n"

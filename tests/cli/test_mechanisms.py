@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from graphveil.cli import status
 from graphveil.mechanisms import entry, names
 
@@ -27,3 +29,24 @@ def test_json_says_whom_one_has_to_trust(capsys):
 def test_the_table_says_whom_one_has_to_trust(capsys):
     assert status(["mechanisms", "lapgraph"]) == 0
     assert "curator" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_a_mechanism_is_drawn_at_a_budget(tmp_path, capsys):
+    file = tmp_path / "krr.svg"
+    assert status(["mechanisms", "krr", "--plot", str(file), "--epsilon", "2"]) == 0
+    assert "krr at ε = 2" in file.read_text(encoding="utf-8")
+    assert capsys.readouterr().out == f"The figure is in {file}.\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--plot", "x.svg"], "draws one mechanism: name it"),
+        (["krr", "--epsilon", "2"], "give --plot FILE.svg too"),
+        (["krr", "--plot", "x.pdf"], "x.pdf is no figure"),
+        (["krr", "--plot", "x.svg", "--epsilon", "-1"], "epsilon must be"),
+    ],
+)
+def test_a_drawing_that_cannot_be_is_refused(given, words, capsys):
+    assert status(["mechanisms", *given]) == 2
+    assert words in capsys.readouterr().err

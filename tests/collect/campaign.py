@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -123,6 +124,15 @@ class Collector:
             words = ["-m", "graphveil", "collect", "serve", str(self._folder), "--port", str(self.port)]
             self._child = subprocess.Popen([sys.executable, *words], stderr=subprocess.DEVNULL).pid
 
+    def wait(self):
+        """Wait until it listens."""
+        begun = time.monotonic()
+        while time.monotonic() - begun < PATIENCE:
+            with suppress(OSError), socket.create_connection((HOST, self.port)):
+                return
+            time.sleep(0.05)
+        raise AssertionError("the collector does not start")
+
     def _serve(self):
         """The child's life; nothing of the parent runs in it after."""
         try:
@@ -191,11 +201,11 @@ async def kill_at(moments, collector, collection, seen):
         while seen.done < moment:
             await asyncio.sleep(0.002)
         collector.kill()
-        told = set(seen.acknowledged)
-        stored = stored_nodes(collection)
+        told, stored = set(seen.acknowledged), stored_nodes(collection)
+        # What was acknowledged before the kill may be read only after it: nothing but what is stored can come.
+        collector.start()
         assert told <= set(stored), "what was acknowledged is lost"
         assert len(stored) == len(set(stored)), "a report is there twice"
-        collector.start()
 
 
 def run_campaign(folder, database, *, users, duplicates, damaged, connections, kills, seed=0, fork=True):
@@ -208,10 +218,9 @@ def run_campaign(folder, database, *, users, duplicates, damaged, connections, k
     collector, seen = Collector(folder, fork), Seen()
 
     async def campaign():
-        killing = asyncio.create_task(kill_at(moments, collector, collection, seen))
         shares = [uploads[place::connections] for place in range(connections)]
-        await asyncio.gather(*(send_all(share, collector.port, seen) for share in shares))
-        await killing
+        sending = (send_all(share, collector.port, seen) for share in shares)
+        await asyncio.gather(kill_at(moments, collector, collection, seen), *sending)
 
     collector.start()
     try:

@@ -173,6 +173,7 @@ def fuzz_for(folder, requests, users=500, database=None, fork=False):
 
     collector.start()
     try:
+        collector.wait()
         asyncio.run(part(int(WARM * requests)))
         before = collector.resident_megabytes()
         asyncio.run(part(requests - int(WARM * requests)))

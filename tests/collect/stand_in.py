@@ -47,6 +47,8 @@ class StandInRoster:
     enrolled: Any
     epsilon: Any
     delta: Any
+    by_level: Any
+    renewal: Any
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class StandInSettings:
 class StandIn:
     """What `collect.storage` offers, and people besides: `everybody_answers` lets them."""
 
-    def __init__(self, cap: float = 8.0, volunteers: int = 0, users: int = USERS) -> None:
+    def __init__(self, cap: float = 8.0, volunteers: int = 0, users: int = USERS, renewal: int = 0) -> None:
         graph, self._people = load("town", users=users, neighbourhood=10, degree=8.0, split="random", seed=0)
         labels = np.array(self._people.raw.labels)
         # The server does not know every third.
@@ -71,12 +73,18 @@ class StandIn:
         self._graph, self.labels = replace(graph, recipe=RandomSplit()), labels
         # Every tenth has not enrolled.
         node = np.array([number for number in range(users) if number % 10])
+        everybody = np.ones(len(node))
         self._roster = StandInRoster(
-            node, np.ones(len(node), dtype=bool), np.full(len(node), cap), np.zeros(len(node))
+            node,
+            everybody > 0,
+            cap * everybody,
+            0 * everybody,
+            (None,) * len(node),
+            np.full(len(node), renewal),
         )
         self.volunteers = node[:volunteers]
         self._rounds: list[StandInRound] = []
-        self._ledgers = Ledger(users, np.where(np.isin(np.arange(users), node), cap, 0.0))
+        self._ledgers = Ledger(users, np.where(np.isin(np.arange(users), node), 8.0, 0.0))
         self.kept: list[dict[str, Any]] = []
 
     def graph(self) -> Graph:

@@ -1,92 +1,73 @@
-"""Real devices with the real collector: what they seal is what it keeps, and both keep the same books."""
+"""Real devices and a real collector, over sockets: what they answer is what is read."""
 
-import asyncio
-from pathlib import Path
-
-import httpx
 import numpy as np
 import pytest
 
-from graphveil import InputError
-from graphveil.client import Calls, Cap, Device, Held, Response, enrol, give_row, visit
-from graphveil.collect.service import create_app
+from graphveil.client.calls import Calls
+from graphveil.client.device import Device
+from graphveil.client.held import Held
+from graphveil.client.transport import Http
+from graphveil.client.visit import enrol, give_row, visit
+from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Invitation, Plan
-from tests.client.support import fast_folder
-from tests.collect.small import DIMS, PLAN, RANGE, later, made
+from tests.collect.campaign import HOST, Collector
+from tests.collect.small import PLAN, later, made
 
-ROWS = np.random.default_rng(5).random((4, DIMS))
-
-
-@pytest.fixture
-def folder():
-    with fast_folder() as name:
-        yield Path(name)
+USERS = 4
 
 
 @pytest.fixture
-def collection(folder):
-    made_collection = made(folder / "collection", users=4)
-    yield made_collection
-    made_collection.database.close()
+def collector(tmp_path):
+    collection = made(tmp_path / "c", USERS)
+    tokens = [Invitation(each.secret, collection.key.public).token() for each in collection.invite()]
+    collection.database.close()
+    running = Collector(tmp_path / "c")
+    running.start()
+    yield collection, f"http://{HOST}:{running.port}", tokens
+    running.kill()
+    collection.database.close()
 
 
-@pytest.fixture
-def calls(collection):
-    """Calls to the collector's application, without sockets."""
-    app = create_app(collection)
+def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
+    collection, server, tokens = collector
+    calls, rows = Calls(Http(server)), np.random.default_rng(0).random((USERS, 8))
+    devices = [Device(tmp_path / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(USERS)]
+    holding = [Held(row=rows[user]) for user in range(USERS)]
+    agreed = [
+        enrol(device, calls, server, token, held, volunteer=user == 0, excluded=(2,) if user == 3 else ())
+        for user, (device, token, held) in enumerate(zip(devices, tokens, holding, strict=True))
+    ]
+    assert [each.user for each in agreed] == list(range(USERS))
+    assert give_row(devices[0], calls, agreed[0].collection, holding[0])
+    np.testing.assert_array_equal(collection.panel().rows, rows[:1])
 
-    async def call(method, path, body, headers):
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            answer = await client.request(method, path, content=body, headers=headers)
-        return Response(answer.status_code, answer.content, dict(answer.headers))
+    def all_visit():
+        return [
+            visit(device, calls, agreed[0].collection, held)
+            for device, held in zip(devices, holding, strict=True)
+        ]
 
-    yield Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
-    app.state.service.writer.stop()
-
-
-def devices(folder, collection, calls, **terms):
-    """A device of everybody who was invited, enrolled."""
-    made_devices = []
-    for invited in collection.invite():
-        device = Device(folder / f"{invited.node}.sqlite", witnesses=folder / "witnesses")
-        token = Invitation(invited.secret, collection.key.public).token()
-        held = Held(row=ROWS[invited.node])
-        enrol(device, calls, "http://localhost", token, held, **terms)
-        made_devices.append((device, held))
-    return made_devices
-
-
-def test_devices_answer_and_the_collector_reads_their_reports(folder, collection, calls):
-    everybody = devices(folder, collection, calls, volunteer=True)
-    collection.publish(PLAN, later())
-    for device, held in everybody:
-        (seen,) = visit(device, calls, collection.settings.id, held)
-        assert seen.delivered, (seen.status, seen.said, seen.refusal)
-        assert visit(device, calls, collection.settings.id, held) == []
-        assert give_row(device, calls, collection.settings.id, held)
-    collection.close(1)
-    reports = collection.reports(1)
-    assert reports.users == 4 and reports.answered is None
-    np.testing.assert_array_equal(collection.panel().rows, ROWS)
-
-
-def test_both_sides_keep_the_same_books(folder, collection, calls):
-    """A plan that would overdraw everybody is not published, so no device needs to refuse it."""
-    everybody = devices(folder, collection, calls, cap=Cap(1.0))
-    collection.publish(PLAN, later())
-    for device, held in everybody:
-        visit(device, calls, collection.settings.id, held)
-        assert device.spendings()[0].left.epsilon == 0.0
-    with pytest.raises(InputError, match="nobody would answer this plan"):
-        collection.publish(Plan(mechanism="multibit", epsilon=0.5, dims=DIMS, range=RANGE), later())
-
-
-def test_whoever_excludes_what_a_plan_reaches_is_not_asked(folder, collection, calls):
-    (first, held), *_ = devices(folder, collection, calls, excluded=(3,))
-    pool = {"pool": [0, 1], "from_pool": 1}
-    collection.publish(PLAN.model_copy(update={"sampled": 1, "options": pool}), later())
-    with pytest.raises(InputError, match="nobody would answer this plan"):
-        collection.publish(PLAN.model_copy(update={"epsilon": 0.5}), later())
-    (seen,) = visit(first, calls, collection.settings.id, held)
-    assert seen.delivered
+    values = collection.publish(PLAN, later())
+    assert values.asked.tolist() == [0, 1, 2]
+    asked = {"of": "class", "classes": 2, "dims": 8, "range": (0, 1), "users": (3, 1)}
+    model = {
+        "kind": "linear",
+        "weights": [[1, 0, 0] + [0] * 5, [0, 1] + [0] * 6],
+        "bias": [0, 0],
+        "levels": 9,
+        "zero": 0,
+    }
+    question = Plan(
+        mechanism="krr", epsilon=1.0, round=2, model=ClassModel.of(model), lists=[[0, 1], [1, 0]], **asked
+    )
+    assert collection.publish(question, later()).asked.tolist() == [3, 1]
+    first = all_visit()
+    assert [[each.status for each in visited] for visited in first] == [[201], [201, 201], [201], [201]]
+    assert all_visit() == [[], [], [], []]
+    for number in (1, 2):
+        collection.close(number)
+    assert collection.reports(1).places.tolist() == [0, 1, 2]
+    assert collection.reports(2).asked == 2 and collection.reports(2).answered is None
+    calls.forget(agreed[1].credential)
+    assert collection.reports(1).places.tolist() == [0, 2]
+    assert collection.reports(2).places.tolist() == [0]

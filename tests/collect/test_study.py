@@ -9,7 +9,7 @@ import pytest
 
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection, learned_alone
-from graphveil.errors import InputError
+from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.specs.spec import Spec
 from tests.collect.stand_in import StandIn
 
@@ -109,6 +109,17 @@ def test_without_a_known_label_there_is_no_score():
     town.labels = np.full(120, -1)
     learned, _ = collected(town, LABELS)
     assert set(learned.scores.values()) == {None}
+
+
+def test_a_cap_that_is_renewed_holds_what_was_asked_in_all():
+    town = StandIn(users=120, cap=1.0, renewal=7)
+    learned, _ = collected(town, TOGL)
+    assert learned.books.total().epsilon == 2.0
+
+
+def test_a_cap_for_life_is_not_overdrawn_in_the_public_books():
+    with pytest.raises(BudgetError):
+        collected(StandIn(users=120, cap=1.0), TOGL)
 
 
 def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from graphveil.errors import InputError, PrivacyError, UnknownNameError
+from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.convert import from_arrays
 from graphveil.learn import BACKBONES
-from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, register_method
+from graphveil.methods import BACKBONE_NAMES, Job, Settings, find_method, method_names, register_method
 from graphveil.methods.base import BaseSettings
 from graphveil.privacy import Nobody
 
@@ -94,3 +98,35 @@ def test_an_answer_beyond_the_declared_budget_is_refused():
     graph, users = tiny()
     with pytest.raises(BudgetError):
         find_method("base").run(job_of(graph, users.declare(0.5, seed=0)))
+
+
+class FirstAskedError(Exception):
+    """Raised with the first question about features."""
+
+
+class UntilFeatures:
+    """Users who answer until they are asked about features."""
+
+    def __init__(self, users):
+        self._users = users
+
+    def report(self, plan):
+        if plan.subject == "features":
+            raise FirstAskedError(plan)
+        return self._users.report(plan)
+
+
+FORETOLD = [name for name in method_names() if find_method(name).first_round_known]
+
+
+def test_some_methods_foretell_their_first_question():
+    assert {"base", "togl"} <= set(FORETOLD) and "veil" not in FORETOLD
+
+
+@pytest.mark.parametrize("name", FORETOLD)
+def test_a_first_question_that_is_foretold_is_the_one_that_is_asked(name):
+    options = {"data_options": {"users": 200}, "label_epsilon": 1.0}
+    ready = make_ready(Spec.of(name, "town", epsilon=1.0, **options), "method", 0, None, None)
+    with pytest.raises(FirstAskedError) as asked:
+        ready.method.run(replace(ready.job, users=UntilFeatures(ready.job.users)))
+    assert asked.value.args[0] == ready.job.questions.features[0]

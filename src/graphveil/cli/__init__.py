@@ -29,6 +29,7 @@ from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
 from graphveil.cli.plain_help import plain_help
+from graphveil.cli.plot import plot
 from graphveil.cli.predict import predict
 from graphveil.cli.report import report
 from graphveil.cli.results import results
@@ -76,6 +77,7 @@ app.command()(sweep)
 app.command()(paper)
 app.command()(predict)
 app.command()(embed)
+app.command()(plot)
 app.command()(demo)
 app.command()(results)
 app.command()(compare)

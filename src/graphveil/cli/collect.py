@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +50,6 @@ LabelFile = Annotated[
     Path | None,
     typer.Option("--labels", help="A table of ids and labels (.csv, .parquet), beside a table of links."),
 ]
-NEEDED = ("alembic", "cryptography", "fastapi", "pyarrow", "sqlalchemy", "uvicorn")
 
 
 @collect_app.callback()
@@ -99,7 +97,6 @@ def init(
 
     Example: graphveil collect init survey --graph links.csv --labels labels.csv --purpose "who needs a library" --epsilon 2 --dims 64 --range 0,1
     """
-    _check_installed()
     from graphveil.collect.storage import create_collection
 
     settings = CollectionSettings(
@@ -267,25 +264,15 @@ def forget(
 
 
 def _opened(folder: Path) -> Collection:
-    _check_installed()
     from graphveil.collect.storage import open_collection
 
     return open_collection(folder)
 
 
 def _migrate(folder: Path) -> None:
-    _check_installed()
     from graphveil.collect.storage import migrate_collection
 
     migrate_collection(folder)
-
-
-def _check_installed() -> None:
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"a collection needs {', '.join(missing)}, which is not installed: pip install 'graphveil[collect]'"
-        )
 
 
 def _new_file(file: Path) -> int:

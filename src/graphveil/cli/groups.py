@@ -36,8 +36,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
-    own = inspect.signature(command).parameters
-    for name, parameter in own.items():
+    taken_by_command = inspect.signature(command).parameters
+    # A group may be called like one of its fields.
+    own = [name for name in taken_by_command if name not in groups]
+    for name, parameter in taken_by_command.items():
         if name in groups:
             parameters += [option for option in _options(groups[name]) if option.name not in own]
         else:

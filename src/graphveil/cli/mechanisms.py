@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from graphveil.checks import check_number
 from graphveil.cli.warn import warn
+from graphveil.errors import InputError
+from graphveil.experiments.show.figure import check_figure
+from graphveil.experiments.show.mechanism_figure import EPSILON, mechanism_drawing
 from graphveil.mechanisms.registry import all_names, load_entry
 
 
 def mechanisms(
     name: Annotated[
         str | None, typer.Argument(help="One mechanism, by its name or as FILE.py:NAME; without it, all.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw what one answer can be, for a few inputs: a file that ends in .svg or .png."),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The budget to draw it at, 1 if none is given.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -24,7 +36,14 @@ def mechanisms(
     Trust is local where users add the noise themselves; a curator sees everything in the clear and adds it for them.
 
     Example: graphveil mechanisms
+
+    Example: graphveil mechanisms piecewise --plot piecewise.svg --epsilon 2
     """
+    if plot is not None:
+        draw(name, plot, EPSILON if epsilon is None else epsilon)
+        return
+    if epsilon is not None:
+        raise InputError("--epsilon is the budget to draw a mechanism at: give --plot FILE.svg too")
     entries = [load_entry(each) for each in (all_names(warn) if name is None else [name])]
     if as_json:
         fields = [
@@ -41,3 +60,15 @@ def mechanisms(
     for entry in entries:
         table.add_row(entry.name, entry.subject, entry.trust, entry.summary)
     Console().print(table)
+
+
+def draw(name: str | None, file: Path, epsilon: float) -> None:
+    """Draw one mechanism."""
+    if name is None:
+        raise InputError(
+            "--plot draws one mechanism: name it, as in `graphveil mechanisms krr --plot krr.svg`"
+        )
+    check_number(epsilon, "epsilon", above=0)
+    check_figure(file)
+    mechanism_drawing(name, epsilon).write(file)
+    typer.echo(f"The figure is in {file}.")

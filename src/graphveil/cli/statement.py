@@ -102,4 +102,5 @@ def _gathered(folder: Path) -> tuple[tuple[Question, ...], Gathered]:
         counts["rows"],
         counts["forgotten"],
         settings.retention,
+        int((collection.roster().renewal > 0).sum()),
     )

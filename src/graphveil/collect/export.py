@@ -30,8 +30,8 @@ def export(collection: Collection, folder: Path) -> dict[str, int]:
         raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
     roster = collection.roster()
     pseudonyms = {int(node): name.hex() for node, name in zip(roster.node, roster.pseudonym, strict=True)}
-    graph, public = collection.graph(), collection.public_graph()
-    links = graph.pairs()
+    public = collection.public_graph()
+    links = np.unique(np.sort(public.edges[public.edges[:, 0] != public.edges[:, 1]], axis=1), axis=0)
     written = {
         "links.parquet": _write(folder / "links.parquet", [{"source": links[:, 0], "target": links[:, 1]}]),
         "roster.parquet": _write(

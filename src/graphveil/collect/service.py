@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +21,7 @@ from starlette.responses import Response
 from graphveil.collect import forgetting, roster
 from graphveil.collect.arrivals import Arrival, Outcome, store_row
 from graphveil.collect.asking import AskedRound
+from graphveil.collect.bodies import ADDRESS, read_address, read_body
 from graphveil.collect.metrics import Counted, Metrics
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, problem_response
@@ -43,25 +43,6 @@ SWEEP = 3600.0
 OCTETS = "application/octet-stream"
 DEVICE: dict[str, Any] = {"security": [{"device": []}]}
 PRIVATE = {"Cache-Control": "no-store"}
-
-ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
-# Read by hand, because everybody's reports pass here.
-ADDRESS: list[dict[str, Any]] = [
-    {
-        "name": "round",
-        "in": "path",
-        "required": True,
-        "description": "The number of the round.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 9_999_999},
-    },
-    {
-        "name": "report",
-        "in": "path",
-        "required": True,
-        "description": "An id of the report's own.",
-        "schema": {"type": "string", "pattern": f"^{REPORT_FORM.pattern}$"},
-    },
-]
 
 
 class Service:
@@ -176,7 +157,12 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
 
     # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.
     app = FastAPI(
-        title="graphveil collector", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan
+        title="graphveil collector",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
     app.state.service = service
     _handle_problems(app)
@@ -349,30 +335,6 @@ def unknown_credential() -> ProblemError:
         "this credential is not known: enrol with a token, or use that of the enrolment",
         {"WWW-Authenticate": "Bearer"},
     )
-
-
-def read_address(request: Request) -> tuple[int, str]:
-    """The round and the report that a path names."""
-    number, report = request.path_params["round"], request.path_params["report"]
-    if ROUND_FORM.fullmatch(number) is None or REPORT_FORM.fullmatch(report) is None:
-        raise ProblemError(
-            422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
-        )
-    return int(number), report
-
-
-async def read_body(request: Request, limit: int) -> bytes:
-    """The body, if it is not too large; one that says that it is, is not read at all."""
-    told = request.headers.get("content-length", "")
-    too_large = ProblemError(413, f"at most {limit} bytes are taken here", {"Connection": "close"})
-    if told.isdecimal() and int(told) > limit:
-        raise too_large
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > limit:
-            raise too_large
-    return bytes(body)
 
 
 def _handle_problems(app: FastAPI) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.collect.control import BlindedUsers
 from graphveil.collect.frozen import asked_of
-from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Rounds, charge_round
+from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, Rounds, charge_round
 from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
@@ -29,6 +29,10 @@ from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy.ledger import add_up
+
+# The largest δ that books can have.
+LARGEST = 1 - 1e-9
 
 
 class Roster(Protocol):
@@ -49,6 +53,14 @@ class Roster(Protocol):
     @property
     def delta(self) -> NDArray[np.float64]:
         """The δ of each cap."""
+
+    @property
+    def by_level(self) -> tuple[tuple[float, ...] | None, ...]:
+        """What each agreed to spend besides, by level, where they chose one."""
+
+    @property
+    def renewal(self) -> Nodes:
+        """After how many days each cap is renewed, 0 where it is for life."""
 
 
 class Collection(Rounds, Protocol):
@@ -146,7 +158,7 @@ def learn_collection(
     given = _sides(collection, spec)
     prepared = prepare(spec, "method", 0, progress, given)
     roster, count = collection.roster(), given[0].node_count
-    ledger = _open_books(roster, count)
+    ledger = _open_books(roster, count, collection.rounds())
     users = CollectedUsers(
         collection,
         ledger,
@@ -160,7 +172,7 @@ def learn_collection(
         blinded = BlindedUsers(users.replayed, count, spec.seed)
         told: Respondents = blinded if part == "control" else FeaturesUnasked(blinded)
         parts[part] = _run(prepare(spec, part, 0, progress, given), told)
-    books = _open_books(roster, count)
+    books = _open_books(roster, count, collection.rounds())
     for each in collection.rounds():
         charge_round(books, each.plan, each.asked)
     panel = prepared.graph.panel
@@ -231,9 +243,14 @@ def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
     return divided, users
 
 
-def _open_books(roster: Roster, users: int) -> Ledger:
+def _open_books(roster: Roster, users: int, rounds: Sequence[Round]) -> Ledger:
+    """Public books with everybody's cap; of a cap that its owner renews, all that was asked may have been spent."""
+    everything = add_up(each.plan.claim for each in rounds)
+    renewed = roster.renewal > 0
+    levels = np.array([max(each or (0.0,)) for each in roster.by_level], dtype=np.float64)
     epsilon, delta = np.zeros(users), np.zeros(users)
-    epsilon[roster.node], delta[roster.node] = roster.epsilon, roster.delta
+    epsilon[roster.node] = roster.epsilon + levels + np.where(renewed, everything.epsilon, 0.0)
+    delta[roster.node] = np.where(renewed, np.minimum(roster.delta + everything.delta, LARGEST), roster.delta)
     return Ledger(users, epsilon, delta)
 
 

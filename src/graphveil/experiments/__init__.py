@@ -11,6 +11,7 @@ from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gai
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.show.report import write_report
 from graphveil.experiments.show.result_figure import draw_scores
+from graphveil.experiments.show.run_figures import RUN_FIGURES
 from graphveil.experiments.specs.settings_file import read_settings
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.sweeps.result import SweepResult
@@ -20,6 +21,7 @@ from graphveil.experiments.tuning.trials import TrialStore
 from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
 
 __all__ = [
+    "RUN_FIGURES",
     "Embedding",
     "Model",
     "Predictions",

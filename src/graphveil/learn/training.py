@@ -44,7 +44,8 @@ class Fitted:
     """The scores of all users (n x c) at the best epoch, how good it was on what validates, the first layer's result (n x h).
 
     Where the weights of links were learned too, a number for each pair of users. ``weights`` are those of the model at that epoch,
-    where they were asked for, and ``factor`` is what its input was multiplied by.
+    where they were asked for, and ``factor`` is what its input was multiplied by. ``losses`` are those of all epochs, and ``better`` has the
+    validation score of each that was the best so far, by its number.
     """
 
     scores: Tensor
@@ -53,6 +54,9 @@ class Fitted:
     validation_score: float
     hidden: Tensor | None = None
     link_weights: Tensor | None = None
+    losses: tuple[float, ...] = ()
+    better: tuple[tuple[int, float], ...] = ()
+    train_losses: tuple[float, ...] = ()
     weights: dict[str, Tensor] | None = None
     factor: float = 1.0
 
@@ -63,14 +67,19 @@ class Best:
     def __init__(self, targets: Goal, schedule: Schedule, progress: Progress | None = None) -> None:
         self.targets, self.schedule, self.progress = targets, schedule, progress
         self.found: Fitted | None = None
+        self.losses: list[float] = []
+        self.better: list[tuple[int, float]] = []
+        self.train_losses: list[float] = []
 
     def keep(self, epoch: int, scores: Tensor, hidden: Tensor | None = None) -> bool:
         """Look at the scores of an epoch, which need no gradient; whether they are the best so far."""
         with torch.no_grad():
             loss = float(self.targets.validation_loss(scores))
+        self.losses.append(loss)
         better = self.found is None or loss < self.found.validation_loss
         if better:
             reached = self.targets.validation_score(scores)
+            self.better.append((epoch, reached))
             self.found = Fitted(scores, epoch, loss, reached, None if hidden is None else hidden.detach())
         if self.progress is not None:
             self.progress(epoch + 1, self.schedule.epochs, loss)
@@ -87,7 +96,12 @@ class Best:
             raise NoFiniteLossError(
                 "the validation loss is not a finite number: give a smaller learning rate (lr) or a smaller input_share"
             )
-        return self.found
+        return replace(
+            self.found,
+            losses=tuple(self.losses),
+            better=tuple(self.better),
+            train_losses=tuple(self.train_losses),
+        )
 
 
 def adam(model: nn.Module, schedule: Schedule) -> Callable[[Tensor], None]:
@@ -132,6 +146,7 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
+        best.train_losses.append(float(loss.detach()))
         better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
         if better and keep_weights:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}

@@ -28,6 +28,18 @@ class Trained:
 
 
 @dataclass(frozen=True)
+class TrainingCurve:
+    """How training went: the losses of each epoch, and the validation score of each that was the best so far, by its number.
+
+    ``training`` is empty where a loop keeps none.
+    """
+
+    validation: tuple[float, ...]
+    better: tuple[tuple[int, float], ...]
+    training: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a method learned, and how it did on what validates.
 
@@ -36,7 +48,7 @@ class Outcome:
     ``pair_scores`` gives the score of any pair, and ``validation_score`` is the area under the curve. ``embedding`` is what
     was learned of each user on the way, a row each. Where norms of feature rows are learned too, ``norms`` are those predicted
     for all users, and ``constant_norm`` is one guess for everybody, the mean of what training users report. ``also`` are numbers that
-    the server knows besides, by name.
+    the server knows besides, by name. ``curve`` says how training went, where it was one loop over epochs.
     """
 
     scores: NDArray[np.float32] | None
@@ -49,6 +61,7 @@ class Outcome:
     norms: NDArray[np.float64] | None = None
     constant_norm: float | None = None
     also: dict[str, float] = field(default_factory=dict)
+    curve: TrainingCurve | None = None
     # The trained backbone, where the job asks for it and there is one.
     trained: Trained | None = None
 

@@ -13,7 +13,7 @@ from graphveil.graphs.links import hold_out_links, known_links
 from graphveil.graphs.metrics import measure
 from graphveil.graphs.users import Users
 from graphveil.methods.node_targets import node_targets
-from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.outcome import Outcome, Stopwatch, TrainingCurve
 from graphveil.methods.terms import Budgets
 from graphveil.registry import Registry
 
@@ -105,9 +105,16 @@ class NodeTask(Task):
         validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
         hidden = None if fitted.hidden is None else fitted.hidden.cpu().numpy()
         if job.norms is None:
-            return Outcome(scores, *validated, embedding=hidden)
+            return Outcome(scores, *validated, embedding=hidden, curve=_curve(fitted))
         classes, norms = scores[:, :-1], job.norms.predicted(scores[:, -1], job.graph.validation)
-        return Outcome(classes, *validated, embedding=hidden, norms=norms, constant_norm=job.norms.centre)
+        return Outcome(
+            classes,
+            *validated,
+            embedding=hidden,
+            norms=norms,
+            constant_norm=job.norms.centre,
+            curve=_curve(fitted),
+        )
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         return users.evaluate(outcome.scores, graph)
@@ -160,7 +167,7 @@ class LinkTask(Task):
     def outcome(self, job: Job, fitted: learn.Fitted, watch: Stopwatch, detail: str = "") -> Outcome:
         rows = fitted.scores.detach().cpu().numpy()
         validated = (fitted.validation_loss, fitted.validation_score, watch.seconds, detail)
-        return Outcome(None, *validated, learn.InnerProducts(rows), rows)
+        return Outcome(None, *validated, learn.InnerProducts(rows), rows, curve=_curve(fitted))
 
     def test_score(self, graph: Graph, users: Users, outcome: Outcome) -> float:
         assert outcome.pair_scores is not None
@@ -168,6 +175,10 @@ class LinkTask(Task):
 
     def validation(self, graph: Graph, outcome: Outcome, budgets: Budgets) -> tuple[str, float]:
         return "roc_auc", outcome.validation_score
+
+
+def _curve(fitted: learn.Fitted) -> TrainingCurve | None:
+    return TrainingCurve(fitted.losses, fitted.better, fitted.train_losses) if fitted.losses else None
 
 
 NODE, LINK = NodeTask(), LinkTask()

@@ -10,7 +10,8 @@ from graphveil.experiments.attributes.comparison import (
     chance_of_sharing,
     compare_rankings,
 )
-from graphveil.experiments.attributes.figure import write_attribute_figure
+from graphveil.experiments.attributes.figure import attribute_drawing, write_attribute_figure
+from graphveil.experiments.runs.statistics import t_interval
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import load
 from graphveil.learn.attributes import jaccard
@@ -115,3 +116,14 @@ def test_the_same_ranking_gives_the_same_figure(found, name, start, tmp_path):
     assert files[0] == files[1] and files[0].startswith(start)
     write_attribute_figure(found, tmp_path / name)
     assert (tmp_path / name).read_bytes() != files[0]
+
+
+def test_a_bar_has_the_interval_of_its_mean_over_runs(found):
+    axes = attribute_drawing(found).axes[0]
+    first = int(found.ranking.order[0])
+    summary = t_interval(found.ranking.scores[:, first].tolist())
+    ends = [each.get_segments() for each in axes.collections]
+    spans = [
+        (segment[0][0], segment[1][0]) for segments in ends for segment in segments if segment[0][1] == 0
+    ]
+    assert spans == [(pytest.approx(summary.low), pytest.approx(summary.high))]

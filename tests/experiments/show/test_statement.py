@@ -78,7 +78,7 @@ def test_the_page_has_digests_what_is_proved_and_what_is_not():
     for told in (plan_digest(FEATURES), FEATURES.build().fingerprint, "It protects a row.", "Timing."):
         assert told in page
     assert "Privacy statement: to &lt;test&gt;" in page and "30 days" in page
-    assert "a cap of ε = 4 for life" in page and "nobody spends more than ε = 1" in page
+    assert "a cap of ε = 4." in page and "It is for life." in page and "nobody spends more than ε = 1" in page
 
 
 def test_a_claim_that_does_not_hold_is_the_headline():

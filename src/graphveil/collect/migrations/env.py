@@ -8,7 +8,7 @@ from graphveil.collect.schema import METADATA
 
 try:
     connection = context.config.attributes["connection"]
-except NameError:
+except (AttributeError, NameError):
     # Imported by somebody who lists modules, and not run by Alembic.
     connection = None
 

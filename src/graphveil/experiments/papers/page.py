@@ -42,13 +42,15 @@ def papers_page(answers: Sequence[PaperAnswer]) -> str:
         f"{counted(len(tables), 'table')} and {counted(len(figures), 'figure')} of {counted(len(answers), 'paper')}."
     )
     sections = [section for answer in answers for section in _paper(answer)]
-    headline = QUICK if quick else compared([answer for table in tables for answer in table.answers])
+    headline = (
+        QUICK if quick else compared([answer for table in tables for answer in table.answers]) or said.pop()
+    )
     sections = _said_once([*sections, *_not_run(answers)])
     return page(TITLE, headline, sections, FOOTER, about=" ".join(said))
 
 
 def compared(answers: Sequence[Answer]) -> str:
-    """How many printed scores are within our intervals, in one sentence."""
+    """How many printed scores are within our intervals, in one sentence; nothing where none can be compared."""
     within = []
     for answer in answers:
         cell, ours = answer.cell, answer.reading.parts.get("method")
@@ -57,7 +59,7 @@ def compared(answers: Sequence[Answer]) -> str:
         if ours.low is not None and ours.high is not None:
             within.append(100 * ours.low - ROUNDING <= cell.printed <= 100 * ours.high + ROUNDING)
     if not within:
-        return "Printed tables and figures, run again."
+        return ""
     return (
         f"{sum(within)} of {counted(len(within), 'printed score')} lie within the 95% intervals of our means."
     )

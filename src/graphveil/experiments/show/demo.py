@@ -8,14 +8,17 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
 from graphveil.experiments.runs.pool import shared_workers
+from graphveil.experiments.runs.predictions import learn_again
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.show.figure import Drawing
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.experiments.show.plot import Line, accuracy_drawing
+from graphveil.experiments.show.run_figures import graph
 from graphveil.experiments.specs.spec import Part, Spec
 
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
@@ -35,6 +38,10 @@ ASKED = (
     "structure: nobody is asked; the best that graph and labels give alone.",
     "no privacy: everybody hands over all interests as they are.",
 )
+DRAWN = (
+    "Users who know each other, with their friendships, in one run of veil: what they are, and what they are taken for. Each "
+    "device answered one randomized question; nobody handed over a list of interests."
+)
 SCORED = "Gain: over the control. Over structure: over asking nobody, which is what a budget is worth."
 EXACT = (
     "The exact ε is computed from the integers that reports are drawn by, and rounded up; its digits unfold."
@@ -53,6 +60,8 @@ class Demo:
     base: tuple[Result, ...] = ()
     plain: Result | None = None
     audits: tuple[Audit, ...] = field(default=())
+    # Some users of the town with what they are and what veil takes them for, as an SVG element.
+    town: str = ""
 
     @property
     def private(self) -> tuple[Result, ...]:
@@ -89,7 +98,7 @@ def run_demo(
 ) -> Demo:
     """Run everything; ``keep`` is given what there is after each step, so that nothing is lost."""
     demo = Demo()
-    steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs
+    steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
     done = 0
 
     def tell(what: str) -> None:
@@ -103,6 +112,7 @@ def run_demo(
         return found
 
     with shared_workers(jobs) as pool:
+        ahead = Ahead(pool, jobs)
 
         def ran(spec: Spec, skip: tuple[Part, ...] = ()) -> Result:
             said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
@@ -110,7 +120,7 @@ def run_demo(
                 spec,
                 jobs=jobs,
                 skip=skip,
-                pool=pool,
+                ahead=ahead,
                 watch=lambda unit, *_: tell(f"{spec.method}, {unit.part} at {said}"),
             )
 
@@ -128,7 +138,10 @@ def run_demo(
             audited = audit(name, epsilon=epsilon, dims=dims, quick=True)
             tell(f"audit of {name} at {budget(epsilon)}")
             demo = kept(audits=(*demo.audits, audited))
-    return demo
+    tell("drawing the town")
+    # The budget of the headline, or the largest.
+    shown = bought(demo) or demo.veil[-1]
+    return kept(town=graph(shown.spec, *learn_again(shown.spec, 0, None)).svg())
 
 
 HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
@@ -166,12 +179,17 @@ def rows(demo: Demo) -> list[tuple[str, ...]]:
     return table
 
 
+def bought(demo: Demo) -> Result | None:
+    """The result at the smallest budget that clearly bought anything over asking nobody."""
+    gains = ((result, demo.over_structure(result)) for result in demo.veil)
+    return next((result for result, gain in gains if gain and gain.low is not None and gain.low > 0), None)
+
+
 def headline(demo: Demo) -> str:
     """What the smallest budget bought that clearly bought anything over asking nobody."""
-    for result in demo.veil:
-        gain, structure = demo.over_structure(result), demo.structure
-        if gain is None or structure is None or gain.low is None or gain.low <= 0:
-            continue
+    result, structure = bought(demo), demo.structure
+    gain = None if result is None else demo.over_structure(result)
+    if result is not None and gain is not None and structure is not None:
         epsilon = result.spec.budgets.epsilon
         return (
             f"{budget(epsilon)} buys {points(gain.mean)}{reach(gain)} points: with veil {points(result.mean)} of 100 users get the right "
@@ -217,6 +235,7 @@ def html(demo: Demo) -> str:
             table=Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
             notes=(SCORED,),
         ),
+        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
         Section("Who was asked what", ASKED),
         _audited(demo),
     ]

@@ -83,6 +83,8 @@ class Drawing:
         for place, text in enumerate(reversed(lines)):
             self.figure.text(0.01, 1 + (place + 0.5) * line, text, va="bottom", fontsize=TEXT_SIZE)
         top = 1 + (len(lines) + 1) * line
+        # Its letters are larger, and bold.
+        title = "\n".join(textwrap.wrap(title, int(0.75 * width)))
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
     def legend(self, columns: int, *, everywhere: bool = False) -> None:

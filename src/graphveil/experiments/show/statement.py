@@ -57,6 +57,8 @@ class Gathered:
     volunteers: int
     forgotten: int
     retention: int | None = None
+    # How many renew their cap by period.
+    renewing: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,10 +230,16 @@ def _composition(statement: Statement) -> Section:
     if statement.gathered is not None:
         delta = f", δ = {number(statement.gathered.delta)}" if statement.gathered.delta else ""
         text.append(
-            f"People were offered a cap of ε = {number(statement.gathered.epsilon)}{delta} for life. Their devices keep the books and refuse what "
-            "would pass it."
+            f"People were offered a cap of ε = {number(statement.gathered.epsilon)}{delta}. Their devices keep the books and refuse what "
+            f"would pass it. {_renewed(statement.gathered)}"
         )
     return Section("What it costs in all", tuple(text))
+
+
+def _renewed(gathered: Gathered) -> str:
+    if not gathered.renewing:
+        return "It is for life."
+    return f"It is for life, but {gathered.renewing:,} chose to renew it by period: their budgets add up beyond it."
 
 
 def _audited(statement: Statement) -> list[Section]:

@@ -19,11 +19,11 @@ def write_computed(figure: ComputedFigure, title: str, file: Path) -> None:
 
 
 def computed_svg(figure: ComputedFigure, title: str) -> str:
-    """The same as an SVG element, for a page."""
-    return _drawn(figure, title).svg()
+    """The same as an SVG element, for a page, which says title and findings itself."""
+    return _drawn(figure, title, headed=False).svg()
 
 
-def _drawn(figure: ComputedFigure, title: str) -> Drawing:
+def _drawn(figure: ComputedFigure, title: str, *, headed: bool = True) -> Drawing:
     columns = min(figure.columns, len(figure.panels))
     rows = math.ceil(len(figure.panels) / columns)
     # Panels side by side of the same measure are compared with each other.
@@ -38,7 +38,8 @@ def _drawn(figure: ComputedFigure, title: str) -> Drawing:
             axes.set_ylim(bottom=0)
     for axes in drawing.axes[len(figure.panels) :]:
         axes.set_axis_off()
-    drawing.heading(title, figure.findings)
+    if headed:
+        drawing.heading(title, figure.findings)
     drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
     return drawing
 

@@ -1,0 +1,44 @@
+"""graphveil plot: a picture of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphveil.cli.bars import one_bar
+from graphveil.cli.experiment import Asked, Terms, spec_of
+from graphveil.cli.groups import grouped
+from graphveil.errors import InputError
+from graphveil.experiments.runs.predictions import check_predictions, learn_again
+from graphveil.experiments.show.figure import check_figure
+from graphveil.experiments.show.run_figures import RUN_FIGURES
+
+
+@grouped
+def plot(
+    *,
+    asked: Asked,
+    kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
+    out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
+    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
+    terms: Terms,
+) -> None:
+    """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
+
+    The method runs as in the first run of `graphveil run`. confusion and classes count test users; graph shows up to 240 users who know each
+    other, and who is taken for another; map brings what was learned of each user to two dimensions by t-SNE; training shows losses over epochs.
+
+    Example: graphveil plot base --data town --epsilon 4 --kind graph --out town.svg
+    """
+    if kind not in RUN_FIGURES:
+        raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
+    spec = spec_of(asked, terms, seed=seed)
+    check_figure(out)
+    check_predictions(spec)
+    with one_bar() as inside:
+        ready, outcome = learn_again(spec, 0, None, inside)
+        inside(f"drawing {kind}", 1.0)
+        RUN_FIGURES[kind](spec, ready, outcome).write(out)
+    typer.echo(f"The figure is in {out}.")
