@@ -26,6 +26,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
+from graphveil.mechanisms import Reports
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.trial import Replay
@@ -195,10 +196,16 @@ def learn_collection(
     )
 
 
-def learned_alone(collection: Collection, learned: Learned) -> Outcome:
-    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit."""
+def learned_alone(
+    collection: Collection, learned: Learned, reports: Sequence[Reports] | None = None
+) -> Outcome:
+    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
+
+    ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
+    """
     prepared = prepare(learned.spec, "method", 0, None, _sides(collection, learned.spec))
-    return _run(prepared, Replay([each.reports for each in learned.replayed]))
+    told = [each.reports for each in learned.replayed] if reports is None else reports
+    return _run(prepared, Replay(list(told)))
 
 
 def check_collected(spec: Spec) -> None:
