@@ -175,7 +175,7 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
     [
         (Spec.of("nonprivate", "town"), "reads everybody's raw features"),
         (Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0), "graph of a collection is public"),
-        (Spec.of("ppgnn", "town", epsilon=1.0), "devices hold no privacy levels"),
+        (Spec.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"), "leave out level_distribution"),
         (Spec.of("base", "town", epsilon=1.0, participation=0.5), "for the people of a collection to say"),
         (Spec.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
         (Spec.of("base", "town"), "needs a budget"),

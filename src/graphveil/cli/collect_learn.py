@@ -23,7 +23,7 @@ from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection
 from graphveil.experiments.runs.format import percent
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.terms import Budgets, Machine
+from graphveil.methods.terms import Budgets, Levels, Machine
 
 DAY = 24 * 60 * 60
 
@@ -34,6 +34,7 @@ def collect_learn(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
     method: MethodName,
     budgets: Budgets,
+    levels: Levels,
     backbone: BackboneName = "",
     task: TaskName = "node",
     seed: Annotated[int, typer.Option(help="The seed of split, model and control.")] = 0,
@@ -84,6 +85,7 @@ def collect_learn(
         settings=settings,
         control=not no_control,
         budgets=budgets,
+        levels=levels,
         machine=machine,
     )
     check_collected(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Sequence
 
@@ -25,7 +26,7 @@ def listening_at(host: str, port: int) -> socket.socket:
         )
     except OSError as error:
         raise InputError(
-            f"{host}:{port} cannot be listened at ({error.strerror}): name another --host or --port"
+            f"{host}:{port} cannot be listened at ({os.strerror(error.errno or 0)}): name another --host or --port"
         ) from None
 
 

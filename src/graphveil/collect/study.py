@@ -219,9 +219,9 @@ def check_collected(spec: Spec) -> None:
         raise InputError(
             "the graph of a collection is public, so link_epsilon has no meaning here: leave it out"
         )
-    if spec.has_levels:
+    if spec.levels.level_distribution is not None:
         raise InputError(
-            f"devices hold no privacy levels, which {spec.method} with {spec.budgets.mechanism} asks for: take another method"
+            "which level somebody has is for the people of a collection to say: leave out level_distribution"
         )
     if not spec.turnout.complete or spec.volunteers.panel is not None:
         raise InputError(
