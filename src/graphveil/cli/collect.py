@@ -16,6 +16,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from graphveil.cli.cells import print_table
+from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
@@ -34,6 +36,7 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 collect_app.command("learn")(collect_learn)
+collect_app.command("demo")(collect_demo)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
@@ -159,7 +162,9 @@ def invite(
 def serve_collection(
     folder: Folder,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at.")] = 8765,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any free one.")
+    ] = 8765,
     origin: Annotated[
         list[str] | None,
         typer.Option("--origin", metavar="URL", help="A web page's origin that may call; none by default."),
@@ -174,10 +179,12 @@ def serve_collection(
         warn(
             "credentials and reports are sent in the clear over plain HTTP: put a reverse proxy with TLS before it"
         )
-    from graphveil.collect.serving import serve
+    from graphveil.collect.serving import listening_at, serve
 
-    typer.echo(f"Collecting at http://{host}:{port}, until interrupted.", err=True)
-    serve(collection, host, port, origin or [])
+    listening = listening_at(host, port)
+    at = f"[{host}]" if ":" in host else host
+    typer.echo(f"Collecting at http://{at}:{listening.getsockname()[1]}, until interrupted.", err=True)
+    serve(collection, listening, origin or [])
 
 
 @collect_app.command("status")
@@ -255,6 +262,10 @@ def forget(
     typer.echo(
         f"Forgotten: {count} reports were deleted, {marked} results are marked as learned with forgotten reports."
     )
+    if any(result.outdated and result.card.get("model") for result in collection.results()):
+        typer.echo(
+            "Their models (model.pt) hold reports of forgotten people: delete these files, and learn again."
+        )
 
 
 def _opened(folder: Path) -> Collection:
@@ -298,6 +309,7 @@ def _told(collection: Collection) -> dict[str, Any]:
         "rounds": [
             {
                 "round": each.number,
+                "study": each.study,
                 "mechanism": each.plan.mechanism,
                 "epsilon": each.plan.claim.epsilon,
                 "digest": each.digest,
@@ -334,18 +346,29 @@ def _show(told: dict[str, Any]) -> None:
         )
     if told["rounds"]:
         table = Table(box=None, padding=(0, 1), header_style="bold")
-        for heading in ("round", "asks by", "epsilon", "asked", "answered", "state"):
+        for heading in (
+            "round",
+            "study",
+            "asks by",
+            "ε",
+            "asked",
+            "answered",
+            "read from",
+            "open until (UTC)",
+        ):
             table.add_column(heading, no_wrap=True)
         for each in told["rounds"]:
             table.add_row(
                 str(each["round"]),
+                each["study"],
                 each["mechanism"],
                 f"{each['epsilon']:g}",
                 f"{each['asked']:,}",
                 f"{each['answered']:,}",
+                f"{each['least']:,}",
                 _state(each),
             )
-        console.print(table)
+        print_table(table)
     outdated = sum(each["outdated"] for each in told["results"])
     if told["results"]:
         console.print(
@@ -357,5 +380,4 @@ def _show(told: dict[str, Any]) -> None:
 def _state(told: dict[str, Any]) -> str:
     if told["closed"]:
         return "closed"
-    until = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
-    return f"open until {until} UTC, read from {told['least']} on"
+    return datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")

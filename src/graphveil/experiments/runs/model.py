@@ -14,6 +14,7 @@ from graphveil.experiments.runs.predictions import (
     Predictions,
     calibrated_rows,
     check_predictions,
+    check_same_score,
     parts_of_split,
     predicted_classes,
 )
@@ -23,6 +24,7 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
+from graphveil.methods import find_method, method_names
 from graphveil.methods.outcome import Outcome, Trained
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Ledger, Plan, Respondents
@@ -44,7 +46,8 @@ class Model:
     """A trained backbone with all that applies it again: its spec, the questions with their reports, and what the server knew.
 
     ``seed`` is that of its run. ``before`` is the graph that it was trained on as the server knew it, without its edges. It holds
-    reports and known labels, and nothing else of users: whoever may see those may see the model.
+    reports and known labels, and nothing else of users: whoever may see those may see the model. Its reports were ``collected`` from
+    people's own devices, or else simulated from the seed.
     """
 
     spec: Spec
@@ -52,6 +55,7 @@ class Model:
     trained: Trained
     asked: tuple[Asked, ...]
     before: Graph
+    collected: bool = False
 
     @property
     def users(self) -> int:
@@ -75,7 +79,8 @@ class Model:
         self._check(graph, seed)
         people = joined if isinstance(joined, Users) else None
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
-        answering = _Answers(self.asked, later, graph.node_count - self.users)
+        count = graph.node_count
+        answering = _Answers(self.asked, later, count - self.users)
         method = self.spec.found_method
         with learn.one_thread():
             job = make_job(self.spec, "method", method, self._known(graph), self.seed, None)
@@ -87,11 +92,19 @@ class Model:
             job = replace(job, users=answering, trained=self.trained, raw=raw)
             job = replace(job, questions=method.questions(job))
             outcome = method.run(job)
-        ledger = self._books(graph.node_count)
+        came, judges = answering.who(count), people or Users(None, job.graph.labels)
         ready = Ready(
-            method, job.graph, people or Users(None, job.graph.labels), job, ledger, raw is not None
+            method,
+            job.graph,
+            judges,
+            job,
+            self._books(count, came),
+            raw is not None,
+            # Who was asked by a collection and did not answer is not known here.
+            None if self.collected or answering.complete else np.logical_or.reduce(came),
+            partial=self.collected and not np.logical_or.reduce(came).all(),
         )
-        return self._predictions(ready, outcome, people)
+        return self._predictions(ready, outcome, people, simulated=not self.collected or seed is not None)
 
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
@@ -124,13 +137,13 @@ class Model:
             ids=graph.ids,
         )
 
-    def _books(self, count: int) -> Ledger:
-        """What everybody has spent: each question once, whenever it was asked."""
+    def _books(self, count: int, came: Sequence[Mask]) -> Ledger:
+        """What everybody has spent: each question once, whenever it was asked. Of a collection, whoever has answered it."""
         claims = [each.plan.claim for each in self.asked]
         budget = (sum(claim.epsilon for claim in claims), sum(claim.delta for claim in claims))
         books = Ledger(count, *budget)
-        for each in self.asked:
-            books.charge(each.plan)
+        for each, who in zip(self.asked, came, strict=True):
+            books.charge(each.plan.part(np.flatnonzero(who).tolist()) if self.collected else each.plan)
         return books
 
     def _to_joined(self, count: int) -> tuple[Plan, ...]:
@@ -144,7 +157,9 @@ class Model:
         users = people.answering(Questions(features=plans).open_ledger(people), seed=seed)
         return tuple(users.report(plan) for plan in plans)
 
-    def _predictions(self, ready: Ready, outcome: Outcome, people: Users | None) -> Predictions:
+    def _predictions(
+        self, ready: Ready, outcome: Outcome, people: Users | None, *, simulated: bool
+    ) -> Predictions:
         graph = ready.job.graph
         private = self.spec.budgets.private_labels
         rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
@@ -153,7 +168,7 @@ class Model:
         judged = self._judged(graph, people)
         tested = int(judged.test.sum())
         return Predictions(
-            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions"),
+            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions", simulated=simulated),
             metric=graph.metric,
             score=people.evaluate(outcome.scores, judged) if people is not None and tested else None,
             tested=tested if people is not None else 0,
@@ -211,6 +226,20 @@ class _Answers:
             _longer(each.reports, next(rest)) if count and each.plan.users == "all" else each.reports
             for each in asked
         ]
+        self._all = [(each.plan, answers) for each, answers in zip(asked, self._answers, strict=True)]
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody who was asked has answered."""
+        return all(reports.answered is None for _, reports in self._all)
+
+    def who(self, count: int) -> list[Mask]:
+        """Who of so many users has answered each question."""
+        masks = []
+        for plan, reports in self._all:
+            users = np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
+            masks.append(np.isin(np.arange(count), users[reports.places]))
+        return masks
 
     def report(self, plan: Plan) -> Reports:
         """The next of the answers."""
@@ -229,19 +258,33 @@ def _longer(first: Reports, second: Reports) -> Reports:
     return replace(joined, answered=np.concatenate(masks))
 
 
-def train_model(spec: Spec, run: int = 0, given: Given | None = None) -> Model:
-    """The model of one run of a spec: the same split, reports and weights as `run_spec` has there."""
+def train_model(spec: Spec, run: int = 0, given: Given | None = None, *, score: float | None = None) -> Model:
+    """The model of one run of a spec: the same split, reports and weights as `run_spec` has there.
+
+    Where the run had a ``score``, a model that comes to another one is refused.
+    """
     check_model(spec)
     with learn.one_thread():
         ready = make_ready(spec, "method", run, None, given)
         recorder = _Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
+    if score is not None:
+        check_same_score(spec, run, ready, outcome, score)
     if outcome.trained is None:
         raise InputError(
             f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
         )
-    before = replace(ready.job.graph.without_edges().without_panel(), recipe=None, ids=None)
-    return Model(spec, spec.seed + run, outcome.trained, tuple(recorder.asked), before)
+    return Model(spec, spec.seed + run, outcome.trained, tuple(recorder.asked), known_before(ready.job.graph))
+
+
+def known_before(graph: Graph) -> Graph:
+    """What a model keeps of the graph of its job: known labels and who trained, without links, rows and names."""
+    return replace(graph.without_edges().without_panel(), recipe=None, ids=None)
+
+
+def _applicable() -> list[str]:
+    """The methods whose models can be applied to users who join later."""
+    return [name for name in method_names() if find_method(name).applies_later]
 
 
 def check_model(spec: Spec) -> None:
@@ -250,8 +293,8 @@ def check_model(spec: Spec) -> None:
     method = spec.found_method
     if not method.applies_later:
         raise InputError(
-            f"{method.name} learns about the users that it has and no model that could be applied to others: take base, lpgnn, upgnet, "
-            "ppgnn, togl, ldpge or nonprivate, or run it again with everybody"
+            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
+            "when people have joined"
         )
     if spec.budgets.private_links:
         raise InputError(

@@ -381,17 +381,19 @@ def number(epsilon: float | None) -> str:
     return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
-def artefact_statement(privacy: Privacy, seed: int, public: Sequence[str], what: str = "embedding") -> str:
+def artefact_statement(
+    privacy: Privacy, seed: int | None, public: Sequence[str], what: str = "embedding"
+) -> str:
     """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
 
-    ``public`` names what was taken as known to everybody.
+    ``public`` names what was taken as known to everybody. There is no seed where people's own devices have answered.
     """
     words = [privacy.sentence]
     if privacy.raw:
         return words[0]
     if public:
         words.append(f"It may rest on {' and '.join(public)} besides, which were taken as public.")
-    if privacy.rounds:
+    if privacy.rounds and seed is not None:
         words.append(
             f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
             f"publish no {what} of real people made so."
