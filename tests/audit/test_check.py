@@ -12,6 +12,8 @@ from graphveil.channels import Claim, SeededWords, SystemWords, onebit, three_ou
 from graphveil.mechanisms import FeatureMechanism, PublicRange, entry, mechanism, names, register, unregister
 
 EPSILONS = (0.1, 1.0, 4.0)
+# Audits of a walk take ten seconds each: at other budgets tests/slow has them.
+WALKS, AUDIT = ("edgerr", "privhrg"), "the audit finds no leak"
 
 
 @lru_cache(
@@ -28,6 +30,7 @@ SUITE = [
     if entry(name).sound
     for epsilon in EPSILONS
     for check in suite(name, epsilon)
+    if not (name in WALKS and check.startswith(AUDIT) and epsilon != 1.0)
 ]
 
 
