@@ -36,8 +36,11 @@ class AboutRun:
     statement: str
 
 
-def about_run(spec: Spec, ready: Ready, run: int, what: str) -> dict[str, Any]:
-    """The fields of `AboutRun` for what run ``run`` of a spec has made; ``what`` it is, in a word."""
+def about_run(spec: Spec, ready: Ready, run: int, what: str, drawn: str = "") -> dict[str, Any]:
+    """The fields of `AboutRun` for what run ``run`` of a spec has made; ``what`` it is, in a word.
+
+    ``drawn`` says where reports come from, unless all are simulated with the seed of the run.
+    """
     privacy = ready.privacy()
     private_links = spec.budgets.link_epsilon is not None
     graph = ready.job.graph
@@ -59,5 +62,5 @@ def about_run(spec: Spec, ready: Ready, run: int, what: str) -> dict[str, Any]:
         "users": graph.node_count,
         "edges": None if private_links else graph.edge_count,
         "privacy": privacy.to_dict(),
-        "statement": artefact_statement(privacy, spec.seed + run, public, what),
+        "statement": artefact_statement(privacy, spec.seed + run, public, what, drawn),
     }

@@ -76,6 +76,7 @@ class Model:
         people = joined if isinstance(joined, Users) else None
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
         answering = _Answers(self.asked, later, graph.node_count - self.users)
+        who = answering.who(graph.node_count)
         method = self.spec.found_method
         with learn.one_thread():
             job = make_job(self.spec, "method", method, self._known(graph), self.seed, None)
@@ -88,10 +89,9 @@ class Model:
             job = replace(job, questions=method.questions(job))
             outcome = method.run(job)
         ledger = self._books(graph.node_count)
-        ready = Ready(
-            method, job.graph, people or Users(None, job.graph.labels), job, ledger, raw is not None
-        )
-        return self._predictions(ready, outcome, people)
+        judges = people or Users(None, job.graph.labels)
+        ready = Ready(method, job.graph, judges, job, ledger, raw is not None, who)
+        return self._predictions(ready, outcome, people, seed)
 
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
@@ -144,16 +144,29 @@ class Model:
         users = people.answering(Questions(features=plans).open_ledger(people), seed=seed)
         return tuple(users.report(plan) for plan in plans)
 
-    def _predictions(self, ready: Ready, outcome: Outcome, people: Users | None) -> Predictions:
+    def _drawn(self, count: int, people: Users | None, seed: int | None) -> str:
+        """Where reports come from: the model's own are simulated, those of users who joined may be real."""
+        first = f"simulated with seed {self.seed}"
+        if count == self.users:
+            return f"Reports are {first}"
+        later = "came from outside"
+        if people is not None:
+            later = "are simulated" + (" without a seed" if seed is None else f" with seed {seed}")
+        return f"Reports of the first {self.users:,} users are {first}, those of the {count - self.users:,} who joined {later}"
+
+    def _predictions(
+        self, ready: Ready, outcome: Outcome, people: Users | None, seed: int | None
+    ) -> Predictions:
         graph = ready.job.graph
         private = self.spec.budgets.private_labels
         rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
         parts = parts_of_split(graph)
         parts[self.users :] = JOINED
         judged = self._judged(graph, people)
+        drawn = self._drawn(graph.node_count, people, seed)
         tested = int(judged.test.sum())
         return Predictions(
-            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions"),
+            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions", drawn),
             metric=graph.metric,
             score=people.evaluate(outcome.scores, judged) if people is not None and tested else None,
             tested=tested if people is not None else 0,
@@ -206,11 +219,21 @@ class _Answers:
                 raise InputError(
                     "those who joined have answered another plan: ask them model.plans, in that order"
                 )
+        self._asked = [each.plan.users for each in asked]
         rest = iter(later)
         self._answers = [
             _longer(each.reports, next(rest)) if count and each.plan.users == "all" else each.reports
             for each in asked
         ]
+
+    def who(self, count: int) -> Mask | None:
+        """Who of all users answered whatever they were asked; None where nobody was silent."""
+        who: Mask = np.ones(count, dtype=bool)
+        for users, reports in zip(self._asked, self._answers, strict=True):
+            if reports.answered is not None:
+                of = np.arange(count) if users == "all" else np.asarray(users, dtype=np.int64)
+                who[of[~reports.answered]] = False
+        return None if who.all() else who
 
     def report(self, plan: Plan) -> Reports:
         """The next of the answers."""

@@ -381,10 +381,12 @@ def number(epsilon: float | None) -> str:
     return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
-def artefact_statement(privacy: Privacy, seed: int, public: Sequence[str], what: str = "embedding") -> str:
+def artefact_statement(
+    privacy: Privacy, seed: int, public: Sequence[str], what: str = "embedding", drawn: str = ""
+) -> str:
     """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
 
-    ``public`` names what was taken as known to everybody.
+    ``public`` names what was taken as known to everybody; ``drawn`` says whose reports come from where, unless all come from the seed.
     """
     words = [privacy.sentence]
     if privacy.raw:
@@ -393,7 +395,7 @@ def artefact_statement(privacy: Privacy, seed: int, public: Sequence[str], what:
         words.append(f"It may rest on {' and '.join(public)} besides, which were taken as public.")
     if privacy.rounds:
         words.append(
-            f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
+            f"{drawn or f'Reports are simulated with seed {seed}'}, and whoever knows a seed can undo the noise: "
             f"publish no {what} of real people made so."
         )
     return " ".join(words)
