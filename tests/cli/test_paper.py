@@ -440,7 +440,7 @@ def test_a_page_has_all_that_ran_and_says_that_it_is_quick(capsys, figures, tmp_
     assert status(["paper", "--every", "--quick", "--page", "all.html"]) == 0
     assert "The page is in all.html." in capsys.readouterr().out
     page = (tmp_path / "all.html").read_text()
-    top, _, rest = page.partition("<h2>")
+    top, _, rest = page.partition("<main>")
     assert "Quick: at most 5 epochs" in top and "None of these numbers compares with anything" in top
     assert "1 table and 1 figure of 1 paper." in top
     assert "small/one: Table I" in rest and "small/errors: Fig. 1" in rest and "A line rises." in rest
@@ -454,7 +454,7 @@ def test_what_to_do_about_a_missing_graph_stands_once_on_a_page(capsys, tmp_path
     assert status(["paper", "small", "--quick", "--page", "all.html"]) == 0
     page = (tmp_path / "all.html").read_text()
     assert page.count("lastfm.npz") == 1
-    end = page.partition("<h2>Graphs that are not here</h2>")[2]
+    end = page.partition(">Graphs that are not here</h2>")[2]
     assert end.startswith(
         "<p>lastfm is not here: `graphveil data get lastfm`, or put lastfm.npz into the folder"
     )

@@ -13,7 +13,7 @@ from graphveil.experiments.show.demo import (
     HEAD,
     SMALL,
     Demo,
-    asked,
+    asked_rows,
     difference,
     drawing,
     headline,
@@ -112,7 +112,7 @@ def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
     first, last = demo.veil
     (unit, *others) = last.units
     told = replace(last, units=(replace(unit, privacy={"rounds": rounds}), *others))
-    table = asked(replace(demo, veil=(first, told)))
+    table = asked_rows(replace(demo, veil=(first, told)))
     assert [row[:2] for row in table] == [
         ("veil", "1,000"),
         ("veil", "3,000"),

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphveil.errors import GraphveilError, StoreError
+from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.runner import Inside, parts_of, run_spec
+from graphveil.experiments.runs.runner import Inside, parts_of, run_spec, units_left
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.given import Given
+from graphveil.experiments.specs.inputs import input_digest
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.outside import held
 
@@ -65,15 +67,17 @@ def run_cells(
 
     ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
     the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
-    An interrupt returns the experiments that are finished; units of the one that is not are in the store.
-    All share the same processes. ``given`` are graph and users of all of them, where they were given as objects.
+    An interrupt returns the experiments that are finished; finished units of those that are not are in the store.
+    All share the same processes, which begin with the units of the next where there are no more of this one. ``given`` are graph and users of all of them, where they were given as objects.
     """
     used = FreshStore(store) if fresh else store
     results: list[Result | GraphveilError | None] = [None] * len(specs)
     before = 0
     with shared_workers(jobs) as pool:
+        ahead = Ahead(pool, jobs, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(specs):
             watch(spec, before)
+            ahead.coming = _together(specs, alone, place + 1)
 
             def tell(
                 _unit: UnitResult, done: int, _total: int, spec: Spec = spec, before: int = before
@@ -90,11 +94,12 @@ def run_cells(
                     inside=inside,
                     watch=tell,
                     alone=bool(alone) and alone[place],
-                    pool=pool,
+                    ahead=ahead,
                     given=given,
                 )
                 keep(result)
             except KeyboardInterrupt:
+                _keep_finished(ahead, used)
                 return Cells(tuple(results), interrupted=True)
             except StoreError:
                 # No other experiment could be kept either.
@@ -105,7 +110,27 @@ def run_cells(
                 results[place] = error
             else:
                 if result.interrupted:
+                    _keep_finished(ahead, used)
                     return Cells(tuple(results), interrupted=True)
                 results[place] = result
             before += unit_count([spec], skip)
         return Cells(tuple(results))
+
+
+def _left(spec: Spec, store: UnitStore, skip: tuple[Part, ...]) -> list[tuple[Part, int]]:
+    """The units of an experiment that the store does not hold."""
+    parts = [part for part in parts_of(spec) if part not in skip]
+    return units_left(spec, parts, store.find(spec, parts))
+
+
+def _together(specs: Sequence[Spec], alone: Sequence[bool], place: int) -> Sequence[Spec]:
+    """The experiments from a place on, up to the first that must have the machine for itself."""
+    later = list(alone[place:])
+    return specs[place : place + later.index(True)] if True in later else specs[place:]
+
+
+def _keep_finished(ahead: Ahead, store: UnitStore) -> None:
+    """Keep what was computed before its turn when an interrupt came, unless its data have changed since."""
+    for begun, unit in ahead.finished():
+        if input_digest(begun.spec, begun.part) == begun.digest:
+            store.add(begun.spec, unit)

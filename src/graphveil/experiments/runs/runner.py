@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.pool import stop, workers
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
@@ -110,12 +111,12 @@ def run_spec(
     skip: tuple[Part, ...] = (),
     reuse: bool = False,
     alone: bool = False,
-    pool: Callable[[], ProcessPoolExecutor] | None = None,
+    ahead: Ahead | None = None,
 ) -> Result:
     """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
 
     ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own. Units
-    that the store holds are then reused only if they ran so too. ``pool`` gives processes that several experiments share, where jobs are
+    that the store holds are then reused only if they ran so too. ``ahead`` has processes that several experiments share, where jobs are
     more than one; else there are new ones.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
@@ -130,15 +131,12 @@ def run_spec(
         kept.check()
     inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
     done = kept.find(spec, parts, alone) if reuse and kept is not None else []
-    have = {(unit.part, unit.run) for unit in done}
-    todo: list[Unit] = [
-        (part, number) for number in range(spec.runs) for part in parts if (part, number) not in have
-    ]
+    todo = units_left(spec, parts, done)
     total = len(done) + len(todo)
     if alone:
         units = _alone(spec, todo, given)
-    elif jobs > 1 and len(todo) > 1:
-        units = _parallel(spec, todo, jobs, given, pool)
+    elif jobs > 1 and (len(todo) > 1 or (todo and ahead is not None)):
+        units = _parallel(spec, todo, jobs, given, ahead)
     else:
         units = _serial(spec, todo, inside, given)
     try:
@@ -155,6 +153,12 @@ def run_spec(
             raise
         interrupted = True
     return _result(spec, done, given, time.perf_counter() - start, interrupted)
+
+
+def units_left(spec: Spec, parts: Sequence[Part], done: Sequence[UnitResult]) -> list[Unit]:
+    """The units of an experiment that are not done, run after run."""
+    have = {(unit.part, unit.run) for unit in done}
+    return [(part, number) for number in range(spec.runs) for part in parts if (part, number) not in have]
 
 
 def _serial(
@@ -177,13 +181,14 @@ def _parallel(
     todo: list[Unit],
     jobs: int,
     given: tuple[Graph, Users] | None,
-    shared: Callable[[], ProcessPoolExecutor] | None,
+    ahead: Ahead | None,
 ) -> Iterator[UnitResult]:
     """Units in processes of their own, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
-    with workers(min(jobs, len(todo))) if shared is None else nullcontext(shared()) as pool:
-        waiting: set[Future[UnitResult]] = {
-            pool.submit(run_unit, spec, part, number, None, given) for part, number in todo
-        }
+    with workers(min(jobs, len(todo))) if ahead is None else nullcontext(ahead.pool()) as pool:
+        if ahead is not None:
+            waiting = ahead.take(spec, todo, given)
+        else:
+            waiting = {pool.submit(run_unit, spec, part, number, None, given) for part, number in todo}
         try:
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
 from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.predictions import learn_again
@@ -42,7 +43,7 @@ ASKED = (
 )
 DRAWN = (
     "Some users with their friendships, in one run of veil: what they are, and what they are taken for. The server knows the "
-    "friendships, the kind of a few users, and one randomized report of each."
+    "friendships, the kind of a few users, and one randomized report of each; nobody handed over a list of interests."
 )
 SCORED = "Gain: over the control. Over structure: over asking nobody, which is what a budget is worth."
 EXACT = (
@@ -114,6 +115,7 @@ def run_demo(
         return found
 
     with shared_workers(jobs) as pool:
+        ahead = Ahead(pool, jobs)
 
         def ran(spec: Spec, skip: tuple[Part, ...] = ()) -> Result:
             said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
@@ -121,7 +123,7 @@ def run_demo(
                 spec,
                 jobs=jobs,
                 skip=skip,
-                pool=pool,
+                ahead=ahead,
                 watch=lambda unit, *_: tell(f"{spec.method}, {unit.part} at {said}"),
             )
 
@@ -236,7 +238,7 @@ def small_rows(demo: Demo) -> list[tuple[str, ...]]:
     return table
 
 
-def asked(demo: Demo) -> list[tuple[str, ...]]:
+def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
     epsilon = shown(demo).spec.budgets.epsilon
     table: list[tuple[str, ...]] = []
@@ -283,7 +285,7 @@ def html(demo: Demo) -> str:
         ),
         Section(
             f"Who was asked what, at {budget(shown(demo).spec.budgets.epsilon)}",
-            table=Table(ASKED_HEAD, tuple(asked(demo)), frozenset({"users", "exact ε"})),
+            table=Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"})),
             notes=(ASKED,),
         ),
         _audited(demo),
