@@ -22,7 +22,7 @@ from graphveil.experiments.show.plot import Line, accuracy_drawing
 from graphveil.experiments.show.run_figures import graph
 from graphveil.experiments.specs.spec import Part, Spec
 
-EPSILONS = (1.0, 2.0, 4.0, 8.0)
+EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100
 # Whatever a row is asked for: a finite table, whose ε is exact. Classes are asked for by k-ary response.
 MECHANISM, CLASS_MECHANISM = "multibit", "krr"
