@@ -9,13 +9,16 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo demo-collect test test-slow lint bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 
 demo: $(INSTALLED)  ## collect, learn and audit on an embedded example
 	$(BIN)/graphveil demo
+
+demo-collect: $(INSTALLED)  ## a collector, 1,000 devices and two studies over HTTP
+	$(BIN)/graphveil collect demo
 
 test: lint  ## linters, types, tests and the examples in docstrings
 	$(BIN)/python -m pytest -q $(PARALLEL)

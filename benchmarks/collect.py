@@ -38,7 +38,7 @@ from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.reading import read_messages
 from graphveil.collect.schema import ROSTER
-from graphveil.collect.serving import serve
+from graphveil.collect.serving import listening_at, serve
 from graphveil.collect.storage import Collection, create_collection, open_collection
 from graphveil.collect.writer import Writer
 from graphveil.mechanisms import Reports
@@ -336,4 +336,4 @@ if __name__ == "__main__":
     elif what == "bare":
         serve_bare(place, int(sys.argv[3]))
     else:
-        serve(open_collection(place / "collection"), HOST, int(sys.argv[3]))
+        serve(open_collection(place / "collection"), listening_at(HOST, int(sys.argv[3])))

@@ -114,6 +114,7 @@ def test_there_are_examples():
         "CONTRIBUTING.md",
         "SECURITY.md",
         "CHANGELOG.md",
+        "docs/collection.md",
         "docs/mechanisms.md",
         "docs/methods.md",
         "docs/python.md",

@@ -145,6 +145,7 @@ INSIDE_FUNCTIONS = {
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
+    "cli/collect_demo.py": {"graphveil.collect.demo"},
     "cli/collect.py": {
         "graphveil.collect.export",
         "graphveil.collect.serving",

@@ -110,6 +110,20 @@ def test_a_renewal_is_shown_as_what_it_is(server, folder, capsys):
     assert "anew every 30 days: budgets add up, a year may cost up to ε = 26." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("more", "level"), [((), None), (("--level", "2"), 2)])
+def test_a_level_is_held_by_the_device_and_said_to_nobody(server, folder, monkeypatch, more, level):
+    held = []
+    monkeypatch.setattr(COMMAND, "visit", lambda books, calls, collection, own, agree: held.append(own) or [])
+    assert run(folder, "--yes", *more) == 0
+    assert [each.level for each in held] == [level]
+    assert not any(b"level" in (body or b"") for _, _, body, _ in server.calls)
+
+
+def test_a_level_counts_from_one(server, folder, capsys):
+    assert run(folder, "--yes", "--level", "0") == 2
+    assert server.calls == []
+
+
 def test_a_volunteer_gives_the_row_after_being_told(server, folder, capsys):
     assert run(folder, "--yes", "--volunteer") == 0
     shown = capsys.readouterr()

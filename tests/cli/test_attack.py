@@ -64,7 +64,7 @@ def test_levels_that_are_sealed_hold(capsys):
     assert status(["attack", "level", *TOWN, "--epsilon", "0.5"]) == 0
     out = capsys.readouterr().out
     assert "not above the 87.8% that ε = 3.0" in out
-    assert "the bound is about the level of one user" in out
+    assert "The bound is about the level of one user" in out
 
 
 def test_json_is_one_object_and_nothing_else(capsys):
@@ -94,7 +94,19 @@ def test_several_budgets_are_drawn(capsys, tmp_path):
     found = json.loads(capsys.readouterr().out)
     assert [point["epsilon"] for point in found["points"]] == [0.5, 2.0]
     assert found["figure"] == "link.svg"
+    assert found["verdict"].startswith("no promise is broken at ε = 0.5 and 2; nearest to it at ε = ")
     assert (tmp_path / "link.svg").read_text().startswith("<svg")
+
+
+def test_several_budgets_are_one_table_one_sentence_and_a_page(capsys, tmp_path):
+    assert status(["attack", "label", *TOWN, "--epsilons", "1,4", "--out", "label.html"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:6] == ["label", "inference", "on", "krr,", "town", "ε"]
+    assert [line.split()[2] for line in lines if line.split()[:2] == ["planted", "secrets"]] == ["1", "4"]
+    assert len([line for line in lines if "of guesses are right" in line]) == 1
+    assert lines[-1] == "The page is in label.html."
+    (said,) = [line for line in lines if line.startswith("no promise is broken")]
+    assert f'<p class="headline">N{said[1:]}.</p>' in (tmp_path / "label.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +122,7 @@ def test_several_budgets_are_drawn(capsys, tmp_path):
             ["level", "--data", "town", "--mechanism", "multibit", "--epsilon", "1"],
             "asks nobody for a privacy level",
         ),
-        (["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"], "no figure"),
+        (["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"], "no figure and no page"),
         (["label", "--data", "town", "--epsilon", "1", "--runs", "0"], "runs must be"),
         (["label", "--data", "town", "--epsilon", "1", "--set", "epochs=3"], "data.KEY"),
         (["label", "--data", "town", "--epsilon", "1", "--seen", "embedding"], "--seen is about a model"),

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from html import escape
 
 import numpy as np
 import pytest
@@ -69,6 +70,16 @@ def test_json_is_one_object_and_nothing_else(capsys, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_page_begins_with_the_verdict_and_has_figure_and_table(capsys, tmp_path):
+    assert status([*RANK, "--out", "a.html"]) == 0
+    *_, verdict, _, where = capsys.readouterr().out.splitlines()
+    assert where == "The page is in a.html."
+    page = (tmp_path / "a.html").read_text()
+    assert f'<p class="headline">{escape(verdict[0].upper() + verdict[1:])}.</p>' in page
+    assert page.index("<svg ") < page.index("<td") and page.count("<tr>") == 12
+    assert "Stability: Jaccard" in page and "Every user reported features at ε = 20" in page
+
+
 def test_the_same_command_prints_the_same(capsys):
     printed = []
     for seed in ("0", "0", "7"):
@@ -101,7 +112,10 @@ MISTAKES = [
     ([*RANK, "--set", "rho=1"], "--set takes data.KEY and mechanism.KEY here, got 'rho'"),
     ([*RANK, "--range", "wide"], "--range takes LOW,HIGH"),
     ([*RANK, "--runs", "0"], "runs must be an integer of at least 1"),
-    ([*RANK, "--out", "a.pdf"], "a.pdf is no figure"),
+    (
+        [*RANK, "--out", "a.pdf"],
+        "a.pdf is no figure and no page: name a file that ends in .svg, .png or .html",
+    ),
     ([*RANK, "--mechanism", "krr"], "krr does not report features"),
     ([*RANK, "--task", "link", "--analysis", "sma"], "leave --analysis out"),
     (["attributes", "--data", "town", "--epsilon", "-1"], "epsilon must be a positive finite number"),

@@ -11,7 +11,7 @@ from graphveil.collect.storage import open_collection
 from graphveil.privacy.invitation import Invitation
 from tests.collect.small import PLAN, arrived, enrolled, later
 
-COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn"]
+COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn", "demo"]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import graphveil as gv
 from graphveil.cli import status
 from graphveil.collect.storage import open_collection
 from tests.collect.small import arrived, enrolled, made
@@ -68,6 +69,7 @@ def test_a_result_is_a_folder_with_everything(result):
         "embeddings.parquet.json",
         "embeddings.csv",
         "embeddings.csv.json",
+        "model.pt",
         "round-1.json",
         "card.html",
         "card.json",
@@ -92,12 +94,21 @@ def test_the_card_says_what_was_collected_and_what_it_was_worth(result):
     assert question["digest"] in page and question["fingerprint"] in page and card["contributors"] in page
 
 
+def test_the_card_names_the_model_which_predicts_the_same(survey, result):
+    name = json.loads((result / "card.json").read_text())["model"]
+    found = gv.load_model(result / name).predict(open_collection(survey).graph())
+    lines = (result / "predictions.csv").read_text().splitlines()[1:]
+    assert found.classes.tolist() == [int(line.split(",")[3]) for line in lines]
+    assert name in (result / "card.html").read_text()
+
+
 def test_the_result_is_kept_and_marked_when_somebody_in_it_is_forgotten(survey, result, capsys):
     learn(survey, *BASE, "--json", "--out", result)
     number = told(capsys)["result"]
     collection = open_collection(survey)
     before = {each.number: each.outdated for each in collection.results()}
-    collection.forget(3)
+    assert status(["collect", "forget", str(survey), "p3"]) == 0
+    assert "hold reports of forgotten people: delete these files" in capsys.readouterr().out
     after = {each.number: each.outdated for each in collection.results()}
     assert not before[number] and after[number]
     learn(survey, *BASE, "--json", "--out", result)
@@ -131,5 +142,5 @@ def test_a_collection_is_replayed_bit_for_bit(survey, result, tmp_path):
     assert learn(survey, *BASE, "--out", tmp_path) == 0
     # Somebody may have been forgotten in between: then it is the same twice from now on.
     assert learn(survey, *BASE, "--out", tmp_path / "again") == 0
-    for name in ("predictions.parquet", "embeddings.parquet", "card.json"):
+    for name in ("predictions.parquet", "embeddings.parquet", "model.pt", "card.json"):
         assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()

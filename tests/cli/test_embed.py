@@ -62,6 +62,20 @@ def test_the_command_and_python_agree(tmp_path):
     assert np.array_equal(gv.read_embedding(tmp_path / "town.npz").values, again.values)
 
 
+def test_a_map_is_drawn_of_what_was_written(capsys, tmp_path):
+    assert status([*EMBED, "--dims", "4", "--map", "town.svg"]) == 0
+    drawn = (tmp_path / "town.svg").read_text()
+    assert "The map is in town.svg." in capsys.readouterr().out
+    # 80 of 200 have a label that the server knows.
+    texts = [
+        ">base on town, ε = 2: t-SNE, by known class</text>",
+        ">class 0</text>",
+        ">class not known</text>",
+    ]
+    assert [text in drawn for text in texts] == [True] * 3
+    assert drawn.count("<use ") >= 200
+
+
 def test_settings_of_a_file_are_used(tmp_path):
     (tmp_path / "my.toml").write_text("hidden = 5\n")
     assert status([*EMBED, "--settings", "my.toml"]) == 0
@@ -74,6 +88,7 @@ MISTAKES = [
         "town.csv is no file of embeddings: name one that ends in .npz or .parquet",
     ),
     ([*PLAIN, "--out", "nowhere/town.npz"], "nowhere is not a folder"),
+    ([*EMBED, "--map", "map.npz"], "map.npz is no figure: name a file that ends in .svg or .png"),
     ([*EMBED, "--dims", "0"], "dims must be an integer of at least 1, got 0"),
     (["embed", "base", "--data", "town", "--out", "town.npz"], "needs a budget: give --epsilon"),
     ([*EMBED, "--set", "speed=1"], "there is no setting 'speed' here"),

@@ -22,7 +22,7 @@ from graphveil.channels.words import SeededWords
 from graphveil.collect import keys
 from graphveil.collect.asking import AskedRound
 from graphveil.collect.schema import REPORTS, ROSTER
-from graphveil.collect.serving import serve
+from graphveil.collect.serving import listening_at, serve
 from graphveil.collect.storage import open_collection
 from graphveil.mechanisms import Reports
 from graphveil.privacy.envelope import Envelope
@@ -136,7 +136,7 @@ class Collector:
     def _serve(self):
         """The child's life; nothing of the parent runs in it after."""
         try:
-            serve(open_collection(self._folder), HOST, self.port)
+            serve(open_collection(self._folder), listening_at(HOST, self.port))
         finally:
             os._exit(0)
 

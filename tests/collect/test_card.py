@@ -82,6 +82,7 @@ def test_a_page_without_scores_says_that_they_are_not_known():
         "asked": 2,
         "answered": 1,
         "panel": False,
+        "model": None,
         "volunteers": 0,
         "questions": [],
         "collection_spent": {"epsilon": 1.0, "delta": 0.0},
@@ -89,4 +90,5 @@ def test_a_page_without_scores_says_that_they_are_not_known():
         "contributors": "ab",
     }
     page = card_page(card)
+    assert "The model" not in page
     assert "not known" in page and "&lt;b&gt;" in page and "<b>to" not in page

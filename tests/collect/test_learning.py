@@ -132,10 +132,10 @@ def test_a_mechanism_that_does_not_hold_is_never_published():
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan(mechanism="ppm", epsilon=1.0, dims=9, range=(0, 1), options={"budgets": [1.0, 2.0]}),
+        Plan(mechanism="esw", epsilon=1.0, levels=3),
         Plan(mechanism="link-rr", epsilon=1.0, dims=9),
     ],
 )
-def test_what_devices_do_not_hold_is_never_published(plan):
-    with pytest.raises(InputError, match="devices hold no"):
+def test_what_a_collection_does_not_ask_for_is_never_published(plan):
+    with pytest.raises(InputError, match="a collection asks for features and labels"):
         refuse_unanswerable(plan)

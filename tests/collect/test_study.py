@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from graphveil.collect.files import prediction_columns
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
+from graphveil.experiments.runs.model_file import load_model, save
 from graphveil.experiments.specs.spec import Spec
 from tests.collect.stand_in import StandIn
 
@@ -40,6 +42,12 @@ def togl():
 
 
 @pytest.fixture(scope="module")
+def labels():
+    town = StandIn(users=120)
+    return (town, *collected(town, LABELS))
+
+
+@pytest.fixture(scope="module")
 def veil():
     town = StandIn(users=120, volunteers=30)
     return (town, *collected(town, VEIL))
@@ -51,6 +59,33 @@ def test_the_result_is_that_of_one_process_with_the_same_reports(which, request)
     alone = learned_alone(town, learned)
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
     assert alone.embedding.tobytes() == learned.outcome.embedding.tobytes()
+
+
+def again(town, learned, file):
+    """What a file of the model predicts, and what was written as predictions."""
+    save(learned.model, file)
+    return load_model(file).predict(town.graph()), prediction_columns(learned, town.ids)[0]
+
+
+@pytest.mark.parametrize("which", ["togl", "labels"])
+def test_a_file_of_the_model_predicts_the_same_of_the_same_reports(which, request, tmp_path):
+    town, learned, _ = request.getfixturevalue(which)
+    found, written = again(town, learned, tmp_path / "model.pt")
+    assert found.classes.tobytes() == written["class"].tobytes()
+    assert found.probability.tobytes() == written["probability"].tobytes()
+
+
+def test_a_model_says_who_answered_and_that_no_seed_undoes_it(togl, tmp_path):
+    town, learned, _ = togl
+    found, _ = again(town, learned, tmp_path / "model.pt")
+    assert [each["users"] for each in found.privacy["rounds"]] == [len(learned.answered)] * 2
+    assert len(learned.answered) < 120
+    assert found.privacy["total"] == {"epsilon": 2.0, "delta": 0.0} and found.privacy["partial"]
+    assert "simulated" not in found.statement
+
+
+def test_a_method_that_trains_no_backbone_leaves_no_model(veil):
+    assert veil[1].model is None
 
 
 def test_every_round_is_waited_for_once(togl, veil):
@@ -95,9 +130,8 @@ def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
     assert learned.scores["method"] == pytest.approx(right.mean())
 
 
-def test_private_labels_and_the_first_question_are_waited_for_once():
-    town = StandIn(users=120)
-    learned, waits = collected(town, LABELS)
+def test_private_labels_and_the_first_question_are_waited_for_once(labels):
+    town, learned, waits = labels
     assert waits == 1
     assert [each.plan.subject for each in learned.replayed] == ["label", "features"]
     assert (town.labels[learned.graph.test] >= 0).all()
@@ -132,6 +166,7 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
         collected(town, TOGL)
     again, waits = collected(town, TOGL, as_published=True)
     assert waits == 0 and len(town.rounds()) == 2
+    assert again.model.plans[1].options == town.rounds()[1].plan.options
     assert gone not in again.contributors
 
 
@@ -140,7 +175,7 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
     [
         (Spec.of("nonprivate", "town"), "reads everybody's raw features"),
         (Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0), "graph of a collection is public"),
-        (Spec.of("ppgnn", "town", epsilon=1.0), "devices hold no privacy levels"),
+        (Spec.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"), "leave out level_distribution"),
         (Spec.of("base", "town", epsilon=1.0, participation=0.5), "for the people of a collection to say"),
         (Spec.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
         (Spec.of("base", "town"), "needs a budget"),

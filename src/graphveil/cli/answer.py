@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,6 +67,14 @@ def answer(
         str | None,
         typer.Option(help="Attributes that no answer may depend on, by their numbers from 0: 3,17."),
     ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The privacy level that you choose where a question has levels, 1: the strictest, which is taken unless given. It stays "
+            "here; the cap counts what the least strict one costs.",
+        ),
+    ] = None,
     volunteer: Annotated[
         bool, typer.Option("--volunteer", help="Give the collection your row as it is, without any noise.")
     ] = False,
@@ -90,6 +99,8 @@ def answer(
     Example: graphveil answer --server https://collect.example.org --row me.csv --yes
     """
     held = read_held(row)
+    if level is not None:
+        held = replace(held, level=level)
     terms = _terms(cap, cap_delta, renew_days)
     excluded = tuple(int(number) for number in _whole_numbers(exclude))
     calls = Calls(Http(server))

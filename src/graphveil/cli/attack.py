@@ -19,14 +19,14 @@ from graphveil.cli.bars import one_bar
 from graphveil.cli.cells import print_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, DataName, RangePair
+from graphveil.cli.pages import check_picture, is_page, written
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
-from graphveil.experiments.campaigns.campaign import Campaign, Point, check_campaign, run_campaign, shown
+from graphveil.experiments.campaigns.campaign import Campaign, check_campaign, run_campaign
 from graphveil.experiments.campaigns.figure import write_campaign_figure
 from graphveil.experiments.campaigns.grounds import Ground, MechanismGround, MethodGround
-from graphveil.experiments.runs.format import NONE, low_to_high, points, rounded
-from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.figure import check_figure
+from graphveil.experiments.campaigns.page import BUDGET, NUMBERS, campaign_page, point_rows, sentences
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 from graphveil.methods.terms import option
 
@@ -112,13 +112,15 @@ class Terms:
 
     epsilon: float | None = option(None, "The budget that is attacked.")
     epsilons: tuple[float, ...] | None = option(
-        None, "Several budgets, with commas between them; with --out a figure over them."
+        None, "Several budgets, with commas between them; with --out a figure or a page over them."
     )
     runs: int = option(5, "How many runs; run i uses seed S + i for everything.")
     seed: int = option(0, "The seed S of the first run.")
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw attack, control, chance and bound into this file, .png or .svg."),
+        typer.Option(
+            help="Draw attack, control, chance and bound: .svg or .png, or .html for a page with the numbers."
+        ),
     ] = None
     as_json: AsJson = False
 
@@ -231,17 +233,18 @@ def play(ground: Ground, terms: Terms) -> None:
     """Play, tell, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(ground, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_figure(terms.out)
+    file = None if terms.out is None else check_picture(terms.out)
     campaign = watched(ground, budgets, terms)
-    if file is not None:
+    if file is not None and is_page(file):
+        write_whole(file, campaign_page(campaign).encode())
+    elif file is not None:
         write_campaign_figure(campaign, file)
     if terms.as_json:
-        drawn = None if file is None else str(file)
-        typer.echo(json.dumps({**campaign.to_dict(), "figure": drawn}, ensure_ascii=False))
+        typer.echo(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
     else:
         show(campaign)
         if file is not None:
-            typer.echo(f"The figure is in {file}.")
+            typer.echo(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
     if not campaign.holds:
         broken = next(point for point in campaign.points if not point.holds)
         raise ClaimError(f"{campaign.attack.name} inference on {campaign.against}: {broken.verdict}")
@@ -254,39 +257,17 @@ def watched(ground: Ground, budgets: Sequence[float | None], terms: Terms) -> Ca
 
 
 def show(campaign: Campaign) -> None:
-    """A table for each budget, and the verdict in words."""
+    """A table with the budgets, what they say together in a sentence, and how to read it."""
+    title = f"{campaign.attack.name} inference on {campaign.against}, {campaign.data}"
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    first, several = campaign.points[0], len(campaign.points) > 1
+    table.add_column(title if several or first.epsilon is None else f"{title}, ε = {first.epsilon:g}")
+    for heading in (BUDGET, *NUMBERS) if several else NUMBERS:
+        table.add_column(heading, justify="right")
     for point in campaign.points:
-        title = f"{campaign.attack.name} inference on {campaign.against}, {campaign.data}"
-        table = Table(box=None, padding=(0, 2), header_style="bold")
-        table.add_column(title if point.epsilon is None else f"{title}, ε = {point.epsilon:g}")
-        for heading in ("right (%)", "95% interval", "control", "chance", "bound"):
-            table.add_column(heading, justify="right")
-        bound = shown(point.bound).removesuffix("%")
-        table.add_row("planted secrets", *_cells(point.found, point.control), points(point.chance), bound)
-        for each in point.natural:
-            name = f"real ones: {each.name}"
-            table.add_row(name, *_cells(each.found, each.control), points(point.balanced_chance), NONE)
-        print_table(table)
-        typer.echo(point.verdict)
-    typer.echo(f"planted: {campaign.attack.game}.")
-    typer.echo(f"the bound is about {campaign.attack.unit}{_told_stakes(campaign.points)}.")
-    if any(point.natural for point in campaign.points):
-        typer.echo(
-            "(real ones are balanced accuracies, which no ε bounds: a graph and others' reports tell something too)"
-        )
-
-
-def _cells(found: Summary, control: Summary | None) -> tuple[str, str, str]:
-    return points(found.mean), low_to_high(found), NONE if control is None else points(control.mean)
-
-
-def _told_stakes(of: Sequence[Point]) -> str:
-    """The prior of the bound, and its ε where that is not the budget that was given."""
-    priors = dict.fromkeys(point.prior_told for point in of)
-    told = [
-        f"ε = {rounded(point.stakes.epsilon, 4)}"
-        for point in of
-        if point.stakes.epsilon not in (point.epsilon, float("inf"))
-    ]
-    spent = f" ({', '.join(told)})" if told else ""
-    return f"{spent}; prior: {' / '.join(priors)}"
+        for what, *cells in point_rows(point):
+            table.add_row(what, *([f"{point.epsilon:g}"] if several else []), *cells)
+    print_table(table)
+    typer.echo(campaign.summary)
+    for sentence in sentences(campaign):
+        typer.echo(sentence)

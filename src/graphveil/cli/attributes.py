@@ -20,20 +20,25 @@ from graphveil.cli.options import (
     RangePair,
     TaskName,
 )
+from graphveil.cli.pages import check_picture, is_page, written
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
 from graphveil.experiments.attributes.figure import write_attribute_figure
+from graphveil.experiments.attributes.page import (
+    LOOKED_AT,
+    attribute_page,
+    ranking_head,
+    ranking_rows,
+    trust_lines,
+)
 from graphveil.experiments.attributes.ranking import check_ranking
-from graphveil.experiments.runs.format import NONE, percent, rounded
+from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.privacy_record import Privacy
-from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
 from graphveil.methods.terms import Machine
 
 METHOD = "togl"
-# So many attributes are printed, where not more are asked for.
-PRINTED = 10
 
 
 @grouped
@@ -69,7 +74,8 @@ def attributes(
     public_range: RangePair = None,
     machine: Machine,
     out: Annotated[
-        Path | None, typer.Option(help="Draw the best attributes into this file, .png or .svg.")
+        Path | None,
+        typer.Option(help="Draw the best attributes: .svg or .png, or .html for a page with the numbers."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,17 +109,18 @@ def attributes(
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
-    file = None if out is None else check_figure(out)
+    file = None if out is None else check_picture(out)
     comparison = watched(spec, top)
-    if file is not None:
+    if file is not None and is_page(file):
+        write_whole(file, attribute_page(comparison).encode())
+    elif file is not None:
         write_attribute_figure(comparison, file)
     if as_json:
-        drawn = None if file is None else str(file)
-        typer.echo(json.dumps({**comparison.to_dict(), "figure": drawn}, ensure_ascii=False))
+        typer.echo(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
         return
     show(comparison)
     if file is not None:
-        typer.echo(f"The figure is in {file}.")
+        typer.echo(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:
@@ -140,46 +147,13 @@ def watched(spec: Spec, top: int) -> Comparison:
 def show(comparison: Comparison) -> None:
     """The best attributes as a table, and below how far the ranking can be trusted."""
     fields = comparison.to_dict()
-    top, runs = fields["top"], fields["runs"]
     table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column("rank", justify="right")
-    table.add_column("attribute", justify="right" if comparison.names is None else "left")
-    for heading in ("score", "over one that says nothing", f"in the top {top}", "correlation with degree"):
-        table.add_column(heading, justify="right")
-    # What is listed starts with the first attributes of the ranking, without gaps.
-    for place, each in enumerate(fields["attributes"][: max(PRINTED, top)], 1):
-        table.add_row(str(place), escape(comparison.name(each["attribute"])), *numbers(each, runs))
-    table.add_row("", "control's best", *numbers(fields["control_best"], runs))
+    for heading in ranking_head(fields):
+        left = heading == "attribute" and comparison.names is not None
+        table.add_column(heading, justify="left" if left else "right")
+    for row in ranking_rows(comparison):
+        table.add_row(*map(escape, row))
     print_table(table)
-    for line in lines(fields):
+    statement = Privacy.model_validate(fields["privacy"]).sentence
+    for line in (*trust_lines(fields), f"({LOOKED_AT})", fields["verdict"], statement):
         typer.echo(line)
-
-
-def numbers(about: dict[str, Any], runs: int) -> tuple[str, str, str, str]:
-    """What a row says of an attribute."""
-    return (
-        rounded(about["score"]),
-        NONE if about["relative"] is None else f"{about['relative']:.2f}",
-        f"{about['times_in_top']} of {runs}",
-        f"{about['degree_correlation']:+.3f}",
-    )
-
-
-def lines(fields: dict[str, Any]) -> list[str]:
-    """Stability, agreement, fairness, the verdict and what it cost, in words."""
-    top, stability, agreement = fields["top"], fields["stability"], fields["agreement"]
-    fairness = fields["fairness"]
-    stable = "one run has no stability to measure"
-    if stability["jaccard"] is not None:
-        beside = f"control {stability['control']:.2f}, chance {rounded(stability['chance'], 2)}"
-        beside += f", without privacy {stability['without_privacy']:.2f}"
-        stable = f"Jaccard {stability['jaccard']:.2f} of the top {top} over pairs of runs, {beside}"
-    share, control, chance = (percent(agreement[key], ".3g") for key in ("share", "control", "chance"))
-    return [
-        f"stability: {stable}",
-        f"agreement with the ranking without privacy: {share} of the top {top}, control {control}, chance {chance}",
-        f"fairness: mean |correlation| with degree {fairness['top']:.3f} in the top {top}, {fairness['all']:.3f} in all",
-        "(what is without privacy, and correlation with degree, look at the simulated users' own values, which no server has)",
-        fields["verdict"],
-        Privacy.model_validate(fields["privacy"]).sentence,
-    ]

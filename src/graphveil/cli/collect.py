@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
@@ -34,6 +35,7 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 collect_app.command("learn")(collect_learn)
+collect_app.command("demo")(collect_demo)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
@@ -159,7 +161,9 @@ def invite(
 def serve_collection(
     folder: Folder,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at.")] = 8765,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any free one.")
+    ] = 8765,
     origin: Annotated[
         list[str] | None,
         typer.Option("--origin", metavar="URL", help="A web page's origin that may call; none by default."),
@@ -174,10 +178,12 @@ def serve_collection(
         warn(
             "credentials and reports are sent in the clear over plain HTTP: put a reverse proxy with TLS before it"
         )
-    from graphveil.collect.serving import serve
+    from graphveil.collect.serving import listening_at, serve
 
-    typer.echo(f"Collecting at http://{host}:{port}, until interrupted.", err=True)
-    serve(collection, host, port, origin or [])
+    listening = listening_at(host, port)
+    at = f"[{host}]" if ":" in host else host
+    typer.echo(f"Collecting at http://{at}:{listening.getsockname()[1]}, until interrupted.", err=True)
+    serve(collection, listening, origin or [])
 
 
 @collect_app.command("status")
@@ -255,6 +261,10 @@ def forget(
     typer.echo(
         f"Forgotten: {count} reports were deleted, {marked} results are marked as learned with forgotten reports."
     )
+    if any(result.outdated and result.card.get("model") for result in collection.results()):
+        typer.echo(
+            "Their models (model.pt) hold reports of forgotten people: delete these files, and learn again."
+        )
 
 
 def _opened(folder: Path) -> Collection:

@@ -23,7 +23,7 @@ from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection
 from graphveil.experiments.runs.format import percent
 from graphveil.experiments.specs.spec import Spec
-from graphveil.methods.terms import Budgets, Machine
+from graphveil.methods.terms import Budgets, Levels, Machine
 
 DAY = 24 * 60 * 60
 
@@ -34,6 +34,7 @@ def collect_learn(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
     method: MethodName,
     budgets: Budgets,
+    levels: Levels,
     backbone: BackboneName = "",
     task: TaskName = "node",
     seed: Annotated[int, typer.Option(help="The seed of split, model and control.")] = 0,
@@ -59,7 +60,7 @@ def collect_learn(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder for predictions, embeddings and the card; DIR/results/STUDY by default."
+            help="The folder for predictions, embeddings, model and card; DIR/results/STUDY by default."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -67,7 +68,7 @@ def collect_learn(
     """Run a method on what a collection has gathered: closed rounds are read, the next question is published, and people are waited for.
 
     Run the same command again when the round is closed: the method starts anew with the same seed and gets one round further. Waiting is no
-    error (exit status 0). At the end predictions and embeddings by id, the questions, and a card are written.
+    error (exit status 0). At the end predictions and embeddings by id, the trained model where there is one, the questions, and a card are written.
 
     Example: graphveil collect learn survey togl --epsilon 2
 
@@ -84,6 +85,7 @@ def collect_learn(
         settings=settings,
         control=not no_control,
         budgets=budgets,
+        levels=levels,
         machine=machine,
     )
     check_collected(spec)

@@ -13,10 +13,12 @@ from graphveil.cli.bars import one_bar
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson
-from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_spec
+from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_known
 from graphveil.experiments.embeddings.file import check_file
 from graphveil.experiments.runs.format import file_size
 from graphveil.experiments.runs.unit import peak_megabytes
+from graphveil.experiments.show.figure import check_figure
+from graphveil.experiments.show.run_figures import embedding_map
 from graphveil.experiments.specs.spec import Spec
 
 
@@ -30,6 +32,13 @@ def embed(
     dims: Annotated[
         int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
     ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            help="Also draw a map of the rows by t-SNE, with the classes that are known: .svg or .png.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write what a method learns of each user, a row of numbers each, to a file that says what it cost.
@@ -38,29 +47,39 @@ def embed(
     with --task link from the training links alone. Reports are simulated from the seed.
 
     Example: graphveil embed lpgnn --data town --epsilon 4 --dims 8 --out town.npz
+
+    Example: graphveil embed base --data town --epsilon 4 --out town.npz --map town.svg
     """
     spec = spec_of(asked, terms, seed=seed)
     check_file(out)
+    if map_file is not None:
+        check_figure(map_file)
     check_embedding(spec, dims)
     start = time.perf_counter()
-    embedding = watched(spec, dims)
+    embedding = watched(spec, dims, map_file)
     embedding.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
-        typer.echo(json.dumps({**told(embedding, out), **took}, ensure_ascii=False))
+        typer.echo(json.dumps({**told(embedding, out, map_file), **took}, ensure_ascii=False))
     else:
         rows, columns = embedding.shape
         typer.echo(f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).")
+        if map_file is not None:
+            typer.echo(f"The map is in {map_file}.")
         typer.echo(embedding.statement)
 
 
-def watched(spec: Spec, dims: int | None) -> Embedding:
-    """Embed with a progress bar on stderr."""
+def watched(spec: Spec, dims: int | None, map_file: Path | None = None) -> Embedding:
+    """Embed, and draw the map where one is asked for, with a progress bar on stderr."""
     with one_bar() as inside:
-        return embed_spec(spec, dims=dims, inside=inside)
+        embedding, known = embed_known(spec, dims=dims, inside=inside)
+        if map_file is not None:
+            inside("drawing the map", 1.0)
+            embedding_map(spec, embedding.values, known).write(map_file)
+        return embedding
 
 
-def told(embedding: Embedding, file: Path) -> dict[str, Any]:
+def told(embedding: Embedding, file: Path, map_file: Path | None = None) -> dict[str, Any]:
     """What `--json` says of an embedding."""
     about = embedding.about()
     first = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
@@ -68,6 +87,7 @@ def told(embedding: Embedding, file: Path) -> dict[str, Any]:
         **{key: about[key] for key in first},
         "shape": list(embedding.shape),
         "file": str(file),
+        "map": None if map_file is None else str(map_file),
         "privacy": embedding.privacy,
         "statement": embedding.statement,
     }

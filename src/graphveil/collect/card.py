@@ -18,6 +18,8 @@ from graphveil.version import __version__
 FORMAT = "graphveil-card-1"
 # 95 of 100 means of many numbers lie within so many standard errors.
 NORMAL = 1.96
+# The file of the trained model beside the card, where there is one.
+MODEL_FILE = "model.pt"
 # What stands beside the method, as a sentence calls it.
 BESIDE: dict[Part, str] = {
     "control": "blinded reports of the same people",
@@ -59,6 +61,7 @@ def result_card(learned: Learned, collection: Described) -> dict[str, Any]:
         "settings": {key: str(value) for key, value in spec.full_settings().model_dump().items()},
         "version": __version__,
         "detail": learned.outcome.detail,
+        "model": None if learned.model is None else MODEL_FILE,
         "scores": dict(scores),
         "gains": gains,
         "verdict": verdict(gains, int(graph.test.sum())),

@@ -16,7 +16,9 @@ def card_page(card: dict[str, Any]) -> str:
     """The whole page."""
     title = f"{card['method']} on a collection: {card['purpose']}"
     footer = f"graphveil {card['version']}, seed {card['seed']}, collection {card['collection']}."
-    return page(title, card["verdict"], (_worth(card), _asked(card), _cost(card), _names(card)), footer)
+    model = () if card["model"] is None else (_model(card),)
+    sections = (_worth(card), _asked(card), _cost(card), *model, _names(card))
+    return page(title, card["verdict"], sections, footer)
 
 
 def _worth(card: dict[str, Any]) -> Section:
@@ -91,6 +93,16 @@ def _cost(card: dict[str, Any]) -> Section:
     delta = f", δ = {number(spent['delta'])}" if spent["delta"] else ""
     whole = f"In all rounds of this collection nobody was asked to spend more than ε = {number(spent['epsilon'])}{delta}: budgets add up."
     return Section("What it cost", (card["statement"], whole))
+
+
+def _model(card: dict[str, Any]) -> Section:
+    about = (
+        f"{card['model']} holds what was trained, with the questions, the reports that it was learned from, and known labels. "
+        "gv.load_model reads it, and its predict takes the graph as it is, or one that has grown: those who joined are asked the same questions, and "
+        "nobody is asked again."
+    )
+    care = "Keep it as you keep reports. If somebody who is in the result is forgotten, delete it and learn again."
+    return Section("The model", (about, care))
 
 
 def _names(card: dict[str, Any]) -> Section:

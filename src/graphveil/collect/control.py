@@ -11,7 +11,7 @@ from graphveil.channels.words import SeededWords
 from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import Replayed
 from graphveil.errors import InputError
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import plan_digest
 
@@ -29,7 +29,7 @@ class BlindedUsers:
             plan_digest(each.plan): each.reports for each in replayed if each.plan.subject != "features"
         }
         self._features = [each for each in replayed if each.plan.subject == "features"]
-        self._users, self._words = users, SeededWords(seed)
+        self._users, self._words, self._seed = users, SeededWords(seed), seed
         self._asked = 0
 
     def report(self, plan: Plan) -> Reports:
@@ -45,10 +45,19 @@ class BlindedUsers:
         assert plan.range is not None
         # Any rows will do; these are one number, seen as often as needed.
         nothing = np.broadcast_to(plan.range[0], (len(asked), mechanism.row_length))
-        drawn = mechanism.randomize(nothing, self._words)
+        held = PersonalRows(self._levels(len(asked)), nothing) if mechanism.personal else nothing
+        drawn = mechanism.randomize(held, self._words)
         who = self._answering(self._asked)[asked]
         self._asked += 1
         return drawn.answered_by(who)
+
+    def _levels(self, count: int) -> NDArray[np.int64]:
+        """A privacy level for each of so many users: who has which is not known, how many is, from the reports."""
+        reports = self._features[min(self._asked, len(self._features) - 1)].reports
+        assert isinstance(reports.mechanism, PersonalMechanism)
+        shares = np.maximum(reports.mechanism.level_shares(reports), 0.0)
+        random = np.random.default_rng([self._seed, self._asked])
+        return 1 + random.choice(len(shares), count, p=shares / shares.sum())
 
     def _answering(self, place: int) -> NDArray[np.bool_]:
         """Who answers the question about features at this place, a truth a user."""

@@ -1,4 +1,4 @@
-"""A result as a folder: predictions and embeddings by external id, the questions, the model that was sent, and the card."""
+"""A result as a folder: predictions and embeddings by external id, the questions, models that were trained or sent, and the card."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.collect.card import MODEL_FILE
 from graphveil.collect.card_page import card_page
 from graphveil.collect.study import Learned
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import PARQUET, write_whole
+from graphveil.experiments.runs.model_file import save
 from graphveil.experiments.runs.predictions import calibrated_rows, parts_of_split, predicted_classes
 from graphveil.experiments.runs.predictions_file import CSV, write_predictions
 
@@ -48,6 +50,9 @@ def write_result(folder: Path, learned: Learned, card: dict[str, Any], ids: NDAr
         table(PREDICTIONS, columns, {**card, "calibration": calibration})
     if learned.outcome.embedding is not None:
         table(EMBEDDINGS, embedding_columns(learned, ids), card)
+    if learned.model is not None:
+        save(learned.model, folder / MODEL_FILE)
+        written.append(MODEL_FILE)
     for each in {one.round.number: one.round for one in learned.replayed}.values():
         write(f"round-{each.number}.json", each.plan.to_json().encode())
         if each.plan.model is not None:

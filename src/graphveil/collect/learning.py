@@ -191,9 +191,8 @@ def refuse_unanswerable(plan: Plan) -> None:
             f"{plan.mechanism} does not keep the privacy that it claims, so no device answers it: `graphveil audit "
             f"{plan.mechanism}` says why"
         )
-    if built.personal or plan.subject in ("level", "links"):
-        what = "links" if plan.subject == "links" else "privacy levels"
+    if plan.subject in ("level", "links"):
+        what = "links, which are public in a collection" if plan.subject == "links" else "levels alone"
         raise InputError(
-            f"a collection asks for features and labels: devices hold no {what}, which {plan.mechanism} asks for; take another "
-            "mechanism"
+            f"a collection asks for features and labels, and {plan.mechanism} asks for {what}: take another mechanism"
         )

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Sequence
 
 import uvicorn
 
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import Collection
+from graphveil.errors import InputError
 
 # A connection that says nothing is closed after so many seconds, and so is what is left when the process ends.
 IDLE, GRACE = 30, 10
+# Connections that wait to be taken.
+BACKLOG = 2048
 
 
-def serve(collection: Collection, host: str, port: int, origins: Sequence[str] = ()) -> None:
+def listening_at(host: str, port: int) -> socket.socket:
+    """A socket that listens; at port 0 the system chooses one that is free."""
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+        )
+    except OSError as error:
+        raise InputError(
+            f"{host}:{port} cannot be listened at ({os.strerror(error.errno or 0)}): name another --host or --port"
+        ) from None
+
+
+def serve(collection: Collection, listening: socket.socket, origins: Sequence[str] = ()) -> None:
     """Take answers until interrupted. One process: it is the only one that commits reports together."""
     config = uvicorn.Config(
         create_app(collection, origins=origins),
-        host=host,
-        port=port,
         # A path holds a report's id, and a log would put an address beside it.
         access_log=False,
         log_level="warning",
@@ -27,5 +42,5 @@ def serve(collection: Collection, host: str, port: int, origins: Sequence[str] =
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=GRACE,
     )
-    uvicorn.Server(config).run()
+    uvicorn.Server(config).run([listening])
     collection.database.close()

@@ -16,6 +16,8 @@ from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, Rounds, charge_round
 from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
+from graphveil.experiments.runs.model import Asked, Model, check_model, known_before
+from graphveil.experiments.runs.model_file import check_saved
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
 from graphveil.experiments.runs.unasked import FeaturesUnasked
 from graphveil.experiments.runs.unit import Prepared, prepare
@@ -24,6 +26,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
+from graphveil.mechanisms import Reports
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.trial import Replay
@@ -107,6 +110,8 @@ class Learned:
     enrolled: int
     # Volunteers whose rows were used, None where none were.
     volunteers: Nodes | None
+    # The trained backbone with its questions and reports, where the method has one that can be applied later.
+    model: Model | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -166,7 +171,8 @@ def learn_collection(
         as_published=terms.as_published,
         ahead=_asked_anyway(prepared),
     )
-    parts: dict[Part, Outcome] = {"method": _run(prepared, users)}
+    outcome = _run(prepared, users, keep_trained=True)
+    parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, prepared.graph):
         blinded = BlindedUsers(users.replayed, count, spec.seed)
         told: Respondents = blinded if part == "control" else FeaturesUnasked(blinded)
@@ -186,13 +192,20 @@ def learn_collection(
         books,
         int(roster.enrolled.sum()),
         None if panel is None else panel.users,
+        _model(prepared, spec, outcome, users.replayed),
     )
 
 
-def learned_alone(collection: Collection, learned: Learned) -> Outcome:
-    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit."""
+def learned_alone(
+    collection: Collection, learned: Learned, reports: Sequence[Reports] | None = None
+) -> Outcome:
+    """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
+
+    ``reports`` are those to its questions in their order, where they come from somewhere else than the collection.
+    """
     prepared = prepare(learned.spec, "method", 0, None, _sides(collection, learned.spec))
-    return _run(prepared, Replay([each.reports for each in learned.replayed]))
+    told = [each.reports for each in learned.replayed] if reports is None else reports
+    return _run(prepared, Replay(list(told)))
 
 
 def check_collected(spec: Spec) -> None:
@@ -206,9 +219,9 @@ def check_collected(spec: Spec) -> None:
         raise InputError(
             "the graph of a collection is public, so link_epsilon has no meaning here: leave it out"
         )
-    if spec.has_levels:
+    if spec.levels.level_distribution is not None:
         raise InputError(
-            f"devices hold no privacy levels, which {spec.method} with {spec.budgets.mechanism} asks for: take another method"
+            "which level somebody has is for the people of a collection to say: leave out level_distribution"
         )
     if not spec.turnout.complete or spec.volunteers.panel is not None:
         raise InputError(
@@ -261,7 +274,24 @@ def _beside(spec: Spec, graph: Graph) -> Sequence[Part]:
     return ("control", "structure", *(("unasked",) if graph.panel is not None else ()))
 
 
-def _run(prepared: Prepared, users: Respondents) -> Outcome:
+def _run(prepared: Prepared, users: Respondents, *, keep_trained: bool = False) -> Outcome:
     import_module("graphveil.learn.registry")
     with learn.one_thread():
-        return prepared.method.run(replace(prepared.job, users=users))
+        return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
+
+
+def _model(prepared: Prepared, spec: Spec, outcome: Outcome, replayed: Sequence[Replayed]) -> Model | None:
+    """What was trained, to be kept in a file; None where the method trains nothing that could be applied to others."""
+    try:
+        check_model(spec)
+        check_saved(spec)
+    except InputError:
+        return None
+    if outcome.trained is None:
+        return None
+    # The published question is what reports are read by, and what those who join are asked.
+    asked = tuple(
+        Asked(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
+        for each in replayed
+    )
+    return Model(spec, spec.seed, outcome.trained, asked, known_before(prepared.job.graph), collected=True)

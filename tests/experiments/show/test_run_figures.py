@@ -10,7 +10,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.runs.figures import figure_of
 from graphveil.experiments.runs.predictions import learn_again
 from graphveil.experiments.show import run_figures
-from graphveil.experiments.show.run_figures import RUN_FIGURES
+from graphveil.experiments.show.run_figures import RUN_FIGURES, embedding_map
 from graphveil.experiments.specs.spec import Spec
 
 TOWN = {
@@ -109,3 +109,10 @@ def test_rows_of_the_confusion_are_test_users(learned):
     ready, outcome = learned
     counts = ready.users.confusion(np.asarray(outcome.scores.argmax(axis=1), dtype=np.int64), ready.graph)
     assert counts.sum() == ready.graph.test.sum()
+
+
+def test_a_map_of_an_embedding_without_known_classes_says_so(learned, monkeypatch):
+    monkeypatch.setattr(run_figures, "MOST_ON_MAP", 40)
+    ready, outcome = learned
+    drawn = embedding_map(SPEC, outcome.embedding, ready.job.graph.without_labels()).svg()
+    assert "t-SNE, no class is known</text>" in drawn and ">class 0</text>" not in drawn

@@ -181,6 +181,24 @@ class Campaign:
         """Whether no bound was broken."""
         return all(point.holds for point in self.points)
 
+    @property
+    def summary(self) -> str:
+        """What all budgets say together, in a sentence; of one it is the verdict."""
+        if len(self.points) == 1:
+            return self.points[0].verdict
+        broken = [point for point in self.points if not point.holds]
+        if broken:
+            worst = max(broken, key=lambda point: point.found.mean - point.bound)
+            where = f" at {_listed(broken)}" if len(broken) < len(self.points) else " at every budget"
+            return f"the promise is broken{where}, most at {budget(worst.epsilon)}: {worst.verdict.partition(':')[0]}"
+        promised = [point for point in self.points if not math.isinf(point.stakes.epsilon)]
+        found = [point.found.mean for point in self.points]
+        right = f"{shown(min(found))} to {shown(max(found))} of guesses are right"
+        if not promised:
+            return f"{right} at {_listed(self.points)}; no ε promises anything about it"
+        nearest = min(promised, key=lambda point: point.bound - point.found.mean)
+        return f"no promise is broken at {_listed(self.points)}; nearest to it at {budget(nearest.epsilon)}: {nearest.verdict}"
+
     def to_dict(self) -> dict[str, Any]:
         """As `--json` has it: the fields of a point among the others where there is one, else all ``points``."""
         shared = {
@@ -194,7 +212,12 @@ class Campaign:
         }
         if len(self.points) == 1:
             return {**shared, **self.points[0].to_dict()}
-        return {**shared, "holds": self.holds, "points": [point.to_dict() for point in self.points]}
+        return {
+            **shared,
+            "holds": self.holds,
+            "verdict": self.summary,
+            "points": [point.to_dict() for point in self.points],
+        }
 
 
 def run_campaign(
@@ -234,6 +257,16 @@ def shown(share: float) -> str:
     ('88.1%', '99.966%', '100.0%')
     """
     return percent(share, ".1f" if share == 1 or share < ALL_BUT else ".3f")
+
+
+def _listed(points: Sequence[Point]) -> str:
+    """Budgets in their order.
+
+    >>> _listed([Point(0.5, ()), Point(2.0, ())])
+    'ε = 0.5 and 2'
+    """
+    *first, last = ("none" if point.epsilon is None else f"{point.epsilon:g}" for point in points)
+    return f"ε = {', '.join(first)} and {last}" if first else f"ε = {last}"
 
 
 def _share(values: Sequence[float]) -> Summary:

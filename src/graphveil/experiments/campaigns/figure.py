@@ -11,7 +11,12 @@ from graphveil.experiments.show.line_styles import BAND, Role, line_style
 
 
 def write_campaign_figure(campaign: Campaign, file: Path) -> None:
-    """Draw a campaign, budgets at equal distances in their order; an attack above its bound is a broken promise."""
+    """Draw a campaign to a file that `check_figure` has let pass."""
+    campaign_drawing(campaign).write(file)
+
+
+def campaign_drawing(campaign: Campaign) -> Drawing:
+    """A campaign, budgets at equal distances in their order; an attack above its bound is a broken promise."""
     drawing = Drawing((WIDTH, HEIGHT))
     axes, points = drawing.axes[0], campaign.points
     places = list(range(len(points)))
@@ -33,7 +38,7 @@ def write_campaign_figure(campaign: Campaign, file: Path) -> None:
     axes.set_ylim(0, 103)
     axes.set_title(f"{campaign.attack.name} inference on {Path(campaign.data).stem}", fontsize=TITLE_SIZE)
     drawing.legend(columns=4)
-    drawing.write(file)
+    return drawing
 
 
 def _tick(point: Point) -> str:

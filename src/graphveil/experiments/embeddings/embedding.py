@@ -104,6 +104,17 @@ def embed_spec(
     given: tuple[Graph, Users] | None = None,
 ) -> Embedding:
     """The embedding of a spec's first run: the same split, the same reports and the same model as `run_spec` has there."""
+    return embed_known(spec, dims=dims, inside=inside, given=given)[0]
+
+
+def embed_known(
+    spec: Spec,
+    *,
+    dims: int | None = None,
+    inside: Progress | None = None,
+    given: tuple[Graph, Users] | None = None,
+) -> tuple[Embedding, Graph]:
+    """The embedding of a spec's first run, and the graph with all that its server knew before anybody answered."""
     check_embedding(spec, dims)
     if given is not None:
         spec.check_given(given[0])
@@ -112,7 +123,8 @@ def embed_spec(
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     reduced_from = None if dims is None else whole.shape[1]
-    return Embedding(values=values, reduced_from=reduced_from, **about_run(spec, ready, 0, "embedding"))
+    embedding = Embedding(values=values, reduced_from=reduced_from, **about_run(spec, ready, 0, "embedding"))
+    return embedding, ready.job.graph
 
 
 def check_embedding(spec: Spec, dims: int | None) -> None:

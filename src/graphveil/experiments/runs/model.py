@@ -44,7 +44,8 @@ class Model:
     """A trained backbone with all that applies it again: its spec, the questions with their reports, and what the server knew.
 
     ``seed`` is that of its run. ``before`` is the graph that it was trained on as the server knew it, without its edges. It holds
-    reports and known labels, and nothing else of users: whoever may see those may see the model.
+    reports and known labels, and nothing else of users: whoever may see those may see the model. Its reports were ``collected`` from
+    people's own devices, or else simulated from the seed.
     """
 
     spec: Spec
@@ -52,6 +53,7 @@ class Model:
     trained: Trained
     asked: tuple[Asked, ...]
     before: Graph
+    collected: bool = False
 
     @property
     def users(self) -> int:
@@ -75,8 +77,8 @@ class Model:
         self._check(graph, seed)
         people = joined if isinstance(joined, Users) else None
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
-        answering = _Answers(self.asked, later, graph.node_count - self.users)
-        who = answering.who(graph.node_count)
+        count = graph.node_count
+        answering = _Answers(self.asked, later, count - self.users)
         method = self.spec.found_method
         with learn.one_thread():
             job = make_job(self.spec, "method", method, self._known(graph), self.seed, None)
@@ -88,10 +90,21 @@ class Model:
             job = replace(job, users=answering, trained=self.trained, raw=raw)
             job = replace(job, questions=method.questions(job))
             outcome = method.run(job)
-        ledger = self._books(graph.node_count)
-        judges = people or Users(None, job.graph.labels)
-        ready = Ready(method, job.graph, judges, job, ledger, raw is not None, who)
-        return self._predictions(ready, outcome, people, seed)
+        came, judges = answering.who(count), people or Users(None, job.graph.labels)
+        ready = Ready(
+            method,
+            job.graph,
+            judges,
+            job,
+            self._books(count, came),
+            raw is not None,
+            # Who was asked by a collection and did not answer is not known here.
+            None if self.collected or answering.complete else np.logical_or.reduce(came),
+            partial=self.collected and not np.logical_or.reduce(came).all(),
+        )
+        simulated = not self.collected or seed is not None
+        drawn = self._drawn(count - self.users, people, seed)
+        return self._predictions(ready, outcome, people, simulated=simulated, drawn=drawn)
 
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
@@ -124,13 +137,13 @@ class Model:
             ids=graph.ids,
         )
 
-    def _books(self, count: int) -> Ledger:
-        """What everybody has spent: each question once, whenever it was asked."""
+    def _books(self, count: int, came: Sequence[Mask]) -> Ledger:
+        """What everybody has spent: each question once, whenever it was asked. Of a collection, whoever has answered it."""
         claims = [each.plan.claim for each in self.asked]
         budget = (sum(claim.epsilon for claim in claims), sum(claim.delta for claim in claims))
         books = Ledger(count, *budget)
-        for each in self.asked:
-            books.charge(each.plan)
+        for each, who in zip(self.asked, came, strict=True):
+            books.charge(each.plan.part(np.flatnonzero(who).tolist()) if self.collected else each.plan)
         return books
 
     def _to_joined(self, count: int) -> tuple[Plan, ...]:
@@ -144,18 +157,18 @@ class Model:
         users = people.answering(Questions(features=plans).open_ledger(people), seed=seed)
         return tuple(users.report(plan) for plan in plans)
 
-    def _drawn(self, count: int, people: Users | None, seed: int | None) -> str:
-        """Where reports come from: the model's own are simulated, those of users who joined may be real."""
-        first = f"simulated with seed {self.seed}"
-        if count == self.users:
-            return f"Reports are {first}"
+    def _drawn(self, more: int, people: Users | None, seed: int | None) -> str:
+        """Whose reports come from where, if some users have joined: the first ones' may be simulated and the others' real."""
+        if not more:
+            return ""
+        first = "came from devices" if self.collected else f"are simulated with seed {self.seed}"
         later = "came from outside"
         if people is not None:
-            later = "are simulated" + (" without a seed" if seed is None else f" with seed {seed}")
-        return f"Reports of the first {self.users:,} users are {first}, those of the {count - self.users:,} who joined {later}"
+            later = "are simulated without a seed" if seed is None else f"are simulated with seed {seed}"
+        return f"Reports of the first {self.users:,} users {first}, those of the {more:,} who joined {later}"
 
     def _predictions(
-        self, ready: Ready, outcome: Outcome, people: Users | None, seed: int | None
+        self, ready: Ready, outcome: Outcome, people: Users | None, *, simulated: bool, drawn: str
     ) -> Predictions:
         graph = ready.job.graph
         private = self.spec.budgets.private_labels
@@ -163,10 +176,11 @@ class Model:
         parts = parts_of_split(graph)
         parts[self.users :] = JOINED
         judged = self._judged(graph, people)
-        drawn = self._drawn(graph.node_count, people, seed)
         tested = int(judged.test.sum())
         return Predictions(
-            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions", drawn),
+            **about_run(
+                self.spec, ready, self.seed - self.spec.seed, "predictions", simulated=simulated, drawn=drawn
+            ),
             metric=graph.metric,
             score=people.evaluate(outcome.scores, judged) if people is not None and tested else None,
             tested=tested if people is not None else 0,
@@ -219,21 +233,25 @@ class _Answers:
                 raise InputError(
                     "those who joined have answered another plan: ask them model.plans, in that order"
                 )
-        self._asked = [each.plan.users for each in asked]
         rest = iter(later)
         self._answers = [
             _longer(each.reports, next(rest)) if count and each.plan.users == "all" else each.reports
             for each in asked
         ]
+        self._all = [(each.plan, answers) for each, answers in zip(asked, self._answers, strict=True)]
 
-    def who(self, count: int) -> Mask | None:
-        """Who of all users answered whatever they were asked; None where nobody was silent."""
-        who: Mask = np.ones(count, dtype=bool)
-        for users, reports in zip(self._asked, self._answers, strict=True):
-            if reports.answered is not None:
-                of = np.arange(count) if users == "all" else np.asarray(users, dtype=np.int64)
-                who[of[~reports.answered]] = False
-        return None if who.all() else who
+    @property
+    def complete(self) -> bool:
+        """Whether everybody who was asked has answered."""
+        return all(reports.answered is None for _, reports in self._all)
+
+    def who(self, count: int) -> list[Mask]:
+        """Who of so many users has answered each question."""
+        masks = []
+        for plan, reports in self._all:
+            users = np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
+            masks.append(np.isin(np.arange(count), users[reports.places]))
+        return masks
 
     def report(self, plan: Plan) -> Reports:
         """The next of the answers."""
@@ -263,8 +281,12 @@ def train_model(spec: Spec, run: int = 0, given: Given | None = None) -> Model:
         raise InputError(
             f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
         )
-    before = replace(ready.job.graph.without_edges().without_panel(), recipe=None, ids=None)
-    return Model(spec, spec.seed + run, outcome.trained, tuple(recorder.asked), before)
+    return Model(spec, spec.seed + run, outcome.trained, tuple(recorder.asked), known_before(ready.job.graph))
+
+
+def known_before(graph: Graph) -> Graph:
+    """What a model keeps of the graph of its job: known labels and who trained, without links, rows and names."""
+    return replace(graph.without_edges().without_panel(), recipe=None, ids=None)
 
 
 def check_model(spec: Spec) -> None:

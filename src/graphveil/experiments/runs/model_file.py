@@ -50,11 +50,7 @@ def save(model: Model, path: str | Path) -> None:
         raise InputError(
             f"{file} cannot be written: name a file that ends in {SUFFIX} in a folder that is there"
         )
-    for name in (model.spec.method, model.spec.backbone, model.spec.budgets.mechanism):
-        if is_reference(name):
-            raise InputError(
-                f"{name} is code of yours, which no file of a model holds: keep the model in memory, or run the method again"
-            )
+    check_saved(model.spec)
     # The graph is not loaded again, so that its name serves as well as where it came from.
     spec = replace(model.spec, data=plain_name(model.spec.data))
     before = model.before
@@ -64,6 +60,7 @@ def save(model: Model, path: str | Path) -> None:
         "version": __version__,
         "spec": asdict(spec),
         "seed": model.seed,
+        "collected": model.collected,
         "factor": model.trained.factor,
         "columns": model.trained.columns,
         "plans": [each.plan.to_json() for each in model.asked],
@@ -90,6 +87,15 @@ def save(model: Model, path: str | Path) -> None:
     buffer = io.BytesIO()
     torch.save(content, buffer)
     write_whole(file, buffer.getvalue())
+
+
+def check_saved(spec: Spec) -> None:
+    """Refuse a model that rests on code which no file of a model holds."""
+    for name in (spec.method, spec.backbone, spec.budgets.mechanism):
+        if is_reference(name):
+            raise InputError(
+                f"{name} is code of yours, which no file of a model holds: keep the model in memory, or run the method again"
+            )
 
 
 def load_model(path: str | Path) -> Model:
@@ -144,7 +150,9 @@ def _model(spec: Spec, about: dict[str, Any], content: dict[str, Any]) -> Model:
         reports = Reports.from_bytes(message.numpy().tobytes(), whole.build())
         asked.append(Asked(whole, reports if who is None else replace(reports, answered=who.numpy())))
     trained = Trained(dict(content["weights"]), float(about["factor"]), int(about["columns"]))
-    return Model(spec, int(about["seed"]), trained, tuple(asked), before)
+    # Files that say nothing of it are of a time when all reports were simulated.
+    collected = bool(about.get("collected", False))
+    return Model(spec, int(about["seed"]), trained, tuple(asked), before, collected)
 
 
 def _bytes(message: bytes) -> Any:

@@ -146,6 +146,8 @@ class Ready(Prepared):
     raw: bool = False
     # Who answers, where not everybody does.
     who: NDArray[np.bool_] | None = None
+    # Whether some are asked nothing at all.
+    partial: bool = False
 
     @property
     def turnout(self) -> tuple[int, int]:
@@ -160,6 +162,7 @@ class Ready(Prepared):
             self.ledger,
             ("features",) if self.raw else (),
             silent=self.who is not None,
+            partial=self.partial,
             volunteers=None if panel is None else panel.users,
         )
 

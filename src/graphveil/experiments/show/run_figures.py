@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.figures import register_figure
@@ -19,6 +20,7 @@ from graphveil.experiments.show.layout import close_group, flat_map, spring_layo
 from graphveil.experiments.show.training_figure import training_drawing
 from graphveil.experiments.show.user_pictures import graph_drawing, map_drawing
 from graphveil.experiments.specs.spec import Spec
+from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.methods.outcome import Outcome
 
 # More users could not be told apart.
@@ -57,11 +59,23 @@ def user_map(spec: Spec, ready: Ready, outcome: Outcome) -> Drawing:
     _one_class(ready)
     if outcome.embedding is None:
         raise InputError(f"{spec.method} learns no row of numbers for each user: there is nothing to map")
-    count = len(outcome.embedding)
+    given = predicted_classes(outcome, several=False)
+    return _map(spec, outcome.embedding, given, "by predicted class")
+
+
+def embedding_map(spec: Spec, values: NDArray[np.floating], known: Graph) -> Drawing:
+    """A map of an embedding, by the classes that its server knew: of users with several labels, and of links, it knew none."""
+    if known.multilabel or not (known.labels >= 0).any():
+        return _map(spec, values, None, "no class is known")
+    return _map(spec, values, known.labels, "by known class")
+
+
+def _map(spec: Spec, values: NDArray[np.floating], classes: NDArray[np.int64] | None, words: str) -> Drawing:
+    count = len(values)
     drawn = np.random.default_rng(spec.seed).permutation(count)[: min(count, MOST_ON_MAP)]
-    given = predicted_classes(outcome, several=False)[drawn]
-    places = flat_map(outcome.embedding[drawn], spec.seed % 2**32)
-    return map_drawing(places, given, f"{_title(spec)}: t-SNE, by predicted class")
+    places = flat_map(values[drawn], spec.seed % 2**32)
+    title = f"{_title(spec)}: t-SNE, {words}"
+    return map_drawing(places, np.full(len(drawn), UNKNOWN) if classes is None else classes[drawn], title)
 
 
 def training(spec: Spec, ready: Ready, outcome: Outcome) -> Drawing:

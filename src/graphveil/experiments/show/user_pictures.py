@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphveil.experiments.show.colours import FAINT, INK, LINES, RULE
 from graphveil.experiments.show.figure import TITLE_SIZE, WIDTH, Drawing
 from graphveil.experiments.show.line_styles import MARKS
+from graphveil.graphs.graph import UNKNOWN
 
 Classes = NDArray[np.int64]
 
@@ -37,7 +38,7 @@ def graph_drawing(
 
 
 def map_drawing(places: NDArray[np.float64], classes: Classes, title: str) -> Drawing:
-    """Users at the places of a map, coloured and marked by class."""
+    """Users at the places of a map, coloured and marked by class; those whose class is not known are pale, below the others."""
     drawing = Drawing((WIDTH, 0.9 * WIDTH))
     axes = drawing.axes[0]
     _dots(axes, places, classes, 16)
@@ -49,16 +50,16 @@ def map_drawing(places: NDArray[np.float64], classes: Classes, title: str) -> Dr
 
 def _dots(axes: Any, places: NDArray[np.float64], classes: Classes, size: float) -> None:
     for number in np.unique(classes).tolist():
-        of = classes == number
+        of, known = classes == number, number != UNKNOWN
         axes.scatter(
             places[of, 0],
             places[of, 1],
-            size,
-            color=LINES[number % len(LINES)].day,
-            marker=MARKS[number % len(MARKS)],
+            size if known else size / 2,
+            color=(LINES[number % len(LINES)] if known else FAINT).day,
+            marker=MARKS[number % len(MARKS) if known else 0],
             linewidths=0,
-            label=f"class {number}",
-            zorder=2,
+            label=f"class {number}" if known else "class not known",
+            zorder=2 if known else 1,
         )
 
 

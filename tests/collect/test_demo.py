@@ -1,0 +1,110 @@
+"""The demonstration in small: a collector and devices in this process, over HTTP, and the same numbers without them."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+from graphveil.cli import status
+from graphveil.collect import demo
+from graphveil.collect.demo import DemoSize, Study, run_demo, workers
+from graphveil.collect.service import create_app
+from graphveil.collect.storage import open_collection
+
+SIZE = DemoSize(devices=48, processes=0, neighbourhood=6, degree=4.0)
+STUDIES = (Study("togl", 2.0, {"epochs": 2}), Study("veil", 2.0, {"epochs": 2}))
+
+
+@contextmanager
+def in_a_thread(folder):
+    """The collector of a folder, in this process."""
+    collection = open_collection(folder)
+    config = uvicorn.Config(create_app(collection), port=0, log_level="warning", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        collection.database.close()
+
+
+@pytest.fixture(scope="module")
+def shown():
+    said = []
+    return run_demo(SIZE, said.append, studies=STUDIES, serving=in_a_thread), said
+
+
+def test_what_is_learned_over_http_is_what_one_process_learns(shown):
+    equal, said = shown
+    assert equal
+    assert sum("equal, bit for bit" in line for line in said) == 2
+
+
+def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
+    _, said = shown
+    assert (
+        "togl, round 1: asks 48 devices for values of the row, by piecewise at ε = 1 (exact: 0.9999"
+        in said[3]
+    )
+    assert "47 of 48 answered, over HTTP" in said[4]
+    assert "togl, round 2" in said[5]
+    assert "5 volunteers gave their rows as they are, by consent." in said
+    (asked,) = [line for line in said if line.startswith("veil, round 3")]
+    assert "for the class that a public model gives to the own row, by krr at ε = 2" in asked
+
+
+def test_it_shows_scores_beside_control_and_structure(shown):
+    _, said = shown
+    togl, veil = [line for line in said if "beside it" in line]
+    assert "blinded reports of the same people" in togl and "graph and known labels alone" in togl
+    assert "volunteers' rows alone" in veil
+
+
+def test_nothing_is_left_of_it(shown, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "memory", lambda: str(tmp_path))
+
+    @contextmanager
+    def interrupted(folder):
+        raise KeyboardInterrupt
+        yield ""
+
+    with pytest.raises(KeyboardInterrupt):
+        run_demo(SIZE, lambda line: None, studies=STUDIES, serving=interrupted)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_reports_are_seen(shown, monkeypatch):
+    """The comparison can fail: reports of a round that were swapped between two people give other predictions."""
+    original = demo._same_alone
+
+    def swapped(collection, learned, sent):
+        messages = {each.node: each for each in sent if each.round == 1}
+        turned = [
+            demo.Sent(each.node, each.round, messages[47 - each.node].envelope, each.exact)
+            if each.round == 1 and 47 - each.node in messages
+            else each
+            for each in sent
+        ]
+        return original(collection, learned, turned)
+
+    monkeypatch.setattr(demo, "_same_alone", swapped)
+    assert not run_demo(SIZE, lambda line: None, studies=STUDIES[:1], serving=in_a_thread)
+
+
+def test_without_processes_the_work_is_done_here():
+    with workers(0) as for_all:
+        assert for_all(lambda share: share + 1, [1, 2]) == [2, 3]
+
+
+@pytest.mark.parametrize("arguments", [("--devices", "3"), ("--processes", "0")])
+def test_sizes_that_show_nothing_are_refused(arguments, capsys):
+    assert status(["collect", "demo", *arguments]) == 2
+    assert arguments[0].removeprefix("--") in capsys.readouterr().err

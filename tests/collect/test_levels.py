@@ -1,0 +1,83 @@
+"""Privacy levels in a collection: they stay on devices, the cap counts the most that one may cost, and ppgnn learns from the reports."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from graphveil.client import Calls, Device, Held, Response, enrol, visit
+from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.service import create_app
+from graphveil.collect.study import Terms, learn_collection, learned_alone
+from graphveil.experiments.specs.spec import Spec
+from graphveil.privacy import Invitation
+from tests.client.support import fast_folder
+from tests.collect.small import DIMS, made
+
+USERS = 24
+SPEC = Spec.of("ppgnn", "collection", epsilon=1.0, levels=2, settings={"epochs": 2})
+ROWS = np.random.default_rng(5).random((USERS, DIMS))
+
+
+def learn(collection):
+    return learn_collection(collection, SPEC, Terms("ppgnn", int(time.time()) + 1000))
+
+
+@pytest.fixture(scope="module")
+def collected():
+    """A collection that ppgnn has learned from, what it learned, the spendings of all devices, and every byte that they sent."""
+    with fast_folder() as name:
+        folder = Path(name)
+        collection = made(folder / "collection", users=USERS)
+        app, sent = create_app(collection), []
+
+        async def call(method, path, body, headers):
+            sent.append(body or b"")
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                answer = await client.request(method, path, content=body, headers=headers)
+            return Response(answer.status_code, answer.content, dict(answer.headers))
+
+        calls = Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
+        people = []
+        for invited in collection.invite():
+            device = Device(folder / f"{invited.node}.sqlite", witnesses=folder / "witnesses")
+            held = Held(row=ROWS[invited.node], level=1 + invited.node % 2)
+            token = Invitation(invited.secret, collection.key.public).token()
+            enrol(device, calls, "http://localhost", token, held)
+            people.append((device, held))
+        with pytest.raises(RoundOpenError, match=f"asks {USERS} users \\(features, ppm\\)"):
+            learn(collection)
+        seen = [visit(device, calls, collection.settings.id, held)[0] for device, held in people]
+        assert all(each.delivered for each in seen)
+        collection.close(1)
+        learned = learn(collection)
+        yield collection, learned, [device.spendings()[0] for device, _ in people], sent
+        app.state.service.writer.stop()
+        collection.database.close()
+
+
+def test_ppgnn_learns_from_a_collection_bit_for_bit(collected):
+    collection, learned, _, _ = collected
+    again = learned_alone(collection, learned)
+    assert again.scores.tobytes() == learned.outcome.scores.tobytes()
+    assert set(learned.scores) == {"method", "control", "structure"}
+
+
+def test_everybody_is_charged_what_the_least_strict_level_costs(collected):
+    """So neither books nor refusals tell a level."""
+    _, learned, spendings, _ = collected
+    assert {each.left.epsilon for each in spendings} == {0.0}
+    assert {each.lines[0].costs for each in spendings} == {(2.0,)}
+    assert learned.books.total().epsilon == 2.0
+
+
+def test_the_statement_names_the_budgets_of_levels(collected):
+    assert "ε = 1 or 2 by level" in collected[1].privacy().sentence
+
+
+def test_no_enrolment_tells_a_level(collected):
+    assert not any(b"level" in body for body in collected[3])

@@ -1,0 +1,116 @@
+"""The commands of docs/collection.md work one after the other, as they are written."""
+
+import csv
+import re
+import runpy
+import shlex
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from graphveil.cli import status
+from graphveil.collect.metrics import Metrics
+from graphveil.collect.service import create_app
+from graphveil.collect.storage import open_collection
+from tests.client.support import fast_folder
+
+PAGE = (Path(__file__).parents[2] / "docs" / "collection.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.splitlines()
+    if not line.startswith("graphveil collect serve")
+]
+(PEOPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(ANSWER,) = [line for line in COMMANDS if line.startswith("graphveil answer")]
+LEARN = "graphveil collect learn survey togl --epsilon 2 --set epochs=20"
+# Whoever does not enrol is not asked; a few are enough to see that everything works.
+TAKE_PART = {f"p{number}" for number in range(8, 18)}
+
+
+def run(command):
+    return status(shlex.split(command)[1:])
+
+
+@contextmanager
+def serving(folder):
+    """What `serve` does, in a thread, at a port of its own."""
+    collection = open_collection(folder)
+    server = uvicorn.Server(uvicorn.Config(create_app(collection), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield str(server.servers[0].sockets[0].getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join()
+        collection.database.close()
+
+
+def everybody_visits(port):
+    with open("tokens.csv", newline="") as file:
+        people = list(csv.DictReader(file))
+    for person in people:
+        if person["id"] not in TAKE_PART:
+            continue
+        words = ANSWER.replace("8765", port).replace("ID", person["id"]).replace("TOKEN", person["token"])
+        assert run(words) == 0
+
+
+@pytest.fixture(scope="module")
+def walked():
+    """The statuses of all commands, and the folder in which they were run."""
+    statuses = []
+    with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.chdir(folder)
+        patch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+        (folder / "people.py").write_text(PEOPLE)
+        runpy.run_path("people.py")
+        made, rest = COMMANDS[:2], COMMANDS[2:]
+        statuses += [(command, run(command)) for command in made]
+        with serving("survey") as port:
+            for command in rest:
+                if command == ANSWER or " close " in command:
+                    everybody_visits(port)
+                if command != ANSWER:
+                    statuses.append((command, run(command)))
+        yield statuses, folder
+
+
+def test_every_command_works_but_the_one_that_has_nobody_to_ask(walked):
+    statuses, _ = walked
+    failed = [place for place, (_, code) in enumerate(statuses) if code != 0]
+    assert [statuses[place] for place in failed] == [(LEARN, 2)] and failed == [2]
+
+
+def test_it_ends_in_predictions_for_everybody_and_a_card(walked):
+    result = walked[1] / "survey" / "results" / "togl"
+    lines = (result / "predictions.csv").read_text().splitlines()
+    assert len(lines) == 41 and sum(",p17," in line for line in lines) == 1
+    assert {"card.html", "card.json", "round-1.json", "round-2.json"} <= {
+        each.name for each in result.iterdir()
+    }
+
+
+def test_forgetting_marks_the_result(walked):
+    (result,) = open_collection(walked[1] / "survey").results()
+    assert result.outdated
+
+
+def test_the_page_names_the_metrics_that_there_are():
+    metrics = Metrics()
+    metrics.answered("/healthz", 200)
+    text = metrics.text().decode()
+    for name in re.findall(r"^\| `(\w+)", PAGE, re.MULTILINE):
+        assert f"\n# TYPE {name}" in f"\n{text}", name
+
+
+def test_the_page_says_of_what_was_not_run_that_it_was_not():
+    assert "None of the configurations below was run" in PAGE and "not run with this version either" in PAGE
