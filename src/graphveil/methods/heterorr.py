@@ -130,6 +130,7 @@ class Heterorr(Method):
     settings = HeterorrSettings
     several_tasks = True
     several_labels = True
+    not_later = "reads those attributes that reports single out, which may be others when more people report"
     # The document prints no grid: these are ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = TRAINING_GRID | {
         "analysis": ("fda", "sma"),

@@ -67,6 +67,10 @@ class Method(ABC):
     # Whether what it trains can be applied to users who join later: so by all that end in `train_backbone`, if which columns its input
     # has, and which edges it passes messages along, do not depend on answers.
     applies_later: ClassVar[bool] = False
+    # Why it cannot be, as a sentence goes on after its name.
+    not_later: ClassVar[str] = (
+        "learns about the users that it has, and nothing that could be applied to others"
+    )
     # What it can predict.
     tasks: ClassVar[tuple[str, ...]] = ("node", "link")
 

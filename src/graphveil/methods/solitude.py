@@ -67,6 +67,7 @@ class Solitude(Method):
     settings = SolitudeSettings
     first_round_known = True
     several_tasks = True
+    not_later = "is for private links and learns a weight for each that was reported, and those who join have reported none"
     # Ours.
     grid: ClassVar[dict[str, tuple[Any, ...]]] = {
         "lr": (1e-3, 1e-2, 1e-1),

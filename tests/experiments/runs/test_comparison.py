@@ -151,6 +151,27 @@ def test_what_is_not_sure_about_a_pair_is_told(fields, words):
     assert any(words in sentence for sentence in comparison.sentences)
 
 
+def test_what_is_not_sure_about_several_pairs_is_told_once():
+    later = {"data_digest": "", "version": "2"}
+    comparison = compare(
+        [kept(1, [0.5, 0.6], data_digest=""), kept(2, [0.4, 0.6], **later), kept(3, [0.3, 0.6], **later)]
+    )
+    *_, digest, origin = comparison.sentences
+    assert digest == "All pairs: nobody knows whether town was the same, since results did not say so before."
+    assert origin == (
+        "Results were computed by several versions, and a difference may be theirs: 1 (base) by graphveil 1, 2 (base) and 3 (base) by "
+        "graphveil 2."
+    )
+    assert [len(pair.notes) for pair in comparison.pairs] == [2, 2, 1]
+
+
+def test_what_is_not_sure_about_some_pairs_names_them():
+    results = [kept(1, [0.5, 0.6, 0.9]), kept(2, [0.4, 0.6, 0.7]), kept(3, [0.3, 0.6])]
+    assert compare(results).sentences[-1] == (
+        "1 (base) and 3 (base), 2 (base) and 3 (base): 1 seed that only one of them has is left out."
+    )
+
+
 def test_one_result_and_the_same_one_twice_are_refused():
     with pytest.raises(InputError, match="at least 2 results, got 1"):
         compare([kept(1, [0.5, 0.6])])

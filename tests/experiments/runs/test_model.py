@@ -155,6 +155,14 @@ def test_a_file_of_another_kind_is_not_written(model, tmp_path):
     [
         (spec_of("structure", epsilon=None, settings={}), "structure learns about the users that it has"),
         (spec_of("veil", settings={}), "veil learns about the users that it has"),
+        (
+            spec_of("heterorr", settings={}),
+            "heterorr reads those attributes that reports single out, .* take base, .* again when people have joined",
+        ),
+        (
+            spec_of("solitude", settings={}),
+            "solitude is for private links and learns a weight for each that was reported",
+        ),
         (spec_of(link_epsilon=2.0), "where links are private"),
         (spec_of(norm_epsilon=1.0), "leave norm_epsilon out"),
         (spec_of(task="link"), "take the task node"),

@@ -270,11 +270,15 @@ def test_a_run_that_comes_to_another_score_is_refused(learned):
     other = replace(learned, units=tuple(replace(unit, score=0.123) for unit in learned.units))
     with pytest.raises(InputError, match="run 0 comes to another score than it had"):
         other.predictions()
+    with pytest.raises(InputError, match="run 0 comes to another score than it had"):
+        other.model()
+    assert learned.model(1).seed == 1
 
 
 def test_a_run_that_is_not_there_is_refused(learned):
-    with pytest.raises(InputError, match="run must be one of 0, 1, got 2"):
-        learned.predictions(2)
+    for asked in (learned.predictions, learned.model):
+        with pytest.raises(InputError, match="run must be one of 0, 1, got 2"):
+            asked(2)
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])

@@ -13,6 +13,7 @@ from graphveil.experiments.runs.format import counted, low_to_high, points, reac
 from graphveil.experiments.runs.records import Kept, Record
 from graphveil.experiments.runs.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 from graphveil.experiments.specs.spec import DATA_PREFIX
+from graphveil.experiments.store.reuse import Origin
 
 # A pair has one difference, and one difference has no spread.
 FEWEST = 2
@@ -41,7 +42,24 @@ class Pair:
     difference: Summary
     p: float
     corrected: float | None = None
-    notes: tuple[str, ...] = ()
+    # What makes it less sure, besides that other versions of graphveil may have computed the two.
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Both by their names."""
+        return f"{name(self.first)} and {name(self.second)}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What makes it less sure, in sentences."""
+        said = [f"{self.named}: {doubt}" for doubt in self.doubts]
+        if self.first.origin != self.second.origin:
+            said.append(
+                f"{name(self.first)} was computed by {self.first.origin}, {name(self.second)} by {self.second.origin}: a difference "
+                "may be theirs."
+            )
+        return tuple(said)
 
     @property
     def sure(self) -> bool:
@@ -99,8 +117,29 @@ class Comparison:
                 "the words rest on p after Holm's correction, by which all of them together are wrong in at most 5% of cases. Intervals "
                 "are not corrected."
             )
-        notes = dict.fromkeys(note for pair in self.pairs for note in pair.notes)
-        return [*said, LIMITS, *notes]
+        return [*said, LIMITS, *self._notes()]
+
+    def _notes(self) -> list[str]:
+        """What is to be known of pairs: what holds of several of them is said once, with their names."""
+        if len(self.pairs) == 1:
+            return list(self.pairs[0].notes)
+        about: dict[str, list[str]] = {}
+        for pair in self.pairs:
+            for doubt in pair.doubts:
+                about.setdefault(doubt, []).append(pair.named)
+        said = [
+            f"{'All pairs' if len(named) == len(self.pairs) else ', '.join(named)}: {doubt}"
+            for doubt, named in about.items()
+        ]
+        origins: dict[Origin, list[str]] = {}
+        for each in self.results:
+            origins.setdefault(each.origin, []).append(name(each))
+        if len(origins) > 1:
+            computed = ", ".join(f"{' and '.join(named)} by {origin}" for origin, named in origins.items())
+            said.append(
+                f"Results were computed by several versions, and a difference may be theirs: {computed}."
+            )
+        return said
 
     def head(self) -> list[str]:
         """The head of the table; one comparison needs no correction."""
@@ -168,8 +207,8 @@ def _pair(first: Kept, second: Kept) -> Pair:
         )
     values, others = [one[seed] for seed in seeds], [other[seed] for seed in seeds]
     difference, unpaired = paired_gain(values, others), len(one.keys() | other.keys()) - len(seeds)
-    notes = tuple(_notes(first, second, difference, unpaired))
-    return Pair(first, second, seeds, difference, paired_p(values, others), notes=notes)
+    doubts = tuple(_doubts(first.record, second.record, difference, unpaired))
+    return Pair(first, second, seeds, difference, paired_p(values, others), doubts=doubts)
 
 
 def _check_alike(first: Kept, second: Kept) -> None:
@@ -232,25 +271,17 @@ def _told(scores: dict[int, float]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
 
 
-def _notes(first: Kept, second: Kept, difference: Summary, unpaired: int) -> list[str]:
-    one, other = first.record, second.record
-    notes = []
+def _doubts(one: Record, other: Record, difference: Summary, unpaired: int) -> list[str]:
+    doubts = []
     if _without_spread(difference):
-        notes.append(
-            f"{name(first)} and {name(second)}: every seed has the same difference, so p rests on no spread. Scores go in steps of one "
-            "test user, and few seeds can be the same by chance: take more."
+        doubts.append(
+            "every seed has the same difference, so p rests on no spread. Scores go in steps of one test user, and few seeds can be the "
+            "same by chance: take more."
         )
     if unpaired:
-        notes.append(
-            f"{name(first)} and {name(second)}: {counted(unpaired, 'seed')} that only one of them has "
-            f"{'is' if unpaired == 1 else 'are'} left out."
-        )
-    if first.origin != second.origin:
-        notes.append(
-            f"{name(first)} was computed by {first.origin}, {name(second)} by {second.origin}: a difference may be theirs."
+        doubts.append(
+            f"{counted(unpaired, 'seed')} that only one of them has {'is' if unpaired == 1 else 'are'} left out."
         )
     if not (one.data_digest and other.data_digest):
-        notes.append(
-            f"{name(first)} and {name(second)}: nobody knows whether {one.data} was the same, since results did not say so before."
-        )
-    return notes
+        doubts.append(f"nobody knows whether {one.data} was the same, since results did not say so before.")
+    return doubts

@@ -14,6 +14,7 @@ from graphveil.experiments.runs.predictions import (
     Predictions,
     calibrated_rows,
     check_predictions,
+    check_same_score,
     parts_of_split,
     predicted_classes,
 )
@@ -23,6 +24,7 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
+from graphveil.methods import find_method, method_names
 from graphveil.methods.outcome import Outcome, Trained
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Ledger, Plan, Respondents
@@ -270,13 +272,18 @@ def _longer(first: Reports, second: Reports) -> Reports:
     return replace(joined, answered=np.concatenate(masks))
 
 
-def train_model(spec: Spec, run: int = 0, given: Given | None = None) -> Model:
-    """The model of one run of a spec: the same split, reports and weights as `run_spec` has there."""
+def train_model(spec: Spec, run: int = 0, given: Given | None = None, *, score: float | None = None) -> Model:
+    """The model of one run of a spec: the same split, reports and weights as `run_spec` has there.
+
+    Where the run had a ``score``, a model that comes to another one is refused.
+    """
     check_model(spec)
     with learn.one_thread():
         ready = make_ready(spec, "method", run, None, given)
         recorder = _Recorder(ready.job.users)
         outcome = ready.method.run(replace(ready.job, users=recorder, keep_trained=True))
+    if score is not None:
+        check_same_score(spec, run, ready, outcome, score)
     if outcome.trained is None:
         raise InputError(
             f"{spec.method} has trained no backbone here, so there is no model: take another method, like base"
@@ -289,14 +296,19 @@ def known_before(graph: Graph) -> Graph:
     return replace(graph.without_edges().without_panel(), recipe=None, ids=None)
 
 
+def _applicable() -> list[str]:
+    """The methods whose models can be applied to users who join later."""
+    return [name for name in method_names() if find_method(name).applies_later]
+
+
 def check_model(spec: Spec) -> None:
     """Refuse what cannot be applied to users who join later."""
     check_predictions(spec)
     method = spec.found_method
     if not method.applies_later:
         raise InputError(
-            f"{method.name} learns about the users that it has and no model that could be applied to others: take base, lpgnn, upgnet, "
-            "ppgnn, togl, ldpge or nonprivate, or run it again with everybody"
+            f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
+            "when people have joined"
         )
     if spec.budgets.private_links:
         raise InputError(

@@ -150,6 +150,14 @@ def learn_again(
         return learn_unit(spec, "method", run, inside, given)
 
 
+def check_same_score(spec: Spec, run: int, ready: Ready, outcome: Outcome, score: float) -> None:
+    """Refuse what was learned again, where it comes to another score than the run had."""
+    if spec.found_task.test_score(ready.graph, ready.users, outcome) != score:
+        raise InputError(
+            f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
+        )
+
+
 def check_predictions(spec: Spec) -> None:
     """Refuse what predicts no classes, before anything heavy is imported."""
     spec.check()

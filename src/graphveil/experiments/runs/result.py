@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.runs.figures import figure_of
-from graphveil.experiments.runs.model import Model, train_model
+from graphveil.experiments.runs.model import Model, check_model, train_model
 from graphveil.experiments.runs.predictions import (
     Predictions,
     check_predictions,
+    check_same_score,
     learn_again,
     predicted_classes,
     predictions_of,
@@ -93,7 +94,8 @@ class Result:
 
     def model(self, run: int = 0) -> Model:
         """What a run has trained, to be applied to users who join later; it is trained again, bit for bit. See `Model.predict`."""
-        return train_model(self.spec, run, self.given)
+        check_model(self.spec)
+        return train_model(self.spec, run, self.given, score=self._score(run))
 
     def plot(self, file: str | Path, kind: str = "score") -> None:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
@@ -103,16 +105,18 @@ class Result:
         """What a run of the method learned: learned again when it is first asked for, and kept."""
         if run not in self._learned:
             check_predictions(self.spec)
-            scores = {unit.run: unit.score for unit in self.of("method")}
-            if run not in scores:
-                raise InputError(f"run must be one of {', '.join(map(str, scores))}, got {run!r}")
+            score = self._score(run)
             ready, outcome = learn_again(self.spec, run, self.given)
-            if self.spec.found_task.test_score(ready.graph, ready.users, outcome) != scores[run]:
-                raise InputError(
-                    f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
-                )
+            check_same_score(self.spec, run, ready, outcome, score)
             self._learned[run] = ready, outcome
         return self._learned[run]
+
+    def _score(self, run: int) -> float:
+        """The score that a run of the method had."""
+        scores = {unit.run: unit.score for unit in self.of("method")}
+        if run not in scores:
+            raise InputError(f"run must be one of {', '.join(map(str, scores))}, got {run!r}")
+        return scores[run]
 
     def of(self, part: str) -> list[UnitResult]:
         """The units of one part, in the order of runs."""
