@@ -228,7 +228,7 @@ SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its con
 def small_rows(demo: Demo) -> list[tuple[str, ...]]:
     """A line a budget, for a terminal."""
     base = {result.spec.budgets.epsilon: result for result in demo.base}
-    table = []
+    table: list[tuple[str, ...]] = []
     for result in demo.veil:
         epsilon = result.spec.budgets.epsilon
         other = base.get(epsilon)
@@ -298,7 +298,7 @@ def _audited(demo: Demo) -> Section:
     broken = [audited for audited in demo.audits if not audited.holds]
     found = f"{len(broken)} of {len(demo.audits)} claims DO NOT HOLD: see below." if broken else ""
     if demo.audits and not broken:
-        found = f"All {counted(len(demo.audits), 'claim')} hold: no report of anybody is likelier by more than e^ε whatever the user holds."
+        found = f"All {counted(len(demo.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
     table = tuple(
         (
             audited.name,
