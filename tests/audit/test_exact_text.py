@@ -50,5 +50,6 @@ def test_a_sentence_says_that_it_was_rounded():
 def test_what_is_shown_is_never_below_the_exact_number(claim, share):
     exact = claim * share
     shown = exact_epsilon(exact, claim)
-    assert Decimal(shown.split()[0]) >= Decimal(exact)
+    # A claim is shown as it is typed: what counts is the double that it is read as.
+    assert float(shown.split()[0]) >= exact
     assert Decimal(shown.digits) >= Decimal(exact)

@@ -482,7 +482,7 @@ def refused(words, graph=None, users=None, settings=None, **options):
 
 
 def test_volunteers_who_are_not_there_cannot_teach():
-    refused("teach=panel needs volunteers: give --panel N", settings={"teach": "panel"})
+    refused("teach=panel needs volunteers: give panel N", settings={"teach": "panel"})
 
 
 def test_a_public_model_needs_its_file():

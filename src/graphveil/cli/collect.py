@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.groups import grouped
@@ -308,6 +309,7 @@ def _told(collection: Collection) -> dict[str, Any]:
         "rounds": [
             {
                 "round": each.number,
+                "study": each.study,
                 "mechanism": each.plan.mechanism,
                 "epsilon": each.plan.claim.epsilon,
                 "digest": each.digest,
@@ -330,7 +332,9 @@ def _show(told: dict[str, Any]) -> None:
     console = Console()
     cap = told["cap"]
     delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False)
+    console.print(
+        f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False, markup=False
+    )
     console.print(
         f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
         f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows",
@@ -342,18 +346,29 @@ def _show(told: dict[str, Any]) -> None:
         )
     if told["rounds"]:
         table = Table(box=None, padding=(0, 1), header_style="bold")
-        for heading in ("round", "asks by", "epsilon", "asked", "answered", "state"):
+        for heading in (
+            "round",
+            "study",
+            "asks by",
+            "ε",
+            "asked",
+            "answered",
+            "read from",
+            "open until (UTC)",
+        ):
             table.add_column(heading, no_wrap=True)
         for each in told["rounds"]:
             table.add_row(
                 str(each["round"]),
+                each["study"],
                 each["mechanism"],
                 f"{each['epsilon']:g}",
                 f"{each['asked']:,}",
                 f"{each['answered']:,}",
+                f"{each['least']:,}",
                 _state(each),
             )
-        console.print(table)
+        print_table(table)
     outdated = sum(each["outdated"] for each in told["results"])
     if told["results"]:
         console.print(
@@ -365,5 +380,4 @@ def _show(told: dict[str, Any]) -> None:
 def _state(told: dict[str, Any]) -> str:
     if told["closed"]:
         return "closed"
-    until = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
-    return f"open until {until} UTC, read from {told['least']} on"
+    return datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
