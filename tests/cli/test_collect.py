@@ -116,3 +116,10 @@ def test_status_close_export_and_forget(folder, collection, capsys):
     assert "external" not in parquet.read_table("tables/roster.parquet").column_names
     assert status(["collect", "forget", str(folder), "b"]) == 0
     assert "1 reports were deleted" in capsys.readouterr().out
+
+
+def test_a_purpose_is_shown_as_it_is_written(tmp_path, folder, monkeypatch, capsys):
+    words = ["init", "marked", "--graph", "links.csv", "--purpose", "[/red] who [bold]", "--epsilon", "1"]
+    assert status(["collect", *words]) == 0
+    assert status(["collect", "status", "marked"]) == 0
+    assert "[/red] who [bold]" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
+from graphveil.cli.collect_learn import _plain
 from graphveil.collect.storage import open_collection
 from tests.collect.small import arrived, enrolled, made
 
@@ -144,3 +145,7 @@ def test_a_collection_is_replayed_bit_for_bit(survey, result, tmp_path):
     assert learn(survey, *BASE, "--out", tmp_path / "again") == 0
     for name in ("predictions.parquet", "embeddings.parquet", "model.pt", "card.json"):
         assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_a_study_writes_below_the_results_of_its_collection():
+    assert [_plain(name) for name in ("..", "../x", "a.b", "")] == ["study", "-x", "a.b", "study"]

@@ -398,3 +398,31 @@ def test_threads_with_one_file_draw_one_answer(folder):
         thread.join()
     assert len(told) == 8 and len({sealed.envelope for sealed in told}) == 1
     assert costs(device_in(folder, WIDE)) == [(1.0,)]
+
+
+def restored_before_it_was_enrolled(folder, *questions):
+    """A device whose books were set back to the day before it enrolled and answered these, and whose owner says nothing of it."""
+    options = {"witnesses": folder / "witnesses", "clock": lambda: NOW}
+    device = Device(folder / "device.sqlite", **options)
+    old = device.path.read_bytes()
+    device.agree(AGREEMENT)
+    for signed in questions:
+        device.answer(COLLECTION, signed, HELD)
+    device.path.write_bytes(old)
+    restored = Device(device.path, **options)
+    restored.recover()
+    restored.agree(AGREEMENT)
+    return restored
+
+
+def test_a_collection_that_restored_books_do_not_know_has_its_cap_spent(folder):
+    device = restored_before_it_was_enrolled(folder, asked(values()))
+    with pytest.raises(RefusalError) as refused:
+        device.answer(COLLECTION, asked(values(round=2)), HELD)
+    assert refused.value.reason == "cap"
+    assert device.spendings()[0].lifetime.epsilon == 4.0
+
+
+def test_a_collection_that_was_never_answered_is_enrolled_in_anew(folder):
+    device = restored_before_it_was_enrolled(folder)
+    assert device.answer(COLLECTION, asked(values()), HELD).round == 1

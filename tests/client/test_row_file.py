@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from graphveil import InputError
+from graphveil import InputError, Ledger, Plan, answer
 from graphveil.client.row_file import read_held
 from tests.client.support import ROW, digits_of_row
 
@@ -74,3 +74,12 @@ def test_pickled_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "me.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match=r"no \.npy file of numbers"):
         read_held(tmp_path / "me.npy")
+
+
+def test_a_label_that_is_missing_is_held_and_answered_at_random(tmp_path):
+    file = tmp_path / "me.json"
+    file.write_text('{"values": [1, null], "label": null, "level": null}')
+    held = read_held(file)
+    assert held.subjects == ("features", "label", "level")
+    plan = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(0,))
+    assert answer(plan, held.asked(plan, 0), Ledger(1, 1.0)).users == 1

@@ -1,6 +1,7 @@
 """HTTP by the standard library: what comes back, what is never sent, and when it is tried again."""
 
 import json
+import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -132,3 +133,32 @@ def test_a_problem_says_what_to_do():
     assert Response(422, b'{"title": "Wrong", "detail": "do this"}').problem == "do this"
     assert Response(500, b"<html>").problem == "status 500"
     assert Response(500, b"[1]").problem == "status 500"
+
+
+def test_what_a_server_says_gives_a_terminal_no_orders():
+    said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
+    assert said == "gone ]0;mine   reversed"
+
+
+def test_when_to_come_again_is_a_number_or_nothing():
+    waits = []
+    answers = iter([Response(503, headers={"Retry-After": "²"}), Response(200)])
+    assert patiently(lambda: next(answers), sleep=waits.append).status == 200
+    assert waits == [0.5]
+
+
+def test_an_error_that_breaks_off_is_a_server_that_cannot_be_reached():
+    """A status with a body that is none."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def break_off():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n")
+
+        thread = Thread(target=break_off)
+        thread.start()
+        with pytest.raises(ServerError, match="cannot be reached"):
+            Http(f"http://127.0.0.1:{listening.getsockname()[1]}")("GET", "/v1/collection")
+        thread.join()

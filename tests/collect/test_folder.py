@@ -52,3 +52,9 @@ def test_a_file_that_holds_none_is_refused(tmp_path, content):
 def test_nobody_is_told_where_the_database_is():
     offered = CollectionSettings(**GOOD, database="postgresql://me:secret@host/name").offered
     assert "secret" not in str(offered) and "database" not in offered
+
+
+def test_a_purpose_may_have_any_letters(tmp_path):
+    purpose = 'to \x7f \x1b \U0001f600 "quote" \\ see'
+    write_settings(tmp_path, CollectionSettings(id="0" * 32, purpose=purpose, epsilon=1.0))
+    assert read_settings(tmp_path).purpose == purpose

@@ -5,7 +5,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from graphveil.collect.public_graph import PublicGraph, read_public_graph
+from graphveil.collect.public_graph import PublicGraph, checked_ids, read_public_graph
 from graphveil.errors import InputError
 
 
@@ -64,3 +64,9 @@ def test_ids_are_different(tmp_path):
     np.savez(tmp_path / "g.npz", edges=[[0, 1]], ids=["a", "a"])
     with pytest.raises(InputError, match="there twice"):
         read_public_graph(tmp_path / "g.npz")
+
+
+@pytest.mark.parametrize("name", ["a\x00", "a\x1b[2J", "a\nb"])
+def test_ids_with_control_characters_are_refused(name, tmp_path):
+    with pytest.raises(InputError, match="control characters"):
+        checked_ids(["a", name], tmp_path / "links.csv")

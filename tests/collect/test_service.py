@@ -11,6 +11,7 @@ import pytest
 
 from graphveil.collect.keys import signature_holds, word
 from graphveil.collect.pace import Pace
+from graphveil.errors import StoreError
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import Question, SignedQuestion
 from tests.collect.small import (
@@ -491,3 +492,36 @@ def test_nothing_of_a_request_is_logged(local):
         root.setLevel(level)
     for private in (word(secret), credentials[0], answer.json()["pseudonym"], address(opened, 0)[-32:]):
         assert private not in stream.getvalue()
+
+
+def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
+    swept = []
+
+    def sometimes():
+        swept.append(len(swept))
+        if len(swept) == 1:
+            raise StoreError("the disk is away")
+        return 0
+
+    monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
+    monkeypatch.setattr(local, "delete_expired", sometimes)
+
+    async def run():
+        async with serving(local):
+            for _ in range(1000):
+                if len(swept) > 1:
+                    return
+                await asyncio.sleep(0.001)
+
+    asyncio.run(run())
+    assert len(swept) > 1
+
+
+def test_whoever_looks_at_questions_has_a_round_read_once(local, monkeypatch):
+    credentials = enrolled(local)
+    local.publish(PLAN, later())
+    read, whole = [], local.round
+    monkeypatch.setattr(local, "round", lambda number: read.append(number) or whole(number))
+    looks = [("GET", "/v1/questions", {"headers": bearer(credentials[node])}) for node in (1, 2, 3)]
+    assert [len(response.json()) for response in exchange(local, *looks)] == [1, 1, 1]
+    assert read == [1]

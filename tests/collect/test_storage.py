@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from graphveil.collect.arrivals import Arrival, Outcome, store, store_row
 from graphveil.collect.storage import open_collection
 from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
 from graphveil.privacy.digest import plan_digest
-from tests.collect.small import PLAN, arrived, enrolled, later, made, report_id, ring
+from tests.collect.small import PLAN, arrived, enrolled, later, made, messages, report_id, ring
 
 
 @pytest.fixture
@@ -218,8 +219,6 @@ def test_without_retention_nothing_is_deleted(collection):
 
 def test_rows_of_volunteers_are_a_panel(collection):
     enrolled(collection, volunteer=True)
-    from graphveil.collect.arrivals import Outcome, store_row
-
     with collection.database.writing() as connection:
         for node in (5, 2):
             row = np.full(8, node / 10)
@@ -239,3 +238,107 @@ def test_counts(collection):
         "reports": 2,
         "rows": 0,
     }
+
+
+def test_nobody_else_may_read_the_database_and_the_folder(collection):
+    enrolled(collection)
+    files = [collection.folder, *collection.folder.glob("collection.sqlite*")]
+    assert len(files) > 2
+    assert [file.stat().st_mode & 0o077 for file in files] == [0] * len(files)
+
+
+def test_a_row_beyond_the_range_moves_no_more_than_the_range(collection):
+    enrolled(collection, volunteer=True)
+    with collection.database.writing() as connection:
+        store_row(connection, 3, np.array([1e308, -1e308, 0.25, 0, 0, 0, 0, 1]).tobytes())
+    assert collection.panel().rows.tolist() == [[1, 0, 0.25, 0, 0, 0, 0, 1]]
+
+
+def test_a_plan_is_published_once(collection):
+    enrolled(collection)
+    first = collection.publish(PLAN, later(), "one")
+    other = open_collection(collection.folder)
+    again = other.publish(PLAN, later(), "one")
+    other.database.close()
+    assert (again.number, again.published, again.expires) == (first.number, first.published, first.expires)
+    assert [each.number for each in collection.rounds()] == [1]
+
+
+def test_a_plan_that_could_not_be_read_again_is_not_published(collection, monkeypatch):
+    enrolled(collection)
+    monkeypatch.setattr("graphveil.privacy.plan.MAX_BYTES", 40)
+    with pytest.raises(InputError, match="at most 40 are read"):
+        collection.publish(PLAN, later())
+    monkeypatch.undo()
+    assert collection.rounds() == []
+
+
+def test_the_same_question_in_two_rounds_has_the_same_answer(collection):
+    enrolled(collection)
+    one, two = (
+        collection.publish(PLAN.model_copy(update={"users": users}), later()) for users in ((1, 2), (2, 3))
+    )
+    sent = messages(one, [2])[2]
+    for number in (one.number, two.number):
+        with collection.database.writing() as connection:
+            told = store(connection, [Arrival(number, 2, b"one id, 16 bytes", sent)])
+        assert told == [Outcome.STORED]
+    assert [each.answered for each in collection.rounds()] == [1, 1]
+
+
+def give_rows(collection, *nodes):
+    with collection.database.writing() as connection:
+        for node in nodes:
+            assert store_row(connection, node, np.zeros(8).tobytes()) is Outcome.STORED
+
+
+def test_a_volunteer_who_goes_marks_what_used_the_panel(collection):
+    enrolled(collection, volunteer=True)
+    give_rows(collection, 4)
+    for card in ({"rounds": [1], "panel": True}, {"rounds": [1], "panel": False}, {"rounds": [1]}):
+        collection.keep_result(card)
+    collection.forget(4)
+    assert [result.outdated for result in collection.results()] == [True, False, True]
+
+
+def test_whoever_goes_after_reports_were_deleted_is_still_in_what_was_learned(tmp_path):
+    opened = made(tmp_path / "short", retention=30)
+    enrolled(opened, volunteer=True)
+    arrived(opened, opened.publish(PLAN.model_copy(update={"users": (0, 1)}), later()), [0, 1])
+    opened.publish(PLAN.model_copy(update={"users": (2, 3)}), later())
+    give_rows(opened, 5)
+    with opened.database.writing() as connection:
+        for table in ("reports", "rows"):
+            connection.execute(text(f"UPDATE {table} SET day = day - 31"))
+    for card in (
+        {"rounds": [1], "panel": False},
+        {"rounds": [2], "panel": False},
+        {"rounds": [2], "panel": True},
+    ):
+        opened.keep_result(card)
+    assert opened.delete_expired() == 3
+    opened.forget(5)
+    assert [result.outdated for result in opened.results()] == [False, False, True]
+    opened.forget(0)
+    assert [result.outdated for result in opened.results()] == [True, False, True]
+    opened.database.close()
+
+
+def test_who_was_forgotten_while_something_was_learned_marks_it(collection):
+    enrolled(collection)
+    collection.forget(3)
+    collection.keep_result({"rounds": []}, np.array([2, 3]))
+    collection.keep_result({"rounds": []}, np.array([2, 4]))
+    assert [result.outdated for result in collection.results()] == [True, False]
+
+
+def test_a_log_that_is_still_read_is_said_to_hold_what_was_forgotten(collection, monkeypatch):
+    enrolled(collection)
+    monkeypatch.setattr("graphveil.collect.database.PATIENCE", 0.05)
+    hasty = open_collection(collection.folder)
+    with collection.database.reading() as reader:
+        reader.execute(text("SELECT count(*) FROM roster")).all()
+        with pytest.raises(StoreError, match="log still holds older pages"):
+            hasty.forget(3)
+    assert hasty.forget(3) == 0
+    hasty.database.close()

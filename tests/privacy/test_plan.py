@@ -343,3 +343,8 @@ def test_a_plan_for_very_many_users_is_made_checked_and_read_in_seconds():
     for _ in range(5):
         plan = Plan.checked(plan)
     assert Plan.from_json(plan.to_json()).build() is plan.build()
+
+
+def test_a_field_named_like_the_plan_itself_is_refused_like_any():
+    with pytest.raises(InputError, match="self"):
+        Plan.from_json('{"mechanism": "krr", "epsilon": 1, "classes": 3, "self": 1}')

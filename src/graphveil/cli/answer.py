@@ -30,6 +30,7 @@ from graphveil.client import (
     visit,
 )
 from graphveil.client.row_file import read_held
+from graphveil.client.transport import printable
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism
 from graphveil.privacy import Invitation, Plan
@@ -176,7 +177,7 @@ def _enrolled(
 
 def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> str:
     lines = [
-        f"A collection asks you to take part. Its purpose: {_shown(offer.purpose)}",
+        f"A collection asks you to take part. Its purpose: {printable(offer.purpose)}",
         f"You will spend at most ε = {cap.epsilon:g}{f' and δ = {cap.delta:g}' if cap.delta else ''} in it, "
         + (
             "for life."
@@ -203,7 +204,7 @@ def _in_words(inquiry: Inquiry, agreement: Agreement) -> str:
     until = datetime.fromtimestamp(question.expires, UTC).strftime("%Y-%m-%d %H:%M")
     lines = [
         f"Round {question.round} asks for {what_is_asked(question.plan)}, by {question.plan.mechanism}, until {until} UTC.",
-        f"Purpose: {_shown(question.purpose)}",
+        f"Purpose: {printable(question.purpose)}",
     ]
     if inquiry.kept:
         lines.append("You have answered it before: the same answer is sent again, and costs nothing.")
@@ -300,12 +301,7 @@ def _outcome(each: Visited) -> str:
         return f"{name}: not answered."
     if each.delivered:
         return f"{name}: answered, and kept by the collector."
-    return f"{name}: the collector does not take the answer ({_shown(each.said)}); it is kept here, and costs nothing more."
-
-
-def _shown(text: str) -> str:
-    """Words of a server, without what a terminal would take for orders."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return f"{name}: the collector does not take the answer ({printable(each.said)}); it is kept here, and costs nothing more."
 
 
 def _say(text: str) -> None:

@@ -332,7 +332,9 @@ def _show(told: dict[str, Any]) -> None:
     console = Console()
     cap = told["cap"]
     delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False)
+    console.print(
+        f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False, markup=False
+    )
     console.print(
         f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
         f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows",

@@ -103,7 +103,7 @@ def collect_learn(
         return
     card = result_card(learned, collection.settings)
     written = write_result(target, learned, card, collection.ids)
-    number = collection.keep_result(card)
+    number = collection.keep_result(card, learned.contributors)
     if as_json:
         told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
         typer.echo(json.dumps(told, ensure_ascii=False))
@@ -149,4 +149,5 @@ def _show(card: dict[str, Any], folder: Path, written: list[str]) -> None:
 
 def _plain(name: str) -> str:
     """A name as a folder can have it."""
-    return "".join(each if each.isalnum() or each in "-_." else "-" for each in name) or "study"
+    plain = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
+    return plain.strip(".") or "study"

@@ -95,8 +95,11 @@ class Device:
         return found[0]
 
     def agree(self, agreement: Agreement) -> None:
-        """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change."""
-        with transaction(self.path) as books:
+        """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change.
+
+        Where the device has answered that collection before, and its books come from a time before that, the cap counts as spent.
+        """
+        with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
             for known in books.agreements():
                 if known.collection == agreement.collection:
                     if replace(known, enrolled=agreement.enrolled) != agreement:
@@ -105,6 +108,8 @@ class Device:
                         )
                     return
             books.agree(agreement)
+            if witness.has_answered(agreement.collection):
+                books.charge([self._missing(books, agreement, None)])
 
     def look(self, collection: str, signed: SignedQuestion) -> Inquiry:
         """What a question is and costs, without answering; a RefusalError where it would not be answered."""
@@ -137,6 +142,7 @@ class Device:
                 mark = books.mark
             # The charge is on the disk. The witness sees it before the answer is anybody else's.
             witness.see(mark)
+            witness.answers(collection)
         assert line.report is not None and line.envelope is not None
         return Sealed(question.round, line.report, line.envelope)
 

@@ -80,7 +80,8 @@ def _read_json(path: Path) -> Held:
     for name in ("label", "level"):
         if name in told and not _is_number(told[name]):
             raise InputError(f"{name} in {str(path)!r} must be a number")
-    return Held(**{FIELDS[name]: value for name, value in told.items()})
+    # What is missing is answered like what does not fit, at random: silence would tell that it is missing.
+    return Held(**{FIELDS[name]: math.nan if value is None else value for name, value in told.items()})
 
 
 def _is_number(value: Any) -> bool:

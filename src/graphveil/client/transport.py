@@ -46,7 +46,16 @@ class Response:
             said = told.get("detail") or told.get("title")
         except (ValueError, RecursionError, AttributeError):
             said = None
-        return str(said)[:500] if said else f"status {self.status}"
+        return printable(str(said)[:500]) if said else f"status {self.status}"
+
+
+def printable(text: str) -> str:
+    """Words of a server, without what a terminal would take for orders.
+
+    >>> printable("all\\x1b[2Jgone")
+    'all [2Jgone'
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 class Transport(Protocol):
@@ -86,16 +95,21 @@ class Http:
             self.server + path, data=body, headers=dict(headers or {}), method=method
         )
         try:
-            with self._opener.open(request, timeout=self._timeout) as answer:
+            with self._opened(request) as answer:
                 return Response(answer.status, _body(answer), dict(answer.headers))
-        except urllib.error.HTTPError as error:
-            with error:
-                return Response(error.code, _body(error), dict(error.headers))
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise ServerError(
-                0, f"{self.server} cannot be reached ({reason}): see whether it runs, and try again"
+                0,
+                f"{self.server} cannot be reached ({printable(str(reason))}): see whether it runs, and try again",
             ) from None
+
+    def _opened(self, request: urllib.request.Request) -> Any:
+        """The answer, whatever its status is."""
+        try:
+            return self._opener.open(request, timeout=self._timeout)
+        except urllib.error.HTTPError as error:
+            return error
 
 
 def patiently(
@@ -120,7 +134,7 @@ def patiently(
 
 def _retry_after(response: Response, otherwise: float) -> float:
     told = {name.lower(): value for name, value in response.headers.items()}.get("retry-after", "")
-    return min(float(told), LONGEST_WAIT) if told.isdigit() else otherwise
+    return min(float(told), LONGEST_WAIT) if told.isdecimal() else otherwise
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):

@@ -8,6 +8,8 @@ answers, brought up to date after the charge is on the disk and before the first
 - books one charge ahead, made from the witness's: the device stopped between the two, and nothing was sent: the witness follows;
 - anything else, or no witness: the books were restored, copied or moved. The device answers nothing until its owner says what was spent.
 
+It also holds in which collections anything was answered: one that restored books do not know has its cap spent when it is enrolled in anew.
+
 A witness that was restored together with the books, as in an image of the whole disk, notices nothing.
 """
 
@@ -60,6 +62,16 @@ class Witness:
             return
         self._connection.execute("INSERT OR REPLACE INTO witness VALUES (1, ?, ?)", (mark.count, mark.last))
 
+    def has_answered(self, collection: str) -> bool:
+        """Whether the device has ever answered a collection."""
+        known = self._connection.execute("SELECT 1 FROM answered WHERE collection = ?", (collection,))
+        return known.fetchone() is not None
+
+    def answers(self, collection: str) -> None:
+        """Put down that a collection is answered; it is on the disk once the lock is given back."""
+        if not self.has_answered(collection):
+            self._connection.execute("INSERT INTO answered VALUES (?)", (collection,))
+
 
 @contextmanager
 def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
@@ -72,6 +84,7 @@ def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS witness (id INTEGER PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)"
             )
+            connection.execute("CREATE TABLE IF NOT EXISTS answered (collection TEXT PRIMARY KEY)")
             yield Witness(connection)
             connection.execute("COMMIT")
     except (OSError, sqlite3.Error) as error:

@@ -56,7 +56,7 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
             select(*columns).where(REPORTS.c.round.in_(list(closed)), REPORTS.c.node.in_(nodes))
         )
     }
-    taken = _taken(connection, arrivals) if careful else set[bytes]()
+    taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
     day = int(time.time()) // SECONDS_A_DAY
     outcomes, fresh = [], []
     for each in arrivals:
@@ -67,12 +67,12 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
             outcome = Outcome.AGAIN if there[key] == content else Outcome.OTHER
         elif closed.get(each.round, True):
             outcome = Outcome.CLOSED
-        elif each.report in taken:
+        elif (each.round, each.report) in taken:
             outcome = Outcome.OTHER
         else:
             outcome = Outcome.STORED
             there[key] = content
-            taken.add(each.report)
+            taken.add((each.round, each.report))
             fresh.append(
                 {
                     "round": each.round,
@@ -89,10 +89,13 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
     return outcomes
 
 
-def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[bytes]:
-    """Ids that reports have already."""
-    chosen = select(REPORTS.c.report).where(REPORTS.c.report.in_({each.report for each in arrivals}))
-    return set(map(bytes, connection.execute(chosen).scalars()))
+def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:
+    """Ids that reports have already, with their rounds."""
+    chosen = select(REPORTS.c.round, REPORTS.c.report).where(
+        REPORTS.c.round.in_({each.round for each in arrivals}),
+        REPORTS.c.report.in_({each.report for each in arrivals}),
+    )
+    return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
 
 
 def store_row(connection: Connection, node: int, numbers: bytes) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphveil.audit.exact_text import exact_epsilon
 from graphveil.collect.card import BESIDE
 from graphveil.experiments.runs.format import percent
 from graphveil.experiments.runs.privacy_record import number
@@ -74,7 +75,7 @@ def _asked(card: dict[str, Any]) -> Section:
             "class by a public model" if each["of"] == "class" else each["subject"],
             each["mechanism"],
             number(each["epsilon"]),
-            "ideal" if each["exact"] is None else number(each["exact"]),
+            "ideal" if each["exact"] is None else exact_epsilon(each["exact"], each["epsilon"]),
             f"{each['asked']:,}",
             f"{each['answered']:,}",
         )

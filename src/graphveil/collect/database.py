@@ -64,11 +64,16 @@ class Database:
                 "`graphveil collect status DIR --migrate`"
             )
 
-    def wipe(self) -> None:
-        """Let go of what was deleted: SQLite has overwritten it in the file, its log still holds older pages."""
-        if self.is_sqlite:
-            with _told(), self.engine.connect() as connection:
-                connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+    def wipe(self) -> bool:
+        """Let go of what was deleted: SQLite has overwritten it in the file, its log still holds older pages.
+
+        False where somebody has read the database all the time, so that the log is still needed: wipe again later.
+        """
+        if not self.is_sqlite:
+            return True
+        with _told(), self.engine.connect() as connection:
+            busy, _, _ = connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+        return not busy
 
     def close(self) -> None:
         """Close all connections."""

@@ -113,4 +113,6 @@ def graph_file(folder: Path, version: int) -> Path:
 
 def _toml(value: Any) -> str:
     """A value as TOML has it: for numbers, words, truths and lists as JSON does."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    written = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    # The one letter that JSON lets stand and TOML does not.
+    return written.replace("\x7f", "\\u007f")

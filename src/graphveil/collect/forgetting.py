@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, delete, func, select, update
 
 from graphveil.collect.database import alone
-from graphveil.collect.schema import REPORTS, RESULTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
+from graphveil.collect.rounds import NODE
+from graphveil.collect.schema import ACTIONS, REPORTS, RESULTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 
+# How the list of actions calls a deletion of what is too old.
+EXPIRED = "expire"
 # What somebody agreed to, and is of no use after.
 AGREED = ("credential", "epsilon", "delta", "by_level", "renewal", "since", "excluded", "volunteer")
 
@@ -18,13 +23,16 @@ def forget(connection: Connection, node: int) -> int:
     """Delete reports and row of a user, who takes part no more, and mark what was learned with them; how many reports went."""
     alone(connection)
     rounds = set(connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars())
-    gave_row = connection.execute(delete(ROWS).where(ROWS.c.node == node)).rowcount > 0
+    gone = _may_be_gone(connection, node)
+    gave_row = connection.execute(delete(ROWS).where(ROWS.c.node == node)).rowcount > 0 or _row_may_be_gone(
+        connection, node
+    )
     connection.execute(delete(REPORTS).where(REPORTS.c.node == node))
     connection.execute(
         update(ROSTER).where(ROSTER.c.node == node).values({"forgotten": True, **dict.fromkeys(AGREED)})
     )
     for number, card in connection.execute(select(RESULTS.c.number, RESULTS.c.card)).all():
-        if gave_row or _learned_from(card, rounds):
+        if _learned_from(json.loads(card), rounds | gone, gave_row):
             connection.execute(update(RESULTS).where(RESULTS.c.number == number).values(outdated=True))
     return len(rounds)
 
@@ -45,9 +53,21 @@ def delete_expired(connection: Connection, days: int) -> int:
     return sum(int(count) for _, count in gone) + int(rows)
 
 
-def _learned_from(card: str, rounds: set[int]) -> bool:
-    """Whether a result used one of these rounds; one that does not say which used all."""
-    used = json.loads(card).get("rounds")
-    if not isinstance(used, list) or not all(isinstance(each, int) for each in used):
-        return bool(rounds)
-    return bool(rounds & set(used))
+def _learned_from(card: Any, rounds: set[int], gave_row: bool) -> bool:
+    """Whether a result used one of these rounds, or the row; one that does not say what it used has used everything."""
+    used = card.get("rounds")
+    known = isinstance(used, list) and all(isinstance(each, int) for each in used)
+    return bool(rounds & set(used) if known else rounds) or (gave_row and card.get("panel") is not False)
+
+
+def _may_be_gone(connection: Connection, node: int) -> set[int]:
+    """Rounds that asked a user and whose reports were deleted in part, their time being over: the user's may have been among them."""
+    found = connection.execute(select(ROUNDS.c.number, ROUNDS.c.asked).where(ROUNDS.c.deleted > 0))
+    return {number for number, asked in found if node in np.frombuffer(bytes(asked), NODE)}
+
+
+def _row_may_be_gone(connection: Connection, node: int) -> bool:
+    """Whether a user volunteered, and something was deleted because its time was over."""
+    volunteered = select(ROSTER.c.volunteer).where(ROSTER.c.node == node)
+    expired = select(ACTIONS.c.number).where(ACTIONS.c.action == EXPIRED).limit(1)
+    return bool(connection.execute(volunteered).scalar()) and connection.execute(expired).first() is not None

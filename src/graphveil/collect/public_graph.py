@@ -111,6 +111,8 @@ def checked_ids(names: Sequence[str], file: Path) -> NDArray[np.str_]:
     """Ids as they are kept, each once."""
     if any(not 0 < len(name) <= MAX_ID for name in names):
         raise InputError(f"{file}: ids must have 1 to {MAX_ID} characters")
+    if not all(name.isprintable() for name in names):
+        raise InputError(f"{file}: ids must be letters that can be seen, and some have control characters")
     if len(set(names)) != len(names):
         raise InputError(f"{file}: ids must be different, and some are there twice")
     if not names:

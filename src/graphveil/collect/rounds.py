@@ -108,17 +108,23 @@ def publish(
             f"a round must expire in the future, got {expires}, and it is {now} (seconds since 1970)"
         )
     _check_askable(plan, users)
+    written, digest = plan.to_json().encode(), plan_digest(plan)
+    # What cannot be read back would be in the way of everything else for good.
+    if plan_digest(Plan.from_json(written)) != digest:
+        raise InputError(
+            "the plan is not the same once it was written and read: say its options in plain numbers"
+        )
     asked = who_is_asked(plan, roster, before, users, now)
     if not asked.size:
         raise InputError(
             "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
         )
     number = 1 + max((each.number for each in before), default=0)
-    fresh = Round(number, plan, plan_digest(plan), asked, users, graph, now, expires, False, 0, study=study)
+    fresh = Round(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)
     connection.execute(
         insert(ROUNDS).values(
             number=number,
-            plan=plan.to_json().encode(),
+            plan=written,
             digest=fresh.digest,
             study=study,
             asked=asked.astype(NODE).tobytes(),

@@ -77,7 +77,7 @@ ROUNDS = Table(
     Column("deleted", Integer, nullable=False),
 )
 
-# What arrived: one message a user and round.
+# What arrived: one message a user and round. Rounds that ask a user the same have the same answer, under the same id.
 REPORTS = Table(
     "reports",
     METADATA,
@@ -86,7 +86,7 @@ REPORTS = Table(
     Column("report", LargeBinary(16), nullable=False),
     Column("message", LargeBinary, nullable=False),
     Column("day", Integer, nullable=False),
-    UniqueConstraint("report", name="one_report"),
+    UniqueConstraint("round", "report", name="one_report"),
 )
 
 # Raw rows of volunteers, little-endian doubles.

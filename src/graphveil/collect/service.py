@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -52,6 +53,7 @@ class Service:
         self.collection, self.pace, self.metrics = collection, pace or Pace(), Metrics()
         self.writer = Writer(collection.database, self.metrics.committed)
         self._rounds: dict[int, AskedRound] = {}
+        self._loading = Lock()
 
     async def member(self, request: Request) -> Member:
         """Who sends this, by the credential; refused where nobody does, or where they send too much."""
@@ -87,20 +89,22 @@ class Service:
     async def round(self, number: int) -> AskedRound:
         """A published round."""
         found = self._rounds.get(number)
-        if found is None:
-            found = await run_in_threadpool(self._load, number)
-            while len(self._rounds) >= ROUNDS_KEPT:
-                self._rounds.pop(next(iter(self._rounds)))
-            self._rounds[number] = found
-        return found
+        return found if found is not None else await run_in_threadpool(self._load, number)
 
     def _load(self, number: int) -> AskedRound:
-        try:
-            return AskedRound(self.collection.round(number))
-        except InputError:
-            raise ProblemError(
-                404, f"there is no round {number}: GET /v1/questions says what is asked"
-            ) from None
+        """A round from the database, read once, however many ask for it."""
+        with self._loading:
+            if number not in self._rounds:
+                try:
+                    found = AskedRound(self.collection.round(number))
+                except InputError:
+                    raise ProblemError(
+                        404, f"there is no round {number}: GET /v1/questions says what is asked"
+                    ) from None
+                while len(self._rounds) >= ROUNDS_KEPT:
+                    self._rounds.pop(next(iter(self._rounds)))
+                self._rounds[number] = found
+            return self._rounds[number]
 
     def questions(self, node: int) -> list[dict[str, str]]:
         """What a user is asked and has not answered, signed."""
@@ -136,9 +140,12 @@ class Service:
         await self.writer.run(lambda connection: connection.execute(text("SELECT 1")).all())
 
     async def sweep(self) -> None:
-        """Delete what is older than the collection keeps it, again and again."""
+        """Delete what is older than the collection keeps it, and what is left in logs of what was deleted, again and again."""
         while True:
-            await run_in_threadpool(self.collection.delete_expired)
+            # A database that cannot be used now is tried again, as everything is.
+            with suppress(StoreError):
+                await run_in_threadpool(self.collection.delete_expired)
+                await run_in_threadpool(self.collection.database.wipe)
             await asyncio.sleep(SWEEP)
 
 

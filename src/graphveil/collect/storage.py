@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,16 @@ from sqlalchemy import Connection, func, insert, select, text
 from graphveil.collect import forgetting, roster, rounds
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
+    DATABASE,
     KEY,
     SETTINGS,
     CollectionSettings,
     database_url,
-    graph_file,
     read_settings,
     write_settings,
 )
-from graphveil.collect.keys import SigningKey
+from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
+from graphveil.collect.keys import OWNER_ONLY, SigningKey
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.reading import read_messages
 from graphveil.collect.roster import Invited, Roster
@@ -42,6 +43,7 @@ from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan
+from graphveil.privacy.digest import plan_digest
 
 ROW = np.dtype("<f8")
 
@@ -73,7 +75,7 @@ class Collection:
     def versions(self) -> dict[int, int]:
         """How many users each version of the graph has."""
         with self.database.reading() as connection:
-            return _versions(connection)
+            return read_versions(connection)
 
     def public_graph(self, version: int | None = None) -> PublicGraph:
         """Links, labels and ids as they were given; the current version by default."""
@@ -85,7 +87,7 @@ class Collection:
             expected = connection.execute(
                 select(GRAPHS.c.sha256).where(GRAPHS.c.version == chosen)
             ).scalar_one()
-        return _read_graph(graph_file(self.folder, chosen), expected)
+        return read_graph(self.folder, chosen, expected)
 
     def graph(self, version: int | None = None, *, seed: int = 0) -> Graph:
         """What a method is given: the public graph, with known labels split as the file says, or at random by seed.
@@ -121,8 +123,8 @@ class Collection:
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
             alone(connection)
-            version = 1 + max(_versions(connection))
-            _keep_graph(connection, self.folder, version, merged)
+            version = 1 + max(read_versions(connection))
+            keep_graph(connection, self.folder, version, merged)
             _note(connection, "graph", f"version {version}, {merged.users} users")
         return version
 
@@ -154,7 +156,11 @@ class Collection:
         with self.database.writing() as connection:
             count = forgetting.forget(connection, node)
             _note(connection, "forget", "1 user")
-        self.database.wipe()
+        if not self.database.wipe():
+            raise StoreError(
+                "all that the user has sent is deleted, but somebody reads the database, and its log still holds older pages: wait "
+                "until exports and learning have ended, then forget the same user again"
+            )
         return count
 
     def delete_expired(self) -> int:
@@ -164,7 +170,7 @@ class Collection:
         with self.database.writing() as connection:
             count = forgetting.delete_expired(connection, self.settings.retention)
             if count:
-                _note(connection, "expire", f"{count} reports and rows")
+                _note(connection, forgetting.EXPIRED, f"{count} reports and rows")
         if count:
             self.database.wipe()
         return count
@@ -174,12 +180,12 @@ class Collection:
     def rounds(self) -> list[Round]:
         """All rounds that were published, in order."""
         with self.database.reading() as connection:
-            return rounds.read_rounds(connection, _versions(connection))
+            return rounds.read_rounds(connection, read_versions(connection))
 
     def round(self, number: int) -> Round:
         """One round."""
         with self.database.reading() as connection:
-            found = rounds.read_rounds(connection, _versions(connection), number)
+            found = rounds.read_rounds(connection, read_versions(connection), number)
         if not found:
             raise InputError(
                 f"there is no round {number}: `graphveil collect status` lists those that there are"
@@ -189,18 +195,22 @@ class Collection:
     def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
         """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
 
-        ``study`` is what it is for: rounds of one study belong together.
+        ``study`` is what it is for: rounds of one study belong together. A plan that was published before is not published again, by
+        whomever: devices would have the same answer to it.
         """
         with self.database.writing() as connection:
             alone(connection)
-            versions = _versions(connection)
-            latest = max(versions)
+            versions = read_versions(connection)
+            latest, before = max(versions), rounds.read_rounds(connection, versions)
+            same = [each for each in before if each.digest == plan_digest(plan)]
+            if same:
+                return same[0]
             fresh = rounds.publish(
                 connection,
                 plan,
                 expires,
                 roster=roster.read_roster(connection),
-                before=rounds.read_rounds(connection, versions),
+                before=before,
                 graph=latest,
                 users=versions[latest],
                 study=study,
@@ -212,7 +222,7 @@ class Collection:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
         with self.database.writing() as connection:
             alone(connection)
-            found = rounds.read_rounds(connection, _versions(connection), number)
+            found = rounds.read_rounds(connection, read_versions(connection), number)
             if not found:
                 raise InputError(
                     f"there is no round {number}: `graphveil collect status` lists those that there are"
@@ -234,7 +244,7 @@ class Collection:
     def reports(self, number: int) -> Reports:
         """The reports of a closed round in the order of its whole plan; who is silent is marked so."""
         with self.database.reading() as connection:
-            found = rounds.read_rounds(connection, _versions(connection), number)
+            found = rounds.read_rounds(connection, read_versions(connection), number)
             if not found:
                 raise InputError(f"there is no round {number}: publish its plan first")
             (chosen,) = found
@@ -259,23 +269,34 @@ class Collection:
         return read_messages(chosen.plan.build(), places, [row[1] for row in rows], len(whole))
 
     def panel(self) -> Panel | None:
-        """Volunteers with their rows; None where nobody gave one."""
+        """Volunteers with their rows, clipped to the public range; None where nobody gave one."""
         with self.database.reading() as connection:
             rows = connection.execute(select(ROWS.c.node, ROWS.c.numbers).order_by(ROWS.c.node)).all()
         if not rows:
             return None
         nodes = np.array([row.node for row in rows], dtype=np.int64)
         numbers = np.frombuffer(b"".join(bytes(row.numbers) for row in rows), ROW)
-        return Panel(nodes, numbers.reshape(len(rows), self.settings.dims).astype(np.float64))
+        # What one volunteer can move is bounded by the range, as it is for everybody who reports.
+        public = PublicRange.of(self.settings.range)
+        clipped = np.clip(numbers.reshape(len(rows), self.settings.dims), public.low, public.high)
+        return Panel(nodes, clipped.astype(np.float64))
 
     # -- results
 
-    def keep_result(self, card: dict[str, Any]) -> int:
-        """Keep what was learned; ``card["rounds"]`` are the numbers of the rounds that it was learned from. Its number."""
+    def keep_result(self, card: dict[str, Any], contributors: Iterable[int] = ()) -> int:
+        """Keep what was learned; ``card["rounds"]`` are the numbers of the rounds that it was learned from. Its number.
+
+        It is marked at once where one of the ``contributors`` was forgotten while it was being learned.
+        """
         written = json.dumps(card)
         with self.database.writing() as connection:
+            alone(connection)
+            forgotten = connection.execute(
+                select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))
+            ).scalars()
+            outdated = not set(forgotten).isdisjoint(map(int, contributors))
             added = connection.execute(
-                insert(RESULTS).values(card=written, made=int(time.time()), outdated=False)
+                insert(RESULTS).values(card=written, made=int(time.time()), outdated=outdated)
             )
             _note(connection, "learn", "1 result")
         return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
@@ -322,7 +343,10 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     classes = max(settings.classes, int(public.labels.max(initial=-1)) + 1)
     settings = replace(settings, id=settings.id or uuid.uuid4().hex, classes=classes)
     url = check_url(database_url(folder, settings))
-    folder.mkdir(parents=True, exist_ok=True)
+    # Rows of volunteers and the map from ids to pseudonyms stand in it: neither folder nor file is anybody else's.
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if settings.database is None:
+        os.close(os.open(folder / DATABASE, os.O_RDWR | os.O_CREAT, OWNER_ONLY))
     database = Database(url)
     with database.reading() as connection:
         if database.engine.dialect.has_table(connection, COLLECTION.name):
@@ -333,7 +357,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     SigningKey.generate().write(folder / KEY)
     with database.writing() as connection:
         connection.execute(insert(COLLECTION).values(id=settings.id, purpose=settings.purpose))
-        _keep_graph(connection, folder, 1, public)
+        keep_graph(connection, folder, 1, public)
         _note(connection, "init", f"{public.users} users")
     # Last: with this file the folder is a collection.
     write_settings(folder, settings)
@@ -360,37 +384,6 @@ def open_collection(folder: Path | str) -> Collection:
             f"the database does not hold the collection of {folder}: see which database {SETTINGS} names"
         )
     return Collection(folder, settings, database)
-
-
-def _versions(connection: Connection) -> dict[int, int]:
-    return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
-
-
-def _keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
-    file = graph_file(folder, version)
-    public.write(file)
-    connection.execute(
-        insert(GRAPHS).values(
-            version=version,
-            users=public.users,
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
-            added=int(time.time()),
-        )
-    )
-
-
-@lru_cache(maxsize=4)
-def _read_graph(file: Path, expected: str) -> PublicGraph:
-    """A version never changes, so it is read once."""
-    try:
-        found = hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
-        ) from None
-    if found != expected:
-        raise InputError(f"{file} was changed since it was made: restore it from a backup")
-    return PublicGraph.read(file)
 
 
 def _note(connection: Connection, action: str, detail: str) -> None:

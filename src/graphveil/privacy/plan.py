@@ -147,7 +147,7 @@ class Plan(BaseModel):
     offsets: Annotated[Integers | None, _table("offsets"), _listed] = None
     options: Annotated[dict[str, Any], BeforeValidator(_plain_options)] = Field(default_factory=dict)
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, /, **fields: Any) -> None:
         if len(fields) > MAX_KEYS:
             raise InputError(
                 f"the plan cannot be served: it has {len(fields)} fields, at most {MAX_KEYS} are read"

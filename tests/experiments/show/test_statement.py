@@ -54,7 +54,10 @@ def test_every_question_is_a_line_with_recipient_data_and_exact_epsilon():
     (row, other) = stated(FEATURES, LABELS).to_dict()["rows"]
     assert row["recipient"] == "the operator's server" and row["how"] == "reported"
     assert row["data"] == "values of the own row of features, 2 of 8"
-    assert (row["ε"], row["exact ε"], row["of how many"]) == ("1", "1", "all users")
+    assert (row["ε"], row["of how many"]) == ("1", "all users")
+    # Digits for a machine; a reader sees the claim that they meet.
+    assert 1 - 2**-38 < float(row["exact ε"]) < 1
+    assert "<summary>1 (exact, rounded up)</summary>" in statement_page(stated(FEATURES))
     assert (other["data"], other["of how many"]) == ("the own class (label)", "2")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.exact_text import ExactText, exact_epsilon
 from graphveil.audit.examine import Audit
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted
@@ -105,7 +106,7 @@ class Statement:
             "holds": self.holds,
             "privacy": self.privacy.to_dict(),
             "statement": self.headline,
-            "rows": [dict(zip(HEAD, row, strict=True)) for row in _rows(self)],
+            "rows": [dict(zip(HEAD, map(_digits, row), strict=True)) for row in _rows(self)],
             "questions": [
                 {
                     "name": each.name,
@@ -214,7 +215,14 @@ def _data(plan: Plan) -> str:
 
 
 def _exact(built: Mechanism) -> str:
-    return number(built.epsilon) if built.finite else f"≤ {number(built.epsilon)} (ideal)"
+    if not built.finite:
+        return f"≤ {number(built.epsilon)} (ideal)"
+    return exact_epsilon(built.epsilon, built.claim.epsilon)
+
+
+def _digits(text: str) -> str:
+    """A cell for a machine: an exact number in digits."""
+    return text.digits if isinstance(text, ExactText) else text
 
 
 def _composition(statement: Statement) -> Section:

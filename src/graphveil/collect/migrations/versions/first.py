@@ -61,7 +61,7 @@ def upgrade() -> None:
         sa.Column("report", sa.LargeBinary(16), nullable=False),
         sa.Column("message", sa.LargeBinary, nullable=False),
         sa.Column("day", sa.Integer, nullable=False),
-        sa.UniqueConstraint("report", name="one_report"),
+        sa.UniqueConstraint("round", "report", name="one_report"),
     )
     op.create_table(
         "rows",
