@@ -15,13 +15,14 @@ from graphveil.methods import check_method
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
     pytest.param(code, id=f"{name} {place}")
-    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md", "docs/python.md")
+    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md", "docs/python.md", "docs/start.md")
     for place, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL))
 ]
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_an_example_runs_as_written(code, capsys, tmp_path):
+def test_an_example_runs_as_written(code, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "example.py"
     file.write_text(code)
     before = dict(_entries)
@@ -31,6 +32,31 @@ def test_an_example_runs_as_written(code, capsys, tmp_path):
         _entries._items.clear()
         _entries._items.update(before)
     assert capsys.readouterr().err == ""
+
+
+# Commands of the first page take minutes as they are written; the demonstration has tests of its own.
+SMALLER = {
+    "run": ["--runs", "1", "--set", "data.users=400"],
+    "predict": ["--set", "epochs=2"],
+    "report": ["--no-energy"],
+}
+
+
+def test_the_commands_of_the_first_page_work_one_after_the_other(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/start.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    *_, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    Path("graph.py").write_text(code)
+    runpy.run_path("graph.py")
+    ran = []
+    for line in re.findall(r"^    graphveil (.*)$", text, re.MULTILINE):
+        command, *words = line.split()
+        if command != "demo":
+            assert status([command, *words, *SMALLER.get(command, ())]) == 0, line
+            ran.append(command)
+    assert ran == ["run", "results", "report", "predict"]
+    assert (tmp_path / "mine.csv.json").exists() and (tmp_path / "report.html").exists()
 
 
 def test_the_sweep_in_the_readme_can_be_run(tmp_path):
@@ -92,6 +118,7 @@ def test_there_are_examples():
         "docs/mechanisms.md",
         "docs/methods.md",
         "docs/python.md",
+        "docs/start.md",
         "docs/veil.md",
     ],
 )

@@ -18,6 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
+    "starting",
     "errors",
     "extras",
     "checks",

@@ -12,29 +12,32 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphveil import channels, errors, mechanisms, privacy
-from graphveil.audit import audit
-from graphveil.channels import Channel, Claim, SeededWords, SystemWords
-from graphveil.errors import (
-    BudgetError,
-    ClaimError,
-    ClippedWarning,
-    GraphveilError,
-    InputError,
-    MessageError,
-    PrivacyError,
-)
-from graphveil.mechanisms import (
-    Estimate,
-    FeatureMechanism,
-    Mechanism,
-    Reports,
-    feature_family,
-    mechanism,
-    register,
-)
-from graphveil.privacy import Ledger, Plan, answer
-from graphveil.version import __version__
+from graphveil.starting import starting
+
+with starting():
+    from graphveil import channels, errors, mechanisms, privacy
+    from graphveil.audit import audit
+    from graphveil.channels import Channel, Claim, SeededWords, SystemWords
+    from graphveil.errors import (
+        BudgetError,
+        ClaimError,
+        ClippedWarning,
+        GraphveilError,
+        InputError,
+        MessageError,
+        PrivacyError,
+    )
+    from graphveil.mechanisms import (
+        Estimate,
+        FeatureMechanism,
+        Mechanism,
+        Reports,
+        feature_family,
+        mechanism,
+        register,
+    )
+    from graphveil.privacy import Ledger, Plan, answer
+    from graphveil.version import __version__
 
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg

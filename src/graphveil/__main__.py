@@ -6,23 +6,22 @@ Nothing here needs more than Python itself, so that whatever is missing can be n
 import sys
 
 from graphveil.extras import install_sentence
+from graphveil.starting import starting
 
-MISTAKEN, INTERRUPTED = 2, 130
+MISTAKEN = 2
 
 
 def main() -> None:
     """Run the command that was given and exit with its status."""
     try:
-        from graphveil.cli import main as run
+        with starting():
+            from graphveil.cli import main as run
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)
         if sentence is None:
             raise
         print(f"Error: {sentence}", file=sys.stderr)
         sys.exit(MISTAKEN)
-    except KeyboardInterrupt:
-        print("Interrupted: nothing was begun.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     run()
 
 

@@ -94,7 +94,7 @@ def test_several_budgets_are_drawn(capsys, tmp_path):
     found = json.loads(capsys.readouterr().out)
     assert [point["epsilon"] for point in found["points"]] == [0.5, 2.0]
     assert found["figure"] == "link.svg"
-    assert found["verdict"].startswith("no promise is broken at ε = 0.5 and 2; nearest to it at ε = ")
+    assert found["verdict"].startswith("no promise is broken at ε = 0.5 and 2; the closest is ε = ")
     assert (tmp_path / "link.svg").read_text().startswith("<svg")
 
 

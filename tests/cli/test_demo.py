@@ -21,11 +21,12 @@ def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys):
     out = tmp_path / "report.html"
     assert status(["demo", "--out", str(out), "--runs", "2", "--jobs", "1"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    for words in ("ε = 2", "ε = 8", "structure", "no privacy", "add", "The audit holds for 2 of 2 budgets"):
+    for words in ("ε = 2", "ε = 8", "structure", "without privacy", "The audit: 4 of 4 claims of ε hold"):
         assert words in printed
     html = out.read_text()
     assert html.startswith("<!doctype html>")
     assert html.count("<svg") == 2 and ">The town</h2>" in html
+    assert html.count('<td class="number">2,000</td>') == 2
     assert "<summary>2 (exact, rounded up)</summary>1.99999999999819" in html
 
 

@@ -53,8 +53,8 @@ def ppm(name="ppm", levels=3, **fields):
     return values(mechanism=name, epsilon=1.0, options={"budgets": [1.0, 2.0, 3.0][:levels]}, **fields)
 
 
-def norm(high):
-    return values(mechanism="laplace", of="norm", dims=1, range=(0, high))
+def norm(high, mechanism="laplace", **fields):
+    return values(mechanism=mechanism, of="norm", dims=1, range=(0, high), **fields)
 
 
 def sketch(**options):
@@ -117,6 +117,19 @@ CASES = {
         "range",
         asked(values(mechanism="privunit", epsilon=2.0, options={"radius": 0.1})),
         asked(values(mechanism="privunit", epsilon=2.0)),
+        AGREEMENT,
+    ),
+    "a radius of norms": (
+        "range",
+        asked(norm(2.0, "privunit", options={"radius": 0.1})),
+        asked(norm(2.0, "privunit")),
+        AGREEMENT,
+    ),
+    "norms that are long or short": ("range", asked(norm(2.0, binary=True)), asked(norm(2.0)), AGREEMENT),
+    "a sketch of norms": (
+        "dims",
+        asked(norm(2.0, "privunit", options={"inputs": 3})),
+        asked(norm(2.0)),
         AGREEMENT,
     ),
     "ends alone": ("range", asked(values(binary=True)), asked(values(binary=False)), AGREEMENT),

@@ -4,6 +4,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from graphveil.collect.database import Database, check_url
 from graphveil.collect.schema import METADATA
@@ -76,3 +77,15 @@ def test_an_empty_database_holds_no_collection(tmp_path):
 def test_other_databases_are_refused(url):
     with pytest.raises(InputError, match="PostgreSQL"):
         check_url(url)
+
+
+def test_no_free_connection_is_said_and_may_pass(tmp_path, monkeypatch):
+    database = Database(f"sqlite:///{tmp_path / 'c.sqlite'}")
+
+    def busy():
+        raise NoConnectionError("QueuePool limit of size 5 overflow 10 reached")
+
+    monkeypatch.setattr(database.engine, "connect", busy)
+    with pytest.raises(StoreError, match="cannot be used"), database.reading():
+        pass
+    database.close()

@@ -525,3 +525,12 @@ def test_whoever_looks_at_questions_has_a_round_read_once(local, monkeypatch):
     looks = [("GET", "/v1/questions", {"headers": bearer(credentials[node])}) for node in (1, 2, 3)]
     assert [len(response.json()) for response in exchange(local, *looks)] == [1, 1, 1]
     assert read == [1]
+
+
+def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
+    def written(*_):
+        raise AssertionError("a guess reached the writer")
+
+    monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
+    told = {"token": "A" * 22, "cap": {"epsilon": 1.0}}
+    assert statuses(exchange(local, ("POST", "/v1/enrolment", {"json": told}))) == [401]

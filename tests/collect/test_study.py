@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from graphveil.collect.files import prediction_columns
-from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import Terms, check_collected, learn_collection, learned_alone
+from graphveil.collect.learning import RoundOpenError, charge_round
+from graphveil.collect.study import Terms, _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.runs.model_file import load_model, save
 from graphveil.experiments.specs.spec import Spec
+from tests.collect.small import PLAN, enrolled, later, made
 from tests.collect.stand_in import StandIn
 
 TOGL = Spec.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
@@ -184,3 +185,16 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
 def test_what_no_collection_can_give_is_refused(spec, why):
     with pytest.raises(InputError, match=why):
         check_collected(spec)
+
+
+def test_what_was_asked_of_somebody_who_was_forgotten_counts(tmp_path):
+    collection = made(tmp_path / "c")
+    enrolled(collection)
+    for users in ((0, 1), (0,)):
+        collection.publish(PLAN.model_copy(update={"users": users}), later())
+    collection.forget(0)
+    books = _open_books(collection.roster(), 12, collection.rounds())
+    for each in collection.rounds():
+        charge_round(books, each.plan, each.asked)
+    collection.database.close()
+    assert books.total().epsilon == 2.0

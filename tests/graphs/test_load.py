@@ -103,6 +103,11 @@ def test_labels_and_classes_can_be_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("source", "options", "words"),
     [
+        (
+            "mine@0123abcd",
+            {},
+            "a graph that was given in Python is not kept, only its results: give it again",
+        ),
         ("nobody", {}, "no dataset is named 'nobody': give the path of an .npz file, or one of actor, "),
         ("nobody.npz", {}, "there is no file nobody.npz"),
         ("cora", {"users": 5}, "cora takes no users: options of that kind are for town"),

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 import venv
-from pathlib import Path
+from pathlib import Path, PurePath
+from zipfile import ZipFile
 
 import pytest
 
@@ -43,6 +44,21 @@ def wheel(tmp_path_factory):
     (file,) = folder.glob("*.whl")
     assert file.name.startswith(f"graphveil-{__version__}-")
     return file
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel):
+    """Migrations, tables of sweeps and papers, measured gains and the mark of types too, and nothing that is not in the package."""
+    folder = ROOT / "src"
+    files = {
+        file.relative_to(folder).as_posix()
+        for file in (folder / "graphveil").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    with ZipFile(wheel) as content:
+        held = {name for name in content.namelist() if ".dist-info/" not in name}
+    assert held == files
+    assert {"graphveil/collect/migrations/versions/first.py", "graphveil/py.typed"} < files
+    assert {PurePath(name).suffix for name in files} == {".py", ".toml", ".csv", ".typed"}
 
 
 class Environment:

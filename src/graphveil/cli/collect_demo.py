@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ def collect_demo(
     """
     check_whole(devices, "devices", least=200, most=100_000)
     check_whole(processes, "processes", least=1, most=64)
+    # Processes that share a machine: threads inside each would only wait for one another. No number changes by it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from graphveil.collect.demo import DemoSize, run_demo
 
     with saying(STOPPED), _ending():

@@ -13,18 +13,23 @@ from rich.table import Table
 from graphveil.cli.interrupts import interrupted
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.show.demo import HEAD, WORDS, Demo, headline, html, rows, run_demo
+from graphveil.experiments.show.demo import (
+    SMALL,
+    Demo,
+    difference,
+    headline,
+    html,
+    run_demo,
+    scored,
+    small_rows,
+)
 
 FAILED, WIDTH = 1, 110
 MEANING = """\
-[bold]base[/]            reports of single interests, into a GNN
-[bold]veil[/]            a public model, evaluated on the own device: the kind that it gives is reported
-[bold]structure[/]       the best that graph and labels give: nobody is asked
-[bold]accuracy[/]        on users whose kind nobody knows (± half of the 95% interval)
-[bold]control[/]         the same method with blinded reports, which carry nothing
-[bold]gain[/]            what the features at this budget add to the control, over the same splits
-[bold]over structure[/]  what they add to asking nobody: what a budget is worth
-[bold]exact ε[/]         computed from the integers that reports are drawn by, and rounded up"""
+[bold]veil[/]     half of the users report bits of interests, which a small public model is learned from; every other device evaluates it and reports
+         the kind that comes out
+[bold]base[/]     everybody reports bits of interests, and a network learns from them
+[bold]control[/]  the same with blinded answers, which carry nothing: what graph and labels give to this method"""
 
 
 def demo(
@@ -74,23 +79,25 @@ def demo(
 
 
 def show(demo: Demo, out: Path) -> None:
-    """The table, what it means, and the report."""
+    """What came out in a sentence, a small table, what it means, and where the page is."""
     write_whole(out, html(demo).encode())
     # Rows are kept in one piece where the screen is narrower.
     console = Console(soft_wrap=True, highlight=False, width=WIDTH)
-    console.print(
-        "A town: users of four kinds, who answer one question each about their interests, randomized."
-    )
-    console.print(f"[bold]{headline(demo)}[/]\n")
+    console.print(f"[bold]{headline(demo)}[/]")
+    if more := difference(demo):
+        console.print(more)
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for column in HEAD:
-        table.add_column(column, justify="left" if column in HEAD[:WORDS] else "right")
-    for row in rows(demo):
+    for place, column in enumerate(SMALL):
+        table.add_column(column, justify="right" if place else "left")
+    for row in small_rows(demo):
         table.add_row(*row)
+    console.print()
     console.print(table)
-    console.print(f"\n{MEANING}\n")
-    budgets = {audited.claimed.epsilon for audited in demo.audits}
-    broken = {audited.claimed.epsilon for audited in demo.audits if not audited.holds}
-    console.print(
-        f"The audit holds for {len(budgets - broken)} of {len(budgets)} budgets. The report is in {out}."
-    )
+    bounds = [f"asking nobody (structure): {scored(demo.veil[0], 'structure')}"]
+    bounds += [f"without privacy: {scored(demo.plain)}"] if demo.plain else []
+    console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.\n")
+    console.print(f"{MEANING}\n")
+    broken = sum(not audited.holds for audited in demo.audits)
+    if demo.audits:
+        console.print(f"The audit: {len(demo.audits) - broken} of {len(demo.audits)} claims of ε hold.")
+    console.print(f"The page with the town, the curve, who was asked what and the audit: [bold]{out}[/]")

@@ -115,9 +115,10 @@ def _check_range(plan: Plan, mechanism: Mechanism, offer: Offer, user: int) -> N
         raise RefusalError("dims", "the question about links does not count the owner among the users")
     if plan.subject != "features":
         return
-    if plan.of != "norm" and mechanism.row_length != offer.dims:
+    agreed = 1 if plan.of == "norm" else offer.dims
+    if mechanism.row_length != agreed:
         raise RefusalError(
-            "dims", f"the question is about rows of {mechanism.row_length} values, agreed were {offer.dims}"
+            "dims", f"the question is about rows of {mechanism.row_length} values, agreed were {agreed}"
         )
     if not _fits_range(plan, offer):
         raise RefusalError(
@@ -128,16 +129,16 @@ def _check_range(plan: Plan, mechanism: Mechanism, offer: Offer, user: int) -> N
 
 
 def _fits_range(plan: Plan, offer: Offer) -> bool:
+    # A radius would stand for the range.
+    if "radius" in plan.options:
+        return False
     if plan.of == "norm":
         low, high = plan.range or (math.nan, math.nan)
-        return low == 0 and math.isclose(high, offer.largest_norm, rel_tol=CLOSE)
+        return not plan.binary and low == 0 and math.isclose(high, offer.largest_norm, rel_tol=CLOSE)
     if plan.mechanism == "item":
         # Items are there or not: that is what values 0 and 1 say.
         return offer.binary and offer.range == (0.0, 1.0)
-    # A radius would stand for the range.
-    return (
-        plan.range == offer.range and not (plan.binary and not offer.binary) and "radius" not in plan.options
-    )
+    return plan.range == offer.range and not (plan.binary and not offer.binary)
 
 
 def _check_levels(mechanism: Mechanism, agreement: Agreement) -> None:

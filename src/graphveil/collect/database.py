@@ -10,6 +10,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from graphveil.errors import InputError, StoreError
 
@@ -144,7 +145,7 @@ def _told() -> Iterator[None]:
     """What goes wrong with a database, in a sentence without any value."""
     try:
         yield
-    except OperationalError as error:
+    except (OperationalError, NoConnectionError) as error:
         raise StoreError(
             f"the collection's database cannot be used ({_first_line(error)}): see that it runs, is not full, and may be "
             "written"

@@ -173,7 +173,7 @@ class CollectedUsers:
 
 
 def charge_round(ledger: Ledger, plan: Plan, asked: Nodes) -> None:
-    """Write a round into public books; who is not enrolled any more has no budget and is left out."""
+    """Write a round into public books; who has no budget in them is left out."""
     there = asked[ledger.budget[asked] > 0]
     if there.size:
         ledger.charge(plan.part(there.tolist()))

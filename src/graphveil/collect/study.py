@@ -250,13 +250,13 @@ def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
 
 
 def _open_books(roster: Roster, users: int, rounds: Sequence[Round]) -> Ledger:
-    """Public books with everybody's cap; of a cap that its owner renews, all that was asked may have been spent."""
+    """Public books with everybody's cap; of one that its owner renews, or whose owner was forgotten since, all that was asked may be spent."""
     everything = add_up(each.plan.claim for each in rounds)
-    renewed = roster.renewal > 0
+    unknown = (roster.renewal > 0) | ~roster.enrolled
     levels = np.array([max(each or (0.0,)) for each in roster.by_level], dtype=np.float64)
     epsilon, delta = np.zeros(users), np.zeros(users)
-    epsilon[roster.node] = roster.epsilon + levels + np.where(renewed, everything.epsilon, 0.0)
-    delta[roster.node] = np.where(renewed, np.minimum(roster.delta + everything.delta, LARGEST), roster.delta)
+    epsilon[roster.node] = roster.epsilon + levels + np.where(unknown, everything.epsilon, 0.0)
+    delta[roster.node] = np.where(unknown, np.minimum(roster.delta + everything.delta, LARGEST), roster.delta)
     return Ledger(users, epsilon, delta)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.outside import digest, is_reference, package, plugins
 
 TOWN = "town"
+# What results call a graph that was given as objects: its name, and a part of its digest.
+GIVEN = re.compile(r"@[0-9a-f]{8}$")
 # Graphs that are generated: what they are planned by, and how.
 TOWNS: dict[str, tuple[type[Town], Callable[[Any], tuple[Any, Any, Any]]]] = {
     TOWN: (Town, generate_town),
@@ -144,6 +147,10 @@ def graph_file(source: str | Path) -> Path:
         return stored.path
     if source in DATASETS:
         return get(str(source))
+    if GIVEN.search(str(source)):
+        raise InputError(
+            "a graph that was given in Python is not kept, only its results: give it again, or name an .npz file"
+        )
     names = sorted({*DATASETS, *own_names(), *plugins(GROUP)})
     raise InputError(
         f"no dataset is named {source!r}: give the path of an .npz file, or one of {', '.join(names)}"

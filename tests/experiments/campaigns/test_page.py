@@ -25,7 +25,7 @@ CAMPAIGN = Campaign(
     [
         (
             CAMPAIGN.points,
-            "no promise is broken at ε = 0.5, 2 and 8; nearest to it at ε = 0.5: 55.0% of guesses are right, not above the 62.2% that ε = 0.5 allows",
+            "no promise is broken at ε = 0.5, 2 and 8; the closest is ε = 0.5: 55.0% of guesses are right, not above the 62.2% that ε = 0.5 allows",
         ),
         (
             (point(0.5, 100), point(1.0, 100), point(2.0, 80)),

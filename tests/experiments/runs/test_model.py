@@ -1,6 +1,7 @@
 """Models: what a run has trained, kept in a file and applied to users who joined later."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,7 @@ def test_applied_to_whom_it_was_trained_with_a_model_predicts_what_the_run_did(m
     expected = predict_spec(spec, given=given)
     assert np.array_equal(found.probabilities, expected.probabilities)
     assert found.privacy["total"] == expected.privacy["total"]
+    assert found.statement == expected.statement
 
 
 def test_users_who_joined_are_predicted_and_asked_once(model):
@@ -65,6 +67,7 @@ def test_users_who_joined_are_predicted_and_asked_once(model):
     assert (len(found), found.tested) == (240, 40)
     assert set(found.parts[BEFORE:]) == {"joined"} and "joined" not in found.parts[:BEFORE]
     assert found.privacy["features"] == {"epsilon": 4.0, "delta": 0.0}
+    assert "those of the 40 who joined are simulated with seed 7, and whoever" in found.statement
     again = model.predict(graph, users, seed=7)
     assert np.array_equal(again.probabilities, found.probabilities)
     assert not np.array_equal(model.predict(graph, users, seed=8).probabilities, found.probabilities)
@@ -75,7 +78,16 @@ def test_reports_of_those_who_joined_do_as_well(model):
     (plan,) = model.plans
     rows = users.raw.features[BEFORE:]
     reports = gv.answer(plan, rows, gv.Ledger(40, 4.0), gv.SeededWords(7))
-    assert len(model.predict(graph, [reports])) == 240
+    found = model.predict(graph, [reports])
+    assert len(found) == 240
+    assert (
+        "Reports of the first 200 users are simulated with seed 0, those of the 40 who joined came from outside"
+        in found.statement
+    )
+    assert "silent" not in found.privacy
+    others = gv.answer(plan, rows[1:], gv.Ledger(39, 4.0), gv.SeededWords(7))
+    quiet = replace(others, answered=np.arange(40) > 0)
+    assert model.predict(graph, [quiet]).privacy["silent"]
     other = gv.answer(
         gv.Plan(mechanism="multibit", epsilon=1.0, dims=16, range=(0, 1)), rows, gv.Ledger(40, 4.0)
     )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphveil.audit import audit
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.show.demo import HEAD, Demo, drawing, headline, html, rows
+from graphveil.experiments.show.demo import (
+    HEAD,
+    SMALL,
+    Demo,
+    asked_rows,
+    difference,
+    drawing,
+    headline,
+    html,
+    rows,
+    small_rows,
+)
 from graphveil.experiments.specs.spec import Spec
 
 SECONDS = {"report": 0.0, "denoise": 0.0, "train": 0.0}
@@ -66,21 +79,53 @@ def test_gains_over_structure_are_paired_with_those_runs_of_the_first_result(dem
 
 
 def test_the_headline_is_about_the_smallest_budget_that_clearly_bought_something(demo):
-    said = headline(demo)
-    assert said.startswith("ε = 4 buys 20.0 ± 0.0 points: with veil 91.0 of 100 users")
-    assert "71.0 where nobody is asked" in said
-    assert said.endswith("asked for single interests (base) it gives 66.0, less than asking nobody.")
+    assert headline(demo) == (
+        "One randomized report from each user (ε = 4) lets the server tell the kind of 91.0 in 100 users, instead of 71.0 when it asks nobody."
+    )
 
 
-def test_the_headline_does_not_say_less_where_base_has_more(demo):
+def test_the_difference_has_its_interval_and_what_base_gives(demo):
+    said = difference(demo)
+    assert said.startswith(
+        "That is +20.0 ± 0.0 points (mean and 95% interval of 2 runs), with the method veil;"
+    )
+    assert said.endswith("(base), it is 66.0, less than asking nobody.")
+
+
+def test_the_difference_does_not_say_less_where_base_has_more(demo):
     better = result("base", 4.0, method=[0.80, 0.82], control=[0.6, 0.6])
-    said = headline(Demo(demo.veil, (better,), demo.plain))
+    said = difference(Demo(demo.veil, (better,), demo.plain))
     assert "less than" not in said
-    assert said.endswith("(base) it gives 81.0.")
+    assert said.endswith("(base), it is 81.0.")
+
+
+def test_a_terminal_has_a_line_a_budget(demo):
+    assert len(SMALL) == len(small_rows(demo)[0])
+    assert [row[0] for row in small_rows(demo)] == ["ε = 1", "ε = 4"]
+    assert small_rows(demo)[1][3] == "+20.0 ± 0.0"
+    assert small_rows(Demo(demo.veil))[1][4:] == ("-", "-")
+
+
+def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
+    about = {"subject": "features", "epsilon": 4.0, "exact": 3.9, "mechanism": "krr"}
+    rounds = [about | {"round": 1, "users": 1000}, about | {"round": 2, "users": 3000, "of": "class"}]
+    first, last = demo.veil
+    (unit, *others) = last.units
+    told = replace(last, units=(replace(unit, privacy={"rounds": rounds}), *others))
+    table = asked_rows(replace(demo, veil=(first, told)))
+    assert [row[:2] for row in table] == [
+        ("veil", "1,000"),
+        ("veil", "3,000"),
+        ("structure", "nobody"),
+        ("nonprivate", "everybody"),
+    ]
+    assert "interests" in table[0][2] and "public model" in table[1][2]
+    assert table[1][3] == "3.9"
 
 
 def test_the_headline_says_where_nothing_was_bought(demo):
     assert headline(Demo(demo.veil[:1], demo.base)).startswith(NOTHING)
+    assert difference(Demo(demo.veil[:1], demo.base)) == ""
     one_run = result("veil", 4.0, method=[0.9], structure=[0.7])
     assert headline(Demo((one_run,))).startswith(NOTHING)
 

@@ -197,7 +197,7 @@ class Campaign:
         if not promised:
             return f"{right} at {_listed(self.points)}; no ε promises anything about it"
         nearest = min(promised, key=lambda point: point.bound - point.found.mean)
-        return f"no promise is broken at {_listed(self.points)}; nearest to it at {budget(nearest.epsilon)}: {nearest.verdict}"
+        return f"no promise is broken at {_listed(self.points)}; the closest is {budget(nearest.epsilon)}: {nearest.verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` has it: the fields of a point among the others where there is one, else all ``points``."""

@@ -36,10 +36,12 @@ class AboutRun:
     statement: str
 
 
-def about_run(spec: Spec, ready: Ready, run: int, what: str, *, simulated: bool = True) -> dict[str, Any]:
+def about_run(
+    spec: Spec, ready: Ready, run: int, what: str, *, simulated: bool = True, drawn: str = ""
+) -> dict[str, Any]:
     """The fields of `AboutRun` for what run ``run`` of a spec has made; ``what`` it is, in a word.
 
-    Reports are ``simulated`` from the run's seed, unless devices have sent them.
+    Reports are ``simulated`` from the run's seed, unless devices have sent them; ``drawn`` says it where only some are.
     """
     privacy = ready.privacy()
     private_links = spec.budgets.link_epsilon is not None
@@ -62,5 +64,5 @@ def about_run(spec: Spec, ready: Ready, run: int, what: str, *, simulated: bool 
         "users": graph.node_count,
         "edges": None if private_links else graph.edge_count,
         "privacy": privacy.to_dict(),
-        "statement": artefact_statement(privacy, spec.seed + run if simulated else None, public, what),
+        "statement": artefact_statement(privacy, spec.seed + run if simulated else None, public, what, drawn),
     }

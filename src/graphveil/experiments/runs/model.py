@@ -104,7 +104,9 @@ class Model:
             None if self.collected or answering.complete else np.logical_or.reduce(came),
             partial=self.collected and not np.logical_or.reduce(came).all(),
         )
-        return self._predictions(ready, outcome, people, simulated=not self.collected or seed is not None)
+        simulated = not self.collected or seed is not None
+        drawn = self._drawn(count - self.users, people, seed)
+        return self._predictions(ready, outcome, people, simulated=simulated, drawn=drawn)
 
     def _check(self, graph: Graph, seed: int | None) -> None:
         if graph.node_count < self.users:
@@ -157,8 +159,18 @@ class Model:
         users = people.answering(Questions(features=plans).open_ledger(people), seed=seed)
         return tuple(users.report(plan) for plan in plans)
 
+    def _drawn(self, more: int, people: Users | None, seed: int | None) -> str:
+        """Whose reports come from where, if some users have joined: the first ones' may be simulated and the others' real."""
+        if not more:
+            return ""
+        first = "came from devices" if self.collected else f"are simulated with seed {self.seed}"
+        later = "came from outside"
+        if people is not None:
+            later = "are simulated without a seed" if seed is None else f"are simulated with seed {seed}"
+        return f"Reports of the first {self.users:,} users {first}, those of the {more:,} who joined {later}"
+
     def _predictions(
-        self, ready: Ready, outcome: Outcome, people: Users | None, *, simulated: bool
+        self, ready: Ready, outcome: Outcome, people: Users | None, *, simulated: bool, drawn: str
     ) -> Predictions:
         graph = ready.job.graph
         private = self.spec.budgets.private_labels
@@ -168,7 +180,9 @@ class Model:
         judged = self._judged(graph, people)
         tested = int(judged.test.sum())
         return Predictions(
-            **about_run(self.spec, ready, self.seed - self.spec.seed, "predictions", simulated=simulated),
+            **about_run(
+                self.spec, ready, self.seed - self.spec.seed, "predictions", simulated=simulated, drawn=drawn
+            ),
             metric=graph.metric,
             score=people.evaluate(outcome.scores, judged) if people is not None and tested else None,
             tested=tested if people is not None else 0,

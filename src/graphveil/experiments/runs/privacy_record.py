@@ -382,11 +382,12 @@ def number(epsilon: float | None) -> str:
 
 
 def artefact_statement(
-    privacy: Privacy, seed: int | None, public: Sequence[str], what: str = "embedding"
+    privacy: Privacy, seed: int | None, public: Sequence[str], what: str = "embedding", drawn: str = ""
 ) -> str:
     """Who reported what for an embedding or another artefact, what it may rest on besides, and what the seed means for it.
 
     ``public`` names what was taken as known to everybody. There is no seed where people's own devices have answered.
+    ``drawn`` says whose reports come from where, unless all come from the seed.
     """
     words = [privacy.sentence]
     if privacy.raw:
@@ -395,7 +396,7 @@ def artefact_statement(
         words.append(f"It may rest on {' and '.join(public)} besides, which were taken as public.")
     if privacy.rounds and seed is not None:
         words.append(
-            f"Reports are simulated with seed {seed}, and whoever knows a seed can undo the noise: "
+            f"{drawn or f'Reports are simulated with seed {seed}'}, and whoever knows a seed can undo the noise: "
             f"publish no {what} of real people made so."
         )
     return " ".join(words)

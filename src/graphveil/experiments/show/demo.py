@@ -12,6 +12,7 @@ from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
 from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.predictions import learn_again
+from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval
@@ -21,26 +22,28 @@ from graphveil.experiments.show.plot import Line, accuracy_drawing
 from graphveil.experiments.show.run_figures import graph
 from graphveil.experiments.specs.spec import Part, Spec
 
-EPSILONS = (1.0, 2.0, 4.0, 8.0)
+EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100
 # Whatever a row is asked for: a finite table, whose ε is exact. Classes are asked for by k-ary response.
 MECHANISM, CLASS_MECHANISM = "multibit", "krr"
 INTERESTS, KINDS = 64, 4
 TITLE = "graphveil: a demonstration"
-TOWN = "A generated town: neighbourhoods of four kinds, a few interests that tell them apart, and few users whose kind is known."
+TOWN = (
+    "The town is generated: users of four kinds who mostly know their like, 64 interests of which a few tell kinds apart, and few users "
+    "whose kind is known."
+)
+# What a question is to those who are asked it, by what it asks of their row.
+QUESTIONS = {
+    "values": "one or a few of their interests, each as a randomized bit",
+    "class": "the kind that a small public model gives to their own interests on their own device, randomized",
+}
 ASKED = (
-    "base: every user reports one or a few randomized bits of their interests, once, and a GNN learns from them.",
-    (
-        "veil: half of the users do the same, and the server learns a small public model from it. Every other device evaluates that "
-        "model on its own interests and reports the kind that comes out, randomized, once."
-    ),
-    "control: the same method with blinded reports that carry nothing, so whatever it reaches comes from graph and labels.",
-    "structure: nobody is asked; the best that graph and labels give alone.",
-    "no privacy: everybody hands over all interests as they are.",
+    "Nobody reports twice. The control asks the same questions, and every answer is blinded: it carries nothing, so whatever the control "
+    "reaches comes from graph and labels."
 )
 DRAWN = (
-    "Users who know each other, with their friendships, in one run of veil: what they are, and what they are taken for. Each "
-    "device answered one randomized question; nobody handed over a list of interests."
+    "Some users with their friendships, in one run of veil: what they are, and what they are taken for. The server knows the "
+    "friendships, the kind of a few users, and one randomized report of each; nobody handed over a list of interests."
 )
 SCORED = "Gain: over the control. Over structure: over asking nobody, which is what a budget is worth."
 EXACT = (
@@ -139,13 +142,18 @@ def run_demo(
             tell(f"audit of {name} at {budget(epsilon)}")
             demo = kept(audits=(*demo.audits, audited))
     tell("drawing the town")
-    # The budget of the headline, or the largest.
-    shown = bought(demo) or demo.veil[-1]
-    return kept(town=graph(shown.spec, *learn_again(shown.spec, 0, None)).svg())
+    told = shown(demo).spec
+    return kept(town=graph(told, *learn_again(told, 0, None)).svg())
+
+
+def shown(demo: Demo) -> Result:
+    """The result that is told first: that of the headline, else that of the largest budget."""
+    return bought(demo) or demo.veil[-1]
 
 
 HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
 WORDS = 2
+ASKED_HEAD = ("method", "users", "question", "exact ε")
 
 
 def scored(result: Result, part: str = "method") -> str:
@@ -186,25 +194,64 @@ def bought(demo: Demo) -> Result | None:
 
 
 def headline(demo: Demo) -> str:
-    """What the smallest budget bought that clearly bought anything over asking nobody."""
+    """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
+    result, structure = bought(demo), demo.structure
+    if result is None or structure is None:
+        return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
+    return (
+        f"One randomized report from each user ({budget(result.spec.budgets.epsilon)}) lets the server tell the kind of "
+        f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
+    )
+
+
+def difference(demo: Demo) -> str:
+    """How sure the headline is, and what the same budget gives where single interests are asked for."""
     result, structure = bought(demo), demo.structure
     gain = None if result is None else demo.over_structure(result)
-    if result is not None and gain is not None and structure is not None:
-        epsilon = result.spec.budgets.epsilon
-        return (
-            f"{budget(epsilon)} buys {points(gain.mean)}{reach(gain)} points: with veil {points(result.mean)} of 100 users get the right "
-            f"kind, and {points(structure.mean)} where nobody is asked{_with_base(demo, epsilon, structure)}."
-        )
-    return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
-
-
-def _with_base(demo: Demo, epsilon: float | None, structure: Summary) -> str:
-    """What the same budget gives where single interests are asked for."""
+    if result is None or structure is None or gain is None:
+        return ""
+    epsilon = result.spec.budgets.epsilon
+    said = (
+        f"That is {gained(gain)} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with the method veil; no "
+        "smaller budget of those below clearly buys anything."
+    )
     other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
     if other is None:
-        return ""
+        return said
     less = ", less than asking nobody" if other.mean < structure.mean else ""
-    return f"; asked for single interests (base) it gives {points(other.mean)}{less}"
+    return f"{said} Asked for single interests alone (base), it is {points(other.mean)}{less}."
+
+
+SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its control")
+
+
+def small_rows(demo: Demo) -> list[tuple[str, ...]]:
+    """A line a budget, for a terminal."""
+    base = {result.spec.budgets.epsilon: result for result in demo.base}
+    table: list[tuple[str, ...]] = []
+    for result in demo.veil:
+        epsilon = result.spec.budgets.epsilon
+        other = base.get(epsilon)
+        more = (NONE, NONE) if other is None else (scored(other), scored(other, "control"))
+        over = gained(demo.over_structure(result))
+        table.append((budget(epsilon), scored(result), scored(result, "control"), over, *more))
+    return table
+
+
+def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
+    """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
+    epsilon = shown(demo).spec.budgets.epsilon
+    table: list[tuple[str, ...]] = []
+    for result in demo.private:
+        if result.spec.budgets.epsilon != epsilon or not result.of("method"):
+            continue
+        for one in Privacy.model_validate(result.of("method")[0].privacy).rounds:
+            exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
+            table.append((result.spec.method, f"{one.users:,}", QUESTIONS[one.of], exact))
+    table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))
+    if demo.plain:
+        table.append(("nonprivate", "everybody", "all interests as they are", "no privacy"))
+    return table
 
 
 def drawing(demo: Demo) -> Drawing:
@@ -229,17 +276,21 @@ def drawing(demo: Demo) -> Drawing:
 def html(demo: Demo) -> str:
     """The demonstration as a self-contained page."""
     sections = [
+        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
         Section(
             "What a budget buys",
             svg=drawing(demo).svg(),
             table=Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
             notes=(SCORED,),
         ),
-        *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section("Who was asked what", ASKED),
+        Section(
+            f"Who was asked what, at {budget(shown(demo).spec.budgets.epsilon)}",
+            table=Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"})),
+            notes=(ASKED,),
+        ),
         _audited(demo),
     ]
-    return page(TITLE, headline(demo), sections, FOOTER, about=TOWN)
+    return page(TITLE, headline(demo), sections, FOOTER, about=" ".join((difference(demo), TOWN)).strip())
 
 
 def _audited(demo: Demo) -> Section:
@@ -247,7 +298,7 @@ def _audited(demo: Demo) -> Section:
     broken = [audited for audited in demo.audits if not audited.holds]
     found = f"{len(broken)} of {len(demo.audits)} claims DO NOT HOLD: see below." if broken else ""
     if demo.audits and not broken:
-        found = f"All {counted(len(demo.audits), 'claim')} hold: no report of anybody is likelier by more than e^ε whatever the user holds."
+        found = f"All {counted(len(demo.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
     table = tuple(
         (
             audited.name,

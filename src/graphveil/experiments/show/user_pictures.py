@@ -55,7 +55,7 @@ def _dots(axes: Any, places: NDArray[np.float64], classes: Classes, size: float)
             places[of, 0],
             places[of, 1],
             size if known else size / 2,
-            color=(LINES[number % len(LINES)] if known else FAINT).day,
+            color=(LINES[number % len(LINES)] if known else RULE).day,
             marker=MARKS[number % len(MARKS) if known else 0],
             linewidths=0,
             label=f"class {number}" if known else "class not known",
