@@ -22,6 +22,7 @@ from docs.printed import PRINTED
 from docs.searched import searched_table
 from docs.veil_figure import veil_figure
 from docs.veil_lines import short_table
+from docs.veil_others import others_table
 
 HERE = Path(__file__).parent
 PAGES = (HERE.parent / "README.md", *sorted(HERE.glob("*.md")))
@@ -34,6 +35,7 @@ SOURCES: dict[str, Callable[[], str]] = {
     "advised-panel": advised_panel_table,
     "advised-all": advised_all_table,
     "veil": short_table,
+    "veil-others": others_table,
     **{name: layout.table for name, layout in (LAYOUTS | PRINTED).items()},
 }
 

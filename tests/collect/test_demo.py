@@ -50,7 +50,7 @@ def test_what_is_learned_over_http_is_what_one_process_learns(shown):
 def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     _, said = shown
     assert (
-        "togl, round 1: asks 48 devices for values of the row, by piecewise at ε = 1 (exact: 0.9999"
+        "togl, round 1: asks 48 devices for values of the row, by piecewise at ε = 1 (exact: 1, rounded up)"
         in said[3]
     )
     assert "47 of 48 answered, over HTTP" in said[4]

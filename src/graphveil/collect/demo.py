@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.audit.findings import rounded_up
+from graphveil.audit.exact_text import exact_words
 from graphveil.client import Http
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.demo_devices import (
@@ -190,17 +190,18 @@ def _learn(
             for each in waiting.rounds:
                 # Where few are asked, a round is read from all of them on; here some are out for good.
                 closed = collection.close(each.number, force=len(each.asked) <= LEAST_ANSWERS)
-                exact = max(one.exact for one in came if one.round == each.number)
+                computed = max(one.exact for one in came if one.round == each.number)
+                exact = exact_words(computed, each.plan.claim.epsilon)
                 say(
-                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP; devices computed ε = {rounded_up(exact, 15)} "
-                    f"themselves before they did. Round {each.number} is closed."
+                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP; devices computed ε = {exact}, themselves "
+                    f"before they did. Round {each.number} is closed."
                 )
 
 
 def _question(each: Round) -> str:
     plan = each.plan
     what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
-    exact = rounded_up(plan.build().epsilon, 15)
+    exact = exact_words(plan.build().epsilon, plan.claim.epsilon)
     return (
         f"{each.study}, round {each.number}: asks {counted(len(each.asked), 'device')} for {what}, by {plan.mechanism} at "
         f"ε = {plan.claim.epsilon:g} (exact: {exact})."
