@@ -78,9 +78,16 @@ class AskedRound:
         """The digest of the user's part."""
         if self._round.plan.lists is not None:
             return plan_digest(self.part(node))
-        begun = self._begun.copy()
-        begun.update(canonical(np.array([node], dtype=np.int64)) + b"}")
+        begun, (before, after) = self._begun.copy(), self._one_user
+        begun.update(before + hashlib.sha256(node.to_bytes(8, "little")).hexdigest().encode() + after)
         return begun.hexdigest()
+
+    @cached_property
+    def _one_user(self) -> tuple[bytes, bytes]:
+        """The canonical bytes of a list of one user and of the end of a part, around the digest of the user's number."""
+        whole = canonical(np.zeros(1, dtype=np.int64)) + b"}"
+        before, after = whole.split(hashlib.sha256(bytes(8)).hexdigest().encode())
+        return before, after
 
     @cached_property
     def _begun(self) -> hashlib._Hash:

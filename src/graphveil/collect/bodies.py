@@ -42,12 +42,15 @@ def read_address(request: Request) -> tuple[int, str]:
 async def read_body(request: Request, limit: int) -> bytes:
     """The body, if it is not too large; one that says that it is, is not read at all."""
     told = request.headers.get("content-length", "")
-    too_large = ProblemError(413, f"at most {limit} bytes are taken here", {"Connection": "close"})
     if told.isdecimal() and int(told) > limit:
-        raise too_large
+        raise _too_large(limit)
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > limit:
-            raise too_large
+            raise _too_large(limit)
     return bytes(body)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError(413, f"at most {limit} bytes are taken here", {"Connection": "close"})
