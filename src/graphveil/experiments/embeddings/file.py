@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.experiments.store.whole_file import writing_whole
 
 NPZ, PARQUET = ".npz", ".parquet"
 SUFFIXES = (NPZ, PARQUET)
@@ -34,22 +35,11 @@ def check_file(file: Path) -> Path:
 
 
 def write_values(file: Path, values: Values, about: dict[str, Any]) -> None:
-    """Write beside the file and rename, so that it is there as a whole or not at all."""
+    """Write the file: it is there as a whole or not at all."""
     check_file(file)
     text = json.dumps(about, ensure_ascii=False, sort_keys=True)
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as stream:
-            (_write_npz if file.suffix == NPZ else _write_parquet)(stream, values, text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, file)
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be written ({error.strerror or error}): name another file, or make room"
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
+    with writing_whole(file) as stream:
+        (_write_npz if file.suffix == NPZ else _write_parquet)(stream, values, text)
 
 
 def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
