@@ -2,10 +2,11 @@
 
     python -m tests.collect.fuzzing FOLDER 1000000
 
-prints how far it is, and at the end all of it as JSON.
+prints how far it is, and at the end all of it as JSON. What the collector says of itself goes to FOLDER.log.
 """
 
 import json
+import os
 import select
 import socket
 import sys
@@ -145,10 +146,10 @@ def send_fuzzed(fuzzer, count, port, seen):
     poll.close()
 
 
-def fuzz_for(folder, requests, users=500, database=None, fork=False, seed=0, told=None):
+def fuzz_for(folder, requests, users=500, database=None, fork=False, seed=0, told=None, log=os.devnull):
     """Send so many requests to a collector in a process of its own; what came back, and how large it was."""
     fuzzer = Fuzzer(prepare_fuzzing(folder, users, database), seed)
-    collector, seen = Collector(folder, fork), Fuzzed()
+    collector, seen = Collector(folder, fork, log), Fuzzed()
     collector.start()
     try:
         collector.wait()
@@ -170,4 +171,5 @@ if __name__ == "__main__":
     def progress(seen):
         print(f"{time.monotonic() - begun:.0f} s", json.dumps(seen.as_dict()), file=sys.stderr, flush=True)
 
-    print(json.dumps(fuzz_for(sys.argv[1], int(sys.argv[2]), told=progress).as_dict()))
+    found = fuzz_for(sys.argv[1], int(sys.argv[2]), told=progress, log=f"{sys.argv[1]}.log")
+    print(json.dumps(found.as_dict()))

@@ -74,3 +74,10 @@ def test_what_is_wrong_after_an_answer_ends_the_connection_alone(port, caplog):
     answers = said(port, chunked, b"zz\r\n")
     assert answers.startswith(b"HTTP/1.1 401 ") and answers.count(b"HTTP/1.1") == 1
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
+
+
+@pytest.mark.parametrize("head", [b"GET /healthz HTTP/1.1\r\nHost: x\r\n", HEAD])
+def test_what_is_wrong_while_it_is_being_answered_is_answered_once(port, head, caplog):
+    answers = said(port, head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+    assert answers.startswith(b"HTTP/1.1 400 ") and answers.count(b"HTTP/1.1 ") == 1
+    assert not [record for record in caplog.records if record.levelno > logging.WARNING]

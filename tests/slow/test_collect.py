@@ -27,7 +27,8 @@ def test_a_hundred_thousand_uploads_and_ten_kills(tmp_path, database):
 
 @pytest.mark.parametrize("requests", [1_000_000])
 def test_a_million_fuzzed_requests_find_no_fault_and_no_leak(tmp_path, requests):
-    seen = fuzz_for(tmp_path / "c", requests)
+    seen = fuzz_for(tmp_path / "c", requests, log=str(tmp_path / "log"))
     assert not seen.faults
+    assert "Traceback" not in (tmp_path / "log").read_text()
     # It has allocated what it keeps after the first tenth.
     assert seen.megabytes[requests] - seen.megabytes[requests // 10] < MOST_MEGABYTES

@@ -21,4 +21,8 @@ class Protocol(H11Protocol):
             head = h11.Response(status_code=400, headers=problem.raw_headers, reason=STATUS_PHRASES[400])
             for event in (head, h11.Data(data=bytes(problem.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None and not self.cycle.response_complete:
+            # Whoever was about to answer the beginning of it has nobody to tell.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
