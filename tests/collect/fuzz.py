@@ -13,6 +13,7 @@ import numpy as np
 from graphveil.channels.words import SeededWords
 from graphveil.collect import roster
 from graphveil.collect.keys import word
+from graphveil.mechanisms import NeighbourLists
 from graphveil.mechanisms.reports import HEADER as MESSAGE_HEADER
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.digest import plan_digest
@@ -30,6 +31,7 @@ KNOWN = [
     "/v1/collection",
     "/v1/enrolment",
     "/v1/questions",
+    "/v1/people",
     "/v1/row",
     "/v1/me",
     "/healthz",
@@ -161,8 +163,8 @@ class Held:
 
 
 def prepare_fuzzing(folder, users, database=None):
-    """A collection with four rounds, one of them closed and one for few; half of the people have not enrolled yet."""
-    collection = made(folder, 2 * users, epsilon=50.0, database=database)
+    """A collection with five rounds, one of them closed, one for few, one about links; half of the people have not enrolled yet."""
+    collection = made(folder, 2 * users, epsilon=50.0, database=database, private_links=True)
     invited = collection.invite()
     with collection.database.writing() as connection:
         for each in invited[:users]:
@@ -170,6 +172,7 @@ def prepare_fuzzing(folder, users, database=None):
             assert roster.enrol(connection, collection.key, each.secret, agreed)
     plans = [PLAN, LABELS, PLAN.model_copy(update={"round": 3})]
     plans.append(PLAN.model_copy(update={"round": 4, "users": tuple(FEW)}))
+    plans.append(Plan(mechanism="link-rr", epsilon=1.0, dims=2 * users, round=5))
     rounds = [collection.publish(plan, later(86_400)) for plan in plans]
     collection.close(3, force=True)
     envelopes, rows = {}, np.random.default_rng(0).random((users, DIMS))
@@ -177,6 +180,8 @@ def prepare_fuzzing(folder, users, database=None):
         for node in range(users) if opened.plan.users == "all" else FEW:
             part = opened.plan.part([node])
             private = rows[[node]] if part.subject == "features" else np.array([node % 2])
+            if part.subject == "links":
+                private = NeighbourLists(np.array([node]), np.array([0, 1]), np.array([max(node - 1, 1)]))
             ledger, words = Ledger(users=node + 1, epsilon=9.0), SeededWords(opened.number * users + node)
             message = answer(part, private, ledger, words).to_bytes()
             envelopes[opened.number, node] = Envelope(

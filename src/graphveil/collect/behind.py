@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from threading import Lock
 
@@ -16,7 +15,7 @@ from starlette.types import Receive
 from graphveil.collect import roster
 from graphveil.collect.arrivals import Arrival, Outcome
 from graphveil.collect.asking import AskedRound
-from graphveil.collect.bodies import header, read_body
+from graphveil.collect.bodies import Headers, header, read_body
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError
@@ -32,8 +31,6 @@ ROUNDS_KEPT = 64
 # How often reports whose time is over are looked for, in seconds.
 SWEEP = 3600.0
 BEARER = b"bearer"
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Service:

@@ -13,6 +13,8 @@ from graphveil.collect.problems import ProblemError
 ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
 # Longer than any length; a number of thousands of digits is not worth reading.
 LENGTH_DIGITS = 18
+# As they come: names in lower case, with their values.
+Headers = Iterable[tuple[bytes, bytes]]
 # Read by hand, because everybody's reports pass here.
 ADDRESS: list[dict[str, Any]] = [
     {
@@ -45,7 +47,7 @@ def read_address(number: str, report: str) -> tuple[int, str]:
     return int(number), report
 
 
-def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+def header(headers: Headers, name: bytes) -> bytes:
     """The first header of this name, which is in lower case; empty where there is none."""
     for each, value in headers:
         if each == name:
@@ -53,7 +55,7 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     return b""
 
 
-async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive, limit: int) -> bytes:
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The body, if it is not too large; one that says that it is, is not read at all."""
     told = header(headers, b"content-length")
     if told.isdigit() and (len(told) > LENGTH_DIGITS or int(told) > limit):

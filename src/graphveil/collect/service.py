@@ -19,6 +19,7 @@ from graphveil.collect import forgetting, roster
 from graphveil.collect.arrivals import Outcome, store_row
 from graphveil.collect.behind import Service, acknowledged
 from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
+from graphveil.collect.lookups import add_lookups
 from graphveil.collect.metrics import Counted
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, not_stored, problem_response
@@ -63,6 +64,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     app.state.service = service
     _handle_problems(app)
     _add_routes(app, service)
+    add_lookups(app, collection, service.member)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     app.add_middleware(Uploads, service=service)
