@@ -7,7 +7,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.part import GraphPart
+from graphveil.learn.dropout import Among
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -39,10 +42,21 @@ class Topology:
         return mean_matrix(self.graph, device=self.device)
 
     @cached_property
+    def everybody(self) -> Among | None:
+        """Where the users of a part stand among all, for what is drawn for everybody; None where they are all there are."""
+        graph = self.graph
+        return Among(graph.total, graph.original) if isinstance(graph, GraphPart) else None
+
+    @cached_property
     def looped_edges(self) -> Tensor:
         """All edges in both directions and a loop at every user (2 x entries), for layers that weigh each edge
         themselves; of edges with weights those that are likelier than not.
         """
+        if isinstance(self.graph, GraphPart):
+            raise InputError(
+                "layers that weigh each edge themselves, as gat's attention does, need every edge in one place, and each worker holds a "
+                "part of the graph: take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
+            )
         edges = torch.from_numpy(self.graph.unweighted().edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)
         return torch.cat([edges, loops], dim=1).to(self.device)
