@@ -6,9 +6,10 @@ import secrets
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,10 +39,10 @@ class House:
 
     def __init__(self, users: Respondents, host: str = "127.0.0.1") -> None:
         self._users, self._host = users, host
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), threading.Event()
         self._answered: dict[str, Reports | GraphveilError] = {}
 
-    def __enter__(self) -> House:
+    def __enter__(self) -> Self:
         key = secrets.token_bytes(32)
         self._listener = Listener((self._host, 0), authkey=key)
         port = self._listener.address[1]
@@ -53,6 +54,7 @@ class House:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._closed.set()
         self._listener.close()
 
     def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
@@ -71,15 +73,11 @@ class House:
 
     def _open(self) -> None:
         """Let everybody in who has the key, until the house is closed."""
-        while True:
-            try:
+        while not self._closed.is_set():
+            # Whoever has no key, or hangs up at the door, is not let in; the next one may be.
+            with suppress(OSError, EOFError, AuthenticationError):
                 guest = self._listener.accept()
-            except OSError:
-                return
-            except Exception:  # noqa: BLE001
-                # Whoever has no key, or hangs up at the door, is not let in; the next one may be.
-                continue
-            threading.Thread(target=self._serve, args=(guest,), daemon=True).start()
+                threading.Thread(target=self._serve, args=(guest,), daemon=True).start()
 
     def _serve(self, guest: Connection) -> None:
         with suppress(EOFError, OSError), guest:

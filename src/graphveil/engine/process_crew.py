@@ -24,12 +24,14 @@ class ProcessCrew:
     """Workers are fresh processes of this machine, which end with this one; they talk by gloo over the loopback address."""
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
+        how = ""
         for _ in range(RESTARTS + 1):
             with tempfile.TemporaryDirectory() as folder:
                 results = _once(work, tasks, Path(folder) / "meeting", progress)
             if not isinstance(results, str):
                 return results
-        raise WorkersLostError(results)
+            how = results
+        raise WorkersLostError(how)
 
 
 def _once(
