@@ -23,6 +23,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     ),
     "parquet": ("pyarrow",),
     "collect": ("alembic", "fastapi", "prometheus_client", "psycopg", "sqlalchemy", "uvicorn"),
+    "ray": ("pymetis", "ray"),
 }
 
 

@@ -12,6 +12,7 @@ from graphveil import Plan
 from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
 from graphveil.client.signing import public_key, sign
 from graphveil.privacy import Envelope, Invitation, Question
+from graphveil.privacy.people import people_digests
 
 PRIVATE = bytes(range(32))
 PUBLIC = public_key(PRIVATE)
@@ -74,6 +75,7 @@ class Server:
     enrolment: dict = field(default_factory=dict)
     private: bytes = PRIVATE
     expires: int = NOW + 1000
+    people: list = field(default_factory=lambda: [f"p{number}" for number in range(40)])
 
     def __call__(self, method, path, body=None, headers=None):
         self.calls.append((method, path, body, dict(headers or {})))
@@ -92,6 +94,8 @@ class Server:
                 if n not in self.reports
             ]
             return self._json(200, signed)
+        if path == "/v1/people":
+            return Response(200, people_digests(COLLECTION, self.people))
         if path.startswith("/v1/rounds/"):
             number = int(path.split("/")[3])
             assert path.endswith(Envelope.from_bytes(body).report)

@@ -12,6 +12,8 @@ import pytest
 from graphveil.collect.keys import signature_holds, word
 from graphveil.collect.pace import Pace
 from graphveil.errors import StoreError
+from graphveil.mechanisms import Reports
+from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import Question, SignedQuestion
 from tests.collect.small import (
@@ -76,6 +78,7 @@ def test_anybody_may_read_what_is_collected(local):
         "binary": False,
         "classes": 2,
         "volunteers": True,
+        "private_links": False,
         "retention": None,
         "key": local.key.public.hex(),
     }
@@ -534,3 +537,43 @@ def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
     monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
     told = {"token": "A" * 22, "cap": {"epsilon": 1.0}}
     assert statuses(exchange(local, ("POST", "/v1/enrolment", {"json": told}))) == [401]
+
+
+@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink"])
+def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, mechanism):
+    collection = made(tmp_path / "c", private_links=True, epsilon=9.0)
+    credentials = enrolled(collection, epsilon=9.0)
+    round = collection.publish(Plan(mechanism=mechanism, epsilon=9.0, dims=12), later())
+    sent, built = messages(round, range(12)), round.plan.build()
+    degree = [] if mechanism == "link-rr" else [12 + 5]
+    foreign = {
+        "larger": [8, 9, *degree],
+        "own": [7, *degree],
+    }
+    wrong = [
+        Reports(built, row_pointers(np.array([len(codes)])), None, np.array(codes, np.uint8)).to_bytes()
+        for codes in foreign.values()
+    ]
+    refused = exchange(
+        collection,
+        *(
+            put(collection, round, 7, credentials, envelope(collection, round, 7, message))
+            for message in wrong
+        ),
+    )
+    assert statuses(refused) == [422, 422]
+    assert all("pair that is not theirs" in each.json()["detail"] for each in refused)
+    taken = exchange(
+        collection,
+        *(
+            put(collection, round, node, credentials, envelope(collection, round, node, sent[node]))
+            for node in range(12)
+        ),
+    )
+    assert statuses(taken) == [201] * 12
+    collection.close(1)
+    read = collection.reports(1)
+    assert read.asked == read.users == 12
+    own = [Reports.from_bytes(sent[node], built) for node in range(12)]
+    assert read.codes.tolist() == [code for each in own for code in each.codes.tolist()]
+    collection.database.close()

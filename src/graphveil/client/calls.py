@@ -55,6 +55,7 @@ class Calls:
                 binary=bool(told.get("binary")),
                 classes=told.get("classes") or 0,
                 volunteers=bool(told.get("volunteers")),
+                private_links=bool(told.get("private_links")),
             )
 
     def enrol(
@@ -93,6 +94,10 @@ class Calls:
                 raise ValueError
             return [SignedQuestion.from_dict(each) for each in told]
 
+    def people(self, credential: str) -> bytes:
+        """The digests of all people of the collection, in the order of their numbers."""
+        return self._expect(self._call("GET", "/v1/people", credential=credential), 200).body
+
     def send(self, credential: str, sealed: Sealed) -> Response:
         """Send an answer; whatever the server says to it is handed back."""
         path = f"/v1/rounds/{sealed.round}/reports/{sealed.report}"
@@ -107,7 +112,7 @@ class Calls:
         self._expect(self._call("DELETE", "/v1/me", credential=credential), 200, 202, 204)
 
     def _call(self, method: str, path: str, told: Any = None, credential: str | None = None) -> Response:
-        headers = {"Accept": JSON}
+        headers = {"Accept": f"{JSON}, {BYTES}"}
         body = told
         if told is not None:
             headers["Content-Type"] = BYTES if isinstance(told, bytes) else JSON

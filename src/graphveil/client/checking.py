@@ -16,6 +16,7 @@
 | classes | counts on another number of labels |
 | levels | counts on another number of privacy levels |
 | excluded | may depend on an attribute that the owner excludes |
+| people | is about links to people of whom the server gives one two numbers |
 | claim | is asked by a mechanism that does not keep what it claims |
 | cap | would cost more than the cap leaves |
 | memory | reaches a device whose books are older than what it has sent |

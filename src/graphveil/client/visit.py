@@ -10,7 +10,7 @@ from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded, ch
 from graphveil.client.calls import Calls
 from graphveil.client.device import Device, Inquiry
 from graphveil.client.held import Held
-from graphveil.errors import InputError, RefusalError, ServerError
+from graphveil.errors import InputError, MessageError, RefusalError, ServerError
 from graphveil.privacy import Invitation
 
 STORED, KEPT, OTHER = 201, 200, 409
@@ -57,11 +57,14 @@ def enrol(
         )
     terms = offer.cap if cap is None else cap
     held.check(offer.dims)
-    if not held.subjects:
+    subjects = tuple(each for each in held.subjects if each != "links" or offer.private_links)
+    if not subjects:
         raise InputError("this device holds nothing to answer with: give a row")
     without = check_excluded(excluded, offer.dims)
     if volunteer:
         check_volunteer(offer, without)
+    if held.neighbour_ids is not None and not offer.private_links:
+        raise InputError("this collection asks nobody for links: leave the list of them out")
     if not agree(offer, terms):
         raise RefusalError("owner", "the owner does not take part: nothing was sent")
     told = calls.enrol(invitation, terms, without, volunteer)
@@ -78,7 +81,7 @@ def enrol(
         cap=terms,
         enrolled=int(clock()),
         excluded=without,
-        subjects=held.subjects,
+        subjects=subjects,
         volunteer=volunteer,
     )
     device.agree(agreement)
@@ -104,6 +107,9 @@ def visit(
             if not agree(inquiry):
                 seen.append(Visited(inquiry))
                 continue
+            # Whether they are needed follows from the question, and not from whom the owner knows.
+            if inquiry.question.plan.subject == "links" and held.needs_people:
+                held = _among_people(held, calls, agreement)
             sealed = device.answer(collection, signed, held)
         except RefusalError as refusal:
             seen.append(Visited(inquiry, refusal))
@@ -111,6 +117,14 @@ def visit(
         response = calls.send(agreement.credential, sealed)
         seen.append(Visited(inquiry, None, response.status, response.problem))
     return seen
+
+
+def _among_people(held: Held, calls: Calls, agreement: Agreement) -> Held:
+    """What is held, with neighbours by the numbers that the collection gives to people."""
+    try:
+        return held.among(agreement.collection, calls.people(agreement.credential))
+    except MessageError as error:
+        raise RefusalError("people", str(error)) from None
 
 
 def give_row(device: Device, calls: Calls, collection: str, held: Held) -> bool:

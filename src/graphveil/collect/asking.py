@@ -12,7 +12,7 @@ from graphveil.collect.accepting import Acceptance
 from graphveil.collect.reading import message_limit
 from graphveil.collect.rounds import Round
 from graphveil.errors import MessageError
-from graphveil.mechanisms import ClassMechanism, Mechanism, Reports
+from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import described, plan_digest
 from graphveil.privacy.envelope import Envelope, Question, envelope_size
@@ -73,6 +73,8 @@ class AskedRound:
         reports = Reports.from_bytes(envelope.message, self._mechanism_of(node))
         if reports.users != 1:
             raise MessageError(f"a device sends its own report alone, got those of {reports.users} users")
+        if isinstance(self._mechanism, LinkMechanism):
+            self._mechanism.check_owners(reports, np.array([node]))
 
     def digest(self, node: int) -> str:
         """The digest of the user's part."""

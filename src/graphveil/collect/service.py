@@ -23,6 +23,7 @@ from graphveil.collect import forgetting, roster
 from graphveil.collect.arrivals import Arrival, Outcome, store_row
 from graphveil.collect.asking import AskedRound
 from graphveil.collect.bodies import ADDRESS, read_address, read_body
+from graphveil.collect.lookups import add_lookups
 from graphveil.collect.metrics import Counted, Metrics
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, problem_response
@@ -179,6 +180,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     app.state.service = service
     _handle_problems(app)
     _add_routes(app, service)
+    add_lookups(app, collection, service.member)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     if origins:

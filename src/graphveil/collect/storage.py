@@ -29,7 +29,7 @@ from graphveil.collect.folder import (
 )
 from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
 from graphveil.collect.keys import OWNER_ONLY, SigningKey
-from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.public_graph import PublicGraph, check_links
 from graphveil.collect.reading import read_messages
 from graphveil.collect.roster import Invited, Roster
 from graphveil.collect.rounds import Round
@@ -70,6 +70,11 @@ class Collection:
         return SigningKey.read(self.folder / KEY)
 
     # -- the graph
+
+    @property
+    def private_links(self) -> bool:
+        """Whether people are asked for their links: then the graph has none."""
+        return self.settings.private_links
 
     @property
     def versions(self) -> dict[int, int]:
@@ -120,6 +125,7 @@ class Collection:
 
     def add_graph(self, later: PublicGraph) -> int:
         """A later version of the graph, as links change; its number."""
+        check_links(later, self.settings)
         merged = self.public_graph().extended_by(later)
         with self.database.writing() as connection:
             alone(connection)
@@ -340,6 +346,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
         raise InputError(
             f"{folder} holds a collection that was not made to its end: delete it, or name another folder"
         )
+    check_links(public, settings)
     classes = max(settings.classes, int(public.labels.max(initial=-1)) + 1)
     settings = replace(settings, id=settings.id or uuid.uuid4().hex, classes=classes)
     url = check_url(database_url(folder, settings))
