@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from graphveil.collect.bodies import Headers
 from graphveil.collect.problems import ProblemError, documented
 from graphveil.collect.storage import Collection
 from graphveil.privacy.people import people_digests
@@ -36,8 +37,8 @@ class People:
         return known[1]
 
 
-def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Request], Awaitable[object]]) -> None:
-    """Add these routes; ``member`` refuses whoever is not enrolled."""
+def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Headers], Awaitable[object]]) -> None:
+    """Add these routes; ``member`` refuses whoever is not enrolled, by the headers of a request."""
     people = People(collection)
 
     @app.get(
@@ -48,7 +49,7 @@ def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Request]
         openapi_extra={"security": [{"device": []}]},
     )
     async def look_up_people(request: Request) -> Response:
-        await member(request)
+        await member(request.headers.raw)
         if not collection.settings.private_links:
             raise ProblemError(404, "this collection asks nobody for links: see GET /v1/collection")
         digests = await run_in_threadpool(people.digests)
