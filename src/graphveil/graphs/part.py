@@ -28,7 +28,7 @@ class EdgeBlocks(Protocol):
         """The first row of a block, the row after its last one, and the neighbours of all its rows, row after row."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPart(Graph):
     """Some users of a larger graph, with all their links: what one worker holds.
 
