@@ -40,6 +40,7 @@ ROOMS = [
     "pyg",
     "methods",
     "attacks",
+    "engine",
     "experiments",
     "collect",
     "cli",
