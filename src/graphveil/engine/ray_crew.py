@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 import torch
-from ray.train import FailureConfig, RunConfig, ScalingConfig, get_context
+from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
@@ -37,9 +37,7 @@ class RayCrew:
     def __init__(self, address: str | None = None) -> None:
         self.address = address
 
-    def run(
-        self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None
-    ) -> list[Any]:
+    def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
         with connected(self.address, None), tempfile.TemporaryDirectory() as folder, _quiet():
             mailbox = _Mailbox.remote()
             config = {
