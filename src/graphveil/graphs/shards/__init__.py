@@ -2,6 +2,7 @@
 
 from graphveil.graphs.shards.manifest import Manifest, Partition, is_sharded
 from graphveil.graphs.shards.reader import PartTable, Shards, open_shards
+from graphveil.graphs.shards.sharded_town import write_town
 from graphveil.graphs.shards.stored_reports import (
     PartReports,
     StoredReports,
@@ -24,4 +25,5 @@ __all__ = [
     "open_shards",
     "write_part_reports",
     "write_shards",
+    "write_town",
 ]
