@@ -61,25 +61,25 @@ def write_town(
     if type(plan) is not Town:
         raise InputError("a sharded town has one class a user: plan it with Town(…)")
     check_whole(plan.users, "users", most=MAX_NODES)
-    town, folder = ShardedTown(plan, partitions, check_seed(seed)), new_folder(Path(out))
-    parts = []
-    for partition in range(partitions):
-        parts.append(_write(town, folder, partition, simulated))
-        if progress is not None:
-            progress(partition + 1, partitions)
-    Manifest(
-        name="town",
-        users=plan.users,
-        entries=sum(part.entries for part in parts),
-        features=plan.features,
-        range=(0.0, 1.0),
-        binary=True,
-        classes=plan.kinds,
-        metric="accuracy",
-        partitioner="neighbourhoods",
-        partitions=tuple(parts),
-        source={"town": asdict(plan), "split_seed": seed},
-    ).write(folder)
+    town, parts = ShardedTown(plan, partitions, check_seed(seed)), []
+    with new_folder(Path(out)) as folder:
+        for partition in range(partitions):
+            parts.append(_write(town, folder, partition, simulated))
+            if progress is not None:
+                progress(partition + 1, partitions)
+        Manifest(
+            name="town",
+            users=plan.users,
+            entries=sum(part.entries for part in parts),
+            features=plan.features,
+            range=(0.0, 1.0),
+            binary=True,
+            classes=plan.kinds,
+            metric="accuracy",
+            partitioner="neighbourhoods",
+            partitions=tuple(parts),
+            source={"town": asdict(plan), "split_seed": seed},
+        ).write(folder)
     return open_shards(folder)
 
 
@@ -160,7 +160,8 @@ class ShardedTown:
 def _entries(sources: Targets, targets: Targets, first: int, end: int) -> NDArray[np.int64]:
     """Links of the users from ``first`` to before ``end``, one number each: the user's place, then the neighbour."""
     own = (sources >= first) & (sources < end) & (sources != targets)
-    return ((sources[own] - first).astype(np.int64) << 32) | targets[own]
+    codes: NDArray[np.int64] = ((sources[own] - first).astype(np.int64) << 32) | targets[own]
+    return codes
 
 
 def _write(town: ShardedTown, folder: Path, partition: int, simulated: bool) -> Partition:
