@@ -1,5 +1,6 @@
 """Sharded graphs: a folder of Parquet files, one partition after the other, so that nobody has to hold the whole graph."""
 
+from graphveil.graphs.shards.facts import facts
 from graphveil.graphs.shards.files import shard_files
 from graphveil.graphs.shards.manifest import Manifest, Partition, is_sharded
 from graphveil.graphs.shards.reader import PartTable, Shards, open_shards
@@ -20,6 +21,7 @@ __all__ = [
     "Partition",
     "Shards",
     "StoredReports",
+    "facts",
     "finish_reports",
     "is_sharded",
     "load_whole",
