@@ -40,6 +40,7 @@ ROOMS = [
     "pyg",
     "methods",
     "attacks",
+    "engine",
     "experiments",
     "collect",
     "cli",
@@ -160,6 +161,7 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/collect_rotate.py": {"graphveil.collect.key_ring", "graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},

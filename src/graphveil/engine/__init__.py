@@ -1,0 +1,1 @@
+"""Where work is done: processes of this machine, or of a cluster."""
