@@ -143,6 +143,8 @@ INSIDE_FUNCTIONS = {
     "graphs/npz.py": {"scipy.sparse"},
     "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
     # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
+    "graphs/shards/edge_lists.py": {"pyarrow"},
+    "graphs/shards/feature_stream.py": {"scipy.sparse"},
     "graphs/shards/held.py": {"scipy.sparse"},
     "graphs/shards/partition.py": {"graphveil.graphs.shards.streaming", "pymetis"},
     "graphs/shards/tables.py": {"pyarrow"},
