@@ -155,9 +155,10 @@ INSIDE_FUNCTIONS = {
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/collect_demo.py": {"graphveil.collect.demo"},
-    "cli/collect.py": {
+    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.storage"},
+    "cli/collect_export.py": {
         "graphveil.collect.export",
-        "graphveil.collect.serving",
+        "graphveil.collect.export_shards",
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
