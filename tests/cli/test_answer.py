@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphveil import Plan
 from graphveil.cli import status
 from tests.client.support import INVITATION, ROW, Server, digits_of_row, fast_folder, values
 
@@ -72,7 +73,7 @@ def test_where_nobody_is_there_nothing_is_sent(server, folder, capsys, monkeypat
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(folder) == 2
     assert "give --yes" in capsys.readouterr().err
-    assert [method for method, *_ in server.calls] == ["GET"]
+    assert all(method == "GET" for method, *_ in server.calls)
 
 
 def test_a_refusal_is_shown_with_its_reason(server, folder, capsys):
@@ -187,3 +188,24 @@ def test_plain_http_to_another_machine_is_refused(folder, capsys, monkeypatch):
     arguments = ["--server", "http://collect.example.org", "--row", str(folder / "me.json")]
     assert status(["answer", *arguments]) == 2
     assert "use https" in capsys.readouterr().err
+
+
+def test_links_come_from_a_file_and_stay_a_term_of_the_enrolment(server, folder, capsys):
+    server.offer["private_links"] = True
+    server.plans[:] = [Plan(mechanism="link-rr", epsilon=2.0, dims=40, users=(17,))]
+    (folder / "friends.txt").write_text("p3\np11\n")
+    assert run(folder, "--yes", "--links", str(folder / "friends.txt")) == 0
+    shown = capsys.readouterr()
+    assert "whom of its people you are linked to, too" in shown.err
+    assert "whom you are linked to, among 40 users, each link randomized, by link-rr" in shown.err
+    assert "p11" not in shown.err + shown.out and list(server.reports) == [1]
+    assert run(folder, "--yes", token=False) == 2
+    assert "give --links, with an empty file" in capsys.readouterr().err
+
+
+def test_links_that_were_left_out_at_enrolment_are_left_out_for_good(server, folder, capsys):
+    server.offer["private_links"] = True
+    assert run(folder, "--yes") == 0
+    (folder / "friends.txt").write_text("p3\n")
+    assert run(folder, "--yes", "--links", str(folder / "friends.txt"), token=False) == 2
+    assert "you enrolled in this collection without a list of links" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import pytest
 
 from graphveil import InputError, Plan
 from graphveil.client import Held
+from graphveil.privacy.people import people_digests
 from tests.client.support import ROW, USER, digits_of_row, values
 
 
@@ -41,3 +42,13 @@ def test_a_level_comes_along_where_it_is_asked_for():
     plan = values(mechanism="ppm", options={"budgets": [1.0, 2.0]})
     assert list(Held(row=ROW, level=2).asked(plan, USER).levels) == [2]
     assert list(Held(row=ROW).asked(plan, USER).levels) == [1]
+
+
+def test_ids_of_neighbours_are_links_even_if_there_are_none():
+    assert Held(neighbour_ids=()).subjects == ("links",)
+    assert Held(neighbour_ids=()).needs_people and not Held(neighbours=[]).needs_people
+
+
+def test_ids_of_neighbours_become_numbers():
+    held = Held(neighbour_ids=("bob", "eve")).among("c0" * 16, people_digests("c0" * 16, ["ann", "bob"]))
+    assert held.neighbours.tolist() == [1] and not held.needs_people

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError, Ledger, Plan, answer
-from graphveil.client.row_file import read_held
+from graphveil.client.row_file import read_held, read_links
 from tests.client.support import ROW, digits_of_row
 
 
@@ -83,3 +83,18 @@ def test_a_label_that_is_missing_is_held_and_answered_at_random(tmp_path):
     assert held.subjects == ("features", "label", "level")
     plan = Plan(mechanism="krr", epsilon=1.0, classes=3, users=(0,))
     assert answer(plan, held.asked(plan, 0), Ledger(1, 1.0)).users == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"), [("ann\n\n bob \r\n", ("ann", "bob")), ("", ()), ("\ufeffçe b", ("çe b",))]
+)
+def test_links_are_an_id_a_line(tmp_path, text, ids):
+    assert read_links(written(tmp_path, "links.txt", text)) == ids
+
+
+def test_links_that_cannot_be_read_are_refused_without_an_id(tmp_path):
+    (tmp_path / "links.txt").write_bytes(b"private-id\xff")
+    for name, said in (("links.txt", "no text in UTF-8"), ("none.txt", "cannot be read")):
+        with pytest.raises(InputError, match=said) as caught:
+            read_links(tmp_path / name)
+        assert "private-id" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -11,6 +12,7 @@ from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import create_collection
+from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import Envelope
@@ -29,10 +31,16 @@ def ring(users, first=0):
     )
 
 
+def people(users):
+    """The same people without links."""
+    return replace(ring(users), edges=np.empty((0, 2), dtype=np.int64))
+
+
 def made(folder, users=12, **settings):
     """A collection to which everybody was invited."""
     told = {"id": "", "purpose": "to test", "epsilon": 2.0, "dims": DIMS, "range": RANGE, "volunteers": True}
-    return create_collection(folder, ring(users), CollectionSettings(**{**told, **settings}))
+    public = people(users) if settings.get("private_links") else ring(users)
+    return create_collection(folder, public, CollectionSettings(**{**told, **settings}))
 
 
 def enrolled(collection, **agreed):
@@ -61,6 +69,8 @@ def messages(round, nodes):
     for node in nodes:
         part = round.plan.part([node])
         private = rows_of([node], part.dims) if part.subject == "features" else np.array([node % 2])
+        if part.subject == "links":
+            private = NeighbourLists(np.array([node]), np.array([0, 1]), np.array([node - 1]))
         sent[node] = answer(part, private, Ledger(users=node + 1, epsilon=9.0)).to_bytes()
     return sent
 

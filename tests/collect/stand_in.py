@@ -62,7 +62,14 @@ class StandInSettings:
 class StandIn:
     """What `collect.storage` offers, and people besides: `everybody_answers` lets them."""
 
-    def __init__(self, cap: float = 8.0, volunteers: int = 0, users: int = USERS, renewal: int = 0) -> None:
+    def __init__(
+        self,
+        cap: float = 8.0,
+        volunteers: int = 0,
+        users: int = USERS,
+        renewal: int = 0,
+        private_links: bool = False,
+    ) -> None:
         graph, self._people = load("town", users=users, neighbourhood=10, degree=8.0, split="random", seed=0)
         labels = np.array(self._people.raw.labels)
         # The server does not know every third.
@@ -70,7 +77,10 @@ class StandIn:
         ids = np.array([f"person-{number}" for number in range(users)])
         self.ids = ids
         self.settings = StandInSettings(epsilon=cap)
-        self._graph, self.labels = replace(graph, recipe=RandomSplit()), labels
+        # People know their links either way.
+        self.private_links = private_links
+        public = graph.without_edges() if private_links else graph
+        self._graph, self.labels = replace(public, recipe=RandomSplit()), labels
         # Every tenth has not enrolled.
         node = np.array([number for number in range(users) if number % 10])
         everybody = np.ones(len(node))

@@ -8,8 +8,11 @@ from graphveil.client.device import Device
 from graphveil.client.held import Held
 from graphveil.client.transport import Http
 from graphveil.client.visit import enrol, give_row, visit
-from graphveil.mechanisms import ClassModel
-from graphveil.privacy import Invitation, Plan
+from graphveil.collect.learning import RoundOpenError
+from graphveil.collect.study import Terms, learn_collection, learned_alone
+from graphveil.experiments.specs.spec import Spec
+from graphveil.mechanisms import ClassModel, Reports
+from graphveil.privacy import Envelope, Invitation, Plan, join_parts
 from tests.collect.campaign import HOST, Collector
 from tests.collect.small import PLAN, later, made
 
@@ -71,3 +74,79 @@ def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
     calls.forget(agreed[1].credential)
     assert collection.reports(1).places.tolist() == [0, 2]
     assert collection.reports(2).places.tolist() == [0]
+
+
+@pytest.fixture
+def linked(tmp_path):
+    collection = made(tmp_path / "c", 24, private_links=True, epsilon=9.0, classes=2)
+    tokens = [Invitation(each.secret, collection.key.public).token() for each in collection.invite()]
+    collection.database.close()
+    running = Collector(tmp_path / "c")
+    running.start()
+    yield collection, f"http://{HOST}:{running.port}", tokens
+    running.kill()
+    collection.database.close()
+
+
+def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_from_their_reports(
+    linked, tmp_path
+):
+    collection, server, tokens = linked
+    calls, rows = Calls(Http(server)), np.random.default_rng(0).random((24, 8))
+    # Everybody is linked to the next on a ring, but for the last three, who are linked to nobody and answer all the same.
+    ids = [(f"p{user - 1}", f"p{user + 1}") if user < 21 else () for user in range(24)]
+    spec = Spec.of("solitude", "collection", epsilon=2.0, link_epsilon=6.0, settings={"epochs": 3})
+    terms = Terms("solitude", later())
+    devices = [Device(tmp_path / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(24)]
+    holding = [Held(row=rows[user], neighbour_ids=ids[user]) for user in range(24)]
+    for device, token, held in zip(devices, tokens, holding, strict=True):
+        enrol(device, calls, server, token, held)
+    with pytest.raises(RoundOpenError, match=r"Round 1 .*features.* Round 2 .*links"):
+        learn_collection(collection, spec, terms)
+    sealed = {1: [], 2: []}
+    for device, held in zip(devices, holding, strict=True):
+        (agreement,) = device.agreements()
+        for signed in calls.questions(agreement.credential):
+            known = held.among(agreement.collection, calls.people(agreement.credential))
+            each = device.answer(agreement.collection, signed, known)
+            sealed[each.round].append(Envelope.from_bytes(each.envelope).message)
+            # What was kept is what is sent, however often.
+        assert [each.status for each in visit(device, calls, agreement.collection, held)] == [201, 201]
+    for number in (1, 2):
+        collection.close(number)
+    learned = learn_collection(collection, spec, terms)
+    plans = {each.number: each.plan.part(range(24)) for each in collection.rounds()}
+    from_devices = [
+        join_parts(
+            plans[number],
+            [
+                (part, Reports.from_bytes(message, part.build()))
+                for part, message in zip(plans[number].parts(), sealed[number], strict=True)
+            ],
+        )
+        for number in (1, 2)
+    ]
+    alone = learned_alone(collection, learned, from_devices)
+    assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
+    assert set(learned.parts) == {"method", "control", "structure"}
+    assert {each.lifetime.epsilon for device in devices for each in device.spendings()} == {8.0}
+
+
+def test_devices_follow_a_new_key_of_a_collector_that_goes_on_running(collector, tmp_path):
+    collection, server, tokens = collector
+    calls, held = Calls(Http(server)), Held(row=np.full(8, 0.5))
+    device, late = (
+        Device(tmp_path / f"device-{name}", witnesses=tmp_path / "witnesses") for name in ("early", "late")
+    )
+    known = enrol(device, calls, server, tokens[0], held).collection
+    collection.publish(PLAN, later())
+    (first,) = visit(device, calls, known, held)
+    collection.rotate()
+    # An invitation from before the change leads to the new key.
+    assert enrol(late, calls, server, tokens[1], held).offer.key == collection.key.public
+    collection.publish(PLAN.model_copy(update={"round": 2}), later())
+    (second,) = visit(device, calls, known, held)
+    assert [first.status, second.status] == [201, 201]
+    assert [each.status for each in visit(late, calls, known, held)] == [201]
+    assert device.keys(known) == late.keys(known) and len(device.keys(known)) == 2
+    assert device.spendings()[0].lifetime.epsilon == 2.0

@@ -129,13 +129,11 @@ def test_a_mechanism_that_does_not_hold_is_never_published():
         )
 
 
-@pytest.mark.parametrize(
-    "plan",
-    [
-        Plan(mechanism="esw", epsilon=1.0, levels=3),
-        Plan(mechanism="link-rr", epsilon=1.0, dims=9),
-    ],
-)
-def test_what_a_collection_does_not_ask_for_is_never_published(plan):
-    with pytest.raises(InputError, match="a collection asks for features and labels"):
-        refuse_unanswerable(plan)
+def test_what_a_collection_does_not_ask_for_is_never_published():
+    with pytest.raises(InputError, match="a collection asks for features, labels and links"):
+        refuse_unanswerable(Plan(mechanism="esw", epsilon=1.0, levels=3))
+
+
+@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink"])
+def test_links_can_be_asked_for(mechanism):
+    refuse_unanswerable(Plan(mechanism=mechanism, epsilon=1.0, dims=9))

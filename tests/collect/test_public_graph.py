@@ -5,8 +5,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from graphveil.collect.public_graph import PublicGraph, checked_ids, read_public_graph
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.public_graph import PublicGraph, check_links, checked_ids, read_public_graph
 from graphveil.errors import InputError
+from tests.collect.small import people, ring
 
 
 def test_an_npz_file_gives_links_labels_and_ids_and_no_features(tmp_path):
@@ -70,3 +72,19 @@ def test_ids_are_different(tmp_path):
 def test_ids_with_control_characters_are_refused(name, tmp_path):
     with pytest.raises(InputError, match="control characters"):
         checked_ids(["a", name], tmp_path / "links.csv")
+
+
+def test_people_without_links_come_from_a_table_of_labels(tmp_path):
+    (tmp_path / "people.csv").write_text("id,label\nx,chess\ny,\nz,football\n")
+    graph = read_public_graph(None, tmp_path / "people.csv")
+    assert graph.edges.shape == (0, 2) and graph.ids.tolist() == ["x", "y", "z"]
+    assert graph.labels.tolist() == [0, -1, 1]
+    with pytest.raises(InputError, match="nobody is named"):
+        read_public_graph(None)
+
+
+def test_links_in_the_open_are_refused_where_people_are_asked_for_them():
+    settings = CollectionSettings("", "why", 1.0, private_links=True)
+    check_links(people(4), settings)
+    with pytest.raises(InputError, match="the graph holds 4 of them in the open"):
+        check_links(ring(4), settings)

@@ -12,6 +12,8 @@ import pytest
 from graphveil.collect.keys import signature_holds, word
 from graphveil.collect.pace import Pace
 from graphveil.errors import StoreError
+from graphveil.mechanisms import Reports
+from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import Question, SignedQuestion
 from tests.collect.small import (
@@ -76,6 +78,7 @@ def test_anybody_may_read_what_is_collected(local):
         "binary": False,
         "classes": 2,
         "volunteers": True,
+        "private_links": False,
         "retention": None,
         "key": local.key.public.hex(),
     }
@@ -172,7 +175,7 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     rounds = [json.loads(base64.b64decode(each["payload"]))["round"] for each in now.json()]
     assert rounds == [3]
     after = later(20)
-    monkeypatch.setattr("graphveil.collect.service.time.time", lambda: after)
+    monkeypatch.setattr("graphveil.collect.behind.time.time", lambda: after)
     (over,) = exchange(collection, get)
     assert over.json() == []
 
@@ -460,6 +463,8 @@ def test_the_description_names_all_calls(local):
         "/v1/collection",
         "/v1/enrolment",
         "/v1/questions",
+        "/v1/keys",
+        "/v1/people",
         "/v1/rounds/{round}/reports/{report}",
         "/v1/row",
         "/v1/me",
@@ -503,7 +508,7 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
             raise StoreError("the disk is away")
         return 0
 
-    monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
+    monkeypatch.setattr("graphveil.collect.behind.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
     async def run():
@@ -531,6 +536,68 @@ def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
     def written(*_):
         raise AssertionError("a guess reached the writer")
 
-    monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
+    monkeypatch.setattr("graphveil.collect.behind.Writer.run", written)
     told = {"token": "A" * 22, "cap": {"epsilon": 1.0}}
     assert statuses(exchange(local, ("POST", "/v1/enrolment", {"json": told}))) == [401]
+
+
+@pytest.mark.parametrize("mechanism", ["link-rr", "dprr", "blink"])
+def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, mechanism):
+    collection = made(tmp_path / "c", private_links=True, epsilon=9.0)
+    credentials = enrolled(collection, epsilon=9.0)
+    round = collection.publish(Plan(mechanism=mechanism, epsilon=9.0, dims=12), later())
+    sent, built = messages(round, range(12)), round.plan.build()
+    degree = [] if mechanism == "link-rr" else [12 + 5]
+    foreign = {
+        "larger": [8, 9, *degree],
+        "own": [7, *degree],
+    }
+    wrong = [
+        Reports(built, row_pointers(np.array([len(codes)])), None, np.array(codes, np.uint8)).to_bytes()
+        for codes in foreign.values()
+    ]
+    refused = exchange(
+        collection,
+        *(
+            put(collection, round, 7, credentials, envelope(collection, round, 7, message))
+            for message in wrong
+        ),
+    )
+    assert statuses(refused) == [422, 422]
+    assert all("pair that is not theirs" in each.json()["detail"] for each in refused)
+    taken = exchange(
+        collection,
+        *(
+            put(collection, round, node, credentials, envelope(collection, round, node, sent[node]))
+            for node in range(12)
+        ),
+    )
+    assert statuses(taken) == [201] * 12
+    collection.close(1)
+    read = collection.reports(1)
+    assert read.asked == read.users == 12
+    own = [Reports.from_bytes(sent[node], built) for node in range(12)]
+    assert read.codes.tolist() == [code for each in own for code in each.codes.tolist()]
+    collection.database.close()
+
+
+def test_credentials_from_before_a_new_key_stay_good_and_questions_are_signed_by_it(local):
+    credentials = enrolled(local)
+    round = local.publish(PLAN, later())
+
+    async def run():
+        async with serving(local) as client:
+            before = await client.get("/v1/questions", headers=bearer(credentials[1]))
+            local.rotate()
+            after = await client.get("/v1/questions", headers=bearer(credentials[1]))
+            method, path, told = put(local, round, 1, credentials)
+            return before, after, await client.request(method, path, **told)
+
+    old = local.key.public
+    before, after, sent = asyncio.run(run())
+    by_old, by_new = (SignedQuestion.from_dict(each.json()[0]) for each in (before, after))
+    assert by_old.payload == by_new.payload
+    assert signature_holds(old, by_old.signature, by_old.signed)
+    assert signature_holds(local.key.public, by_new.signature, by_new.signed)
+    assert not signature_holds(old, by_new.signature, by_new.signed)
+    assert sent.status_code == 201

@@ -18,6 +18,9 @@ from tests.collect.stand_in import StandIn
 
 TOGL = Spec.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
 VEIL = Spec.of("veil", "town", epsilon=2.0)
+SOLITUDE = Spec.of(
+    "solitude", "town", epsilon=2.0, link_epsilon=4.0, settings={"epochs": 4, "hidden": 4, "alternate": 2}
+)
 LABELS = Spec.of("base", "town", epsilon=2.0, label_epsilon=1.0, settings={"epochs": 2})
 
 
@@ -54,9 +57,36 @@ def veil():
     return (town, *collected(town, VEIL))
 
 
-@pytest.mark.parametrize("which", ["togl", "veil"])
+@pytest.fixture(scope="module")
+def solitude():
+    town = StandIn(users=120, private_links=True)
+    return (town, *collected(town, SOLITUDE))
+
+
+@pytest.fixture(scope="module", params=["link-rr", "dprr", "blink"])
+def linked(request):
+    town = StandIn(users=120, private_links=True)
+    spec = Spec.of(
+        "base",
+        "town",
+        epsilon=2.0,
+        link_epsilon=4.0,
+        link_mechanism=request.param,
+        settings={"epochs": 2, "hidden": 4},
+    )
+    return (town, *collected(town, spec))
+
+
+@pytest.mark.parametrize("which", ["togl", "veil", "solitude"])
 def test_the_result_is_that_of_one_process_with_the_same_reports(which, request):
-    town, learned, _ = request.getfixturevalue(which)
+    same_alone(*request.getfixturevalue(which))
+
+
+def test_the_result_is_that_of_one_process_with_the_same_reports_of_links(linked):
+    same_alone(*linked)
+
+
+def same_alone(town, learned, _waits):
     alone = learned_alone(town, learned)
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
     assert alone.embedding.tobytes() == learned.outcome.embedding.tobytes()
@@ -131,6 +161,33 @@ def test_known_labels_are_divided_and_the_held_out_ones_score(togl):
     assert learned.scores["method"] == pytest.approx(right.mean())
 
 
+def test_links_and_the_first_question_are_waited_for_once(solitude, linked):
+    for town, learned, waits in (solitude, linked):
+        assert waits == 1
+        assert sorted(each.plan.subject for each in town.rounds()) == ["features", "links"]
+        assert {each.plan.subject for each in learned.replayed} == {"features", "links"}
+
+
+def test_a_private_graph_is_learned_from_answers_alone_and_costs_what_it_says(solitude):
+    _, learned, _ = solitude
+    assert learned.graph.edge_count == 0
+    links = next(each.reports for each in learned.replayed if each.plan.subject == "links")
+    assert links.users < links.asked == 120
+    assert learned.privacy().to_dict()["links"]["epsilon"] == 4.0
+    assert learned.ledger.total().epsilon == 6.0
+
+
+def test_control_and_structure_have_the_links_that_were_answered(solitude, linked):
+    for _, learned, _ in (solitude, linked):
+        assert list(learned.parts) == ["method", "control", "structure"]
+        assert learned.parts["control"].scores.tobytes() != learned.outcome.scores.tobytes()
+
+
+def test_links_are_asked_for_in_private_where_none_are_public():
+    with pytest.raises(InputError, match="the graph of this collection is public.*--private-links"):
+        learn_collection(StandIn(users=40), SOLITUDE, terms())
+
+
 def test_private_labels_and_the_first_question_are_waited_for_once(labels):
     town, learned, waits = labels
     assert waits == 1
@@ -175,7 +232,22 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
     ("spec", "why"),
     [
         (Spec.of("nonprivate", "town"), "reads everybody's raw features"),
-        (Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0), "graph of a collection is public"),
+        (
+            Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
+            "lapgraph is a curator's mechanism.*no device gives them",
+        ),
+        (
+            Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="privhrg"),
+            "privhrg is a curator's mechanism",
+        ),
+        (
+            Spec.of("heterorr", "town", epsilon=1.0, link_epsilon=1.0),
+            "edgerr is a curator's mechanism",
+        ),
+        (
+            Spec.of("base", "town", task="link", epsilon=1.0, link_epsilon=1.0),
+            "predicted where some are public",
+        ),
         (Spec.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"), "leave out level_distribution"),
         (Spec.of("base", "town", epsilon=1.0, participation=0.5), "for the people of a collection to say"),
         (Spec.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),

@@ -1,6 +1,7 @@
 """The commands of docs/collection.md work one after the other, as they are written."""
 
 import csv
+import json
 import re
 import runpy
 import shlex
@@ -82,6 +83,47 @@ def walked():
                 if command != ANSWER:
                     statuses.append((command, run(command)))
         yield statuses, folder
+
+
+@pytest.fixture(scope="module")
+def circle():
+    """The folder of the page's collection whose links are private, after all who take part have answered about theirs."""
+    section = PAGE.split("### Private links")[1].split("###")[0]
+    init, answer, learn = re.findall(r"^    (graphveil .*)$", section, re.MULTILINE)
+    with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.chdir(folder)
+        patch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+        (folder / "people.py").write_text(PEOPLE)
+        runpy.run_path("people.py")
+        labels = dict(csv.reader((folder / "labels.csv").read_text().splitlines()[1:]))
+        links = list(csv.reader((folder / "links.csv").read_text().splitlines()[1:]))
+        people = sorted(f"p{number}" for number in range(40))
+        lines = ["id,label", *(f"{person},{labels.get(person, '')}" for person in people)]
+        (folder / "people.csv").write_text("\n".join(lines) + "\n")
+        assert run(init) == run("graphveil collect invite circle --out tokens.csv") == 0
+        tokens = dict(csv.reader((folder / "tokens.csv").read_text().splitlines()[1:]))
+        with serving("circle") as port:
+            for asked in (False, True):
+                for person in sorted(TAKE_PART):
+                    friends = {end for link in links if person in link for end in link} - {person}
+                    (folder / "friends.txt").write_text("\n".join(sorted(friends)))
+                    words = answer.replace("https://collect.example.org", f"http://127.0.0.1:{port}")
+                    words = words.replace("TOKEN", tokens[person]).replace("me.csv", f"rows/{person}.csv")
+                    assert run(f"{words} --device {person}.sqlite --yes") == 0
+                if not asked:
+                    assert run(f"{learn} --set epochs=5") == 0
+            closed = [run(f"graphveil collect close circle {number}") for number in (1, 2)]
+        yield folder, [*closed, run(f"{learn} --set epochs=5")]
+
+
+def test_links_that_nobody_else_knows_are_learned_from(circle):
+    folder, codes = circle
+    assert codes == [0, 0, 0]
+    card = json.loads((folder / "circle" / "results" / "solitude" / "card.json").read_text())
+    assert [each["subject"] for each in card["questions"]] == ["features", "links"]
+    assert card["answered"] == len(TAKE_PART) and card["privacy"]["links"]["epsilon"] == 6.0
+    assert open_collection(folder / "circle").graph().edge_count == 0
 
 
 def test_every_command_works_but_the_one_that_has_nobody_to_ask(walked):

@@ -29,7 +29,7 @@ from graphveil.client import (
     give_row,
     visit,
 )
-from graphveil.client.row_file import read_held
+from graphveil.client.row_file import read_held, read_links
 from graphveil.client.transport import printable
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism
@@ -68,6 +68,13 @@ def answer(
         str | None,
         typer.Option(help="Attributes that no answer may depend on, by their numbers from 0: 3,17."),
     ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            help="Whom you are linked to, where the collection asks for links: a text file with an id a line, which stays here. Give it "
+            "at enrolment, and an empty one if there is nobody: who answers tells then nothing.",
+        ),
+    ] = None,
     level: Annotated[
         int | None,
         typer.Option(
@@ -98,10 +105,14 @@ def answer(
     Example: graphveil answer --server https://collect.example.org --token T --row me.csv
 
     Example: graphveil answer --server https://collect.example.org --row me.csv --yes
+
+    Example: graphveil answer --server https://collect.example.org --token T --row me.csv --links friends.txt
     """
     held = read_held(row)
     if level is not None:
         held = replace(held, level=level)
+    if links is not None:
+        held = replace(held, neighbour_ids=read_links(links))
     terms = _terms(cap, cap_delta, renew_days)
     excluded = tuple(int(number) for number in _whole_numbers(exclude))
     calls = Calls(Http(server))
@@ -113,6 +124,7 @@ def answer(
         raise InputError(
             "you take part in this collection already, and its terms hold for good: leave out --cap, --exclude and --renew-days"
         )
+    _check_links(agreement, held)
     if spent is not None:
         check_number(spent, "--spent", least=0)
         if books.remembers():
@@ -125,6 +137,19 @@ def answer(
     if failed:
         untrue = any(each.refusal is not None and each.refusal.reason == "claim" for each in failed)
         raise typer.Exit(FAILED if untrue else MISTAKEN)
+
+
+def _check_links(agreement: Agreement, held: Held) -> None:
+    """Whether links are answered for is said at enrolment: what is given later must be what was said."""
+    agreed = "links" in agreement.subjects
+    if held.neighbour_ids is not None and not agreed:
+        raise InputError(
+            "you enrolled in this collection without a list of links, and terms hold for good: leave out --links"
+        )
+    if agreed and "links" not in held.subjects:
+        raise InputError(
+            "you answer this collection about links too: give --links, with an empty file if there is nobody"
+        )
 
 
 def _terms(cap: float | None, delta: float, renew_days: int | None) -> Cap | None:
@@ -145,7 +170,11 @@ def _whole_numbers(text: str | None) -> tuple[float, ...]:
 def _known(books: Device, server: str, token: str | None) -> Agreement | None:
     """What was agreed on with this server before, and with the one of this token."""
     key = None if token is None else Invitation.read(token).key
-    known = [each for each in books.agreements() if each.server == server and key in (None, each.offer.key)]
+    known = [
+        each
+        for each in books.agreements()
+        if each.server == server and (key is None or key in books.keys(each.collection))
+    ]
     if not known and token is None:
         raise InputError(
             f"this device ({books.path}) takes part in no collection of {server} yet: give the --token of your invitation"
@@ -188,6 +217,10 @@ def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer
     ]
     if excluded:
         lines.append(f"No answer may depend on attribute {', '.join(map(str, excluded))}.")
+    if offer.private_links:
+        lines.append(
+            "It asks whom of its people you are linked to, too, each link randomized: you answer that if you give --links."
+        )
     if volunteer:
         lines.append("You give your row AS IT IS, without any noise: no ε describes that.")
     return "\n".join(lines)

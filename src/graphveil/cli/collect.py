@@ -19,6 +19,7 @@ from rich.table import Table
 from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.collect_rotate import collect_rotate
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
 from graphveil.cli.parse import parse_range
@@ -37,11 +38,12 @@ collect_app = typer.Typer(
 )
 collect_app.command("learn")(collect_learn)
 collect_app.command("demo")(collect_demo)
+collect_app.command("rotate")(collect_rotate)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
 GraphFile = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--graph",
         help="The public graph: an .npz file (edges, y, ids), or a table of links (.csv, .parquet).",
@@ -49,7 +51,10 @@ GraphFile = Annotated[
 ]
 LabelFile = Annotated[
     Path | None,
-    typer.Option("--labels", help="A table of ids and labels (.csv, .parquet), beside a table of links."),
+    typer.Option(
+        "--labels",
+        help="A table of ids and labels (.csv, .parquet), beside a table of links; where no link is public, of everybody.",
+    ),
 ]
 
 
@@ -71,6 +76,13 @@ class Held:
     volunteers: bool = field(
         default=False, metadata={"help": "Take the raw rows of people who volunteer when they enrol."}
     )
+    private_links: bool = field(
+        default=False,
+        metadata={
+            "help": "People are asked for their links, which nobody else knows: the graph has none. Whoever enrols may look up the numbers "
+            "of people whose ids they know."
+        },
+    )
 
 
 @collect_app.command("init")
@@ -78,7 +90,7 @@ class Held:
 def init(
     *,
     folder: Folder,
-    graph: GraphFile,
+    graph: GraphFile = None,
     labels: LabelFile = None,
     purpose: Annotated[str, typer.Option(help="What people are told that it is for.")],
     epsilon: Annotated[
@@ -97,6 +109,8 @@ def init(
     """Make a collection: its folder, its key, its database.
 
     Example: graphveil collect init survey --graph links.csv --labels labels.csv --purpose "who needs a library" --epsilon 2 --dims 64 --range 0,1
+
+    Example: graphveil collect init circle --labels people.csv --private-links --purpose "who needs a library" --epsilon 6 --dims 64 --range 0,1
     """
     from graphveil.collect.storage import create_collection
 
@@ -110,6 +124,7 @@ def init(
         binary=held.binary,
         classes=held.classes,
         volunteers=held.volunteers,
+        private_links=held.private_links,
         retention=retention,
         database=database,
     )
@@ -142,7 +157,7 @@ def invite(
 
     Example: graphveil collect invite survey --out tokens.csv
     """
-    later = None if graph is None else read_public_graph(graph, labels)
+    later = None if graph is None and labels is None else read_public_graph(graph, labels)
     collection = _opened(folder)
     descriptor = None if out is None else _new_file(out)
     if later is not None:
@@ -303,6 +318,7 @@ def _told(collection: Collection) -> dict[str, Any]:
     return {
         **collection.settings.offered,
         "key": collection.key.public.hex(),
+        "rotations": len(collection.successions),
         "users": collection.public_graph().users,
         "graph": max(collection.versions),
         **collection.counts(),

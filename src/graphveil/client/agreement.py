@@ -65,6 +65,8 @@ class Offer:
     binary: bool = False
     classes: int = 0
     volunteers: bool = False
+    # Whether people are asked for their links too, which are then nowhere public.
+    private_links: bool = False
 
     def __post_init__(self) -> None:
         check_hex(self.collection, "collection", 16)

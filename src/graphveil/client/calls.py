@@ -12,8 +12,9 @@ from graphveil.client.agreement import Cap, Offer
 from graphveil.client.device import Sealed
 from graphveil.client.transport import Response, Transport, patiently
 from graphveil.errors import InputError, ServerError
-from graphveil.privacy import Invitation, SignedQuestion
+from graphveil.privacy import Invitation, SignedQuestion, SignedSuccession
 from graphveil.privacy.envelope import check_hex
+from graphveil.privacy.succession import MAX_SUCCESSIONS
 
 JSON, BYTES = "application/json", "application/octet-stream"
 # A credential travels in a header.
@@ -55,12 +56,29 @@ class Calls:
                 binary=bool(told.get("binary")),
                 classes=told.get("classes") or 0,
                 volunteers=bool(told.get("volunteers")),
+                private_links=bool(told.get("private_links")),
             )
 
+    def successions(self) -> list[SignedSuccession]:
+        """How the collection's key has passed to others, from the first on; none where a collector knows nothing of that."""
+        response = self._call("GET", "/v1/keys")
+        if response.status == 404:
+            return []
+        told = self._expect(response, 200).json()
+        with _checked("the list of keys"):
+            if not isinstance(told, list) or len(told) > MAX_SUCCESSIONS:
+                raise ValueError
+            return [SignedSuccession.from_dict(each) for each in told]
+
     def enrol(
-        self, invitation: Invitation, cap: Cap, excluded: tuple[int, ...] = (), volunteer: bool = False
+        self,
+        invitation: Invitation,
+        cap: Cap,
+        excluded: tuple[int, ...] = (),
+        volunteer: bool = False,
+        key: bytes | None = None,
     ) -> Enrolled:
-        """Take part, with these terms; the same once more is the same."""
+        """Take part, with these terms; the same once more is the same. ``key`` is the collection's, if it is not the invitation's any more."""
         told: dict[str, Any] = {
             "token": invitation.secret_word,
             "cap": {"epsilon": cap.epsilon, "delta": cap.delta},
@@ -76,7 +94,11 @@ class Calls:
         with _checked("the server's answer to the enrolment"):
             credential = answer["credential"]
             fits = isinstance(credential, str) and credential.isascii() and credential.isprintable()
-            if not fits or not 0 < len(credential) <= MAX_CREDENTIAL or answer["key"] != invitation.key.hex():
+            if (
+                not fits
+                or not 0 < len(credential) <= MAX_CREDENTIAL
+                or answer["key"] != (key or invitation.key).hex()
+            ):
                 raise ValueError
             return Enrolled(
                 check_hex(answer["collection"], "collection", 16),
@@ -93,6 +115,10 @@ class Calls:
                 raise ValueError
             return [SignedQuestion.from_dict(each) for each in told]
 
+    def people(self, credential: str) -> bytes:
+        """The digests of all people of the collection, in the order of their numbers."""
+        return self._expect(self._call("GET", "/v1/people", credential=credential), 200).body
+
     def send(self, credential: str, sealed: Sealed) -> Response:
         """Send an answer; whatever the server says to it is handed back."""
         path = f"/v1/rounds/{sealed.round}/reports/{sealed.report}"
@@ -107,7 +133,7 @@ class Calls:
         self._expect(self._call("DELETE", "/v1/me", credential=credential), 200, 202, 204)
 
     def _call(self, method: str, path: str, told: Any = None, credential: str | None = None) -> Response:
-        headers = {"Accept": JSON}
+        headers = {"Accept": f"{JSON}, {BYTES}"}
         body = told
         if told is not None:
             headers["Content-Type"] = BYTES if isinstance(told, bytes) else JSON

@@ -3,7 +3,8 @@
 | reason | the question |
 | --- | --- |
 | library | cannot be verified: the library for signatures is missing |
-| signature | is not signed by the key that was pinned at enrolment |
+| signature | is not signed by the key that was pinned at enrolment, or that it has passed to |
+| key | reaches a device that has followed a newer key, or is shown keys that do not follow from the one that it knows |
 | damaged | is no question, or its plan cannot be served |
 | collection | belongs to another collection |
 | purpose | is for another purpose than the one agreed on |
@@ -16,6 +17,7 @@
 | classes | counts on another number of labels |
 | levels | counts on another number of privacy levels |
 | excluded | may depend on an attribute that the owner excludes |
+| people | is about links to people of whom the server gives one two numbers |
 | claim | is asked by a mechanism that does not keep what it claims |
 | cap | would cost more than the cap leaves |
 | memory | reaches a device whose books are older than what it has sent |

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,21 @@ from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.rows import listed, rectangle
 from graphveil.privacy import Plan
+from graphveil.privacy.people import people_numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Held:
-    """One person's data, in the clear; it stays on the device. Only shapes are ever refused, and no error shows a value."""
+    """One person's data, in the clear; it stays on the device. Only shapes are ever refused, and no error shows a value.
+
+    ``neighbours`` are numbers of a collection's people, ``neighbour_ids`` what the collection calls them: an empty list is a list.
+    """
 
     row: Any = None
     label: Any = None
     level: Any = None
     neighbours: Any = None
+    neighbour_ids: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.row is not None:
@@ -34,7 +39,7 @@ class Held:
             "features": self.row,
             "label": self.label,
             "level": self.level,
-            "links": self.neighbours,
+            "links": self.neighbour_ids if self.neighbours is None else self.neighbours,
         }
         return tuple(subject for subject, value in held.items() if value is not None)
 
@@ -44,6 +49,15 @@ class Held:
             raise InputError(
                 f"the row has {self.row.shape[1]} values, this collection is about rows of {dims}: give all of them"
             )
+
+    @property
+    def needs_people(self) -> bool:
+        """Whether a question about links takes the numbers of a collection's people first."""
+        return self.neighbours is None and self.neighbour_ids is not None
+
+    def among(self, collection: str, people: bytes) -> Held:
+        """The same with neighbours by their numbers, of a collection whose people have these digests."""
+        return replace(self, neighbours=people_numbers(collection, self.neighbour_ids or (), people))
 
     def asked(self, plan: Plan, user: int) -> Any:
         """What a plan asks for, in the form that `graphveil.answer` takes."""

@@ -1,4 +1,4 @@
-"""One person's row from a file: CSV, JSON or NPY. An error says where something is wrong, and never what stands there."""
+"""One person's row from a file: CSV, JSON or NPY; and whom the person is linked to. An error says where something is wrong, and never what stands there."""
 
 from __future__ import annotations
 
@@ -34,6 +34,21 @@ def read_held(path: Path) -> Held:
         raise InputError(
             f"{str(path)!r} cannot be read ({error.strerror}): name your own row's file"
         ) from None
+
+
+def read_links(path: Path) -> tuple[str, ...]:
+    """Whom a person is linked to: a text file with an id a line, as the collection calls people; an empty one names nobody."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{str(path)!r} has more than {MAX_BYTES} bytes: it must hold an id a line")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(
+            f"{str(path)!r} cannot be read ({error.strerror}): name a file with the ids of those whom you are linked to"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{str(path)!r} is no text in UTF-8: write an id a line") from None
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _read_csv(path: Path) -> Held:
@@ -81,7 +96,10 @@ def _read_json(path: Path) -> Held:
         if name in told and not _is_number(told[name]):
             raise InputError(f"{name} in {str(path)!r} must be a number")
     # What is missing is answered like what does not fit, at random: silence would tell that it is missing.
-    return Held(**{FIELDS[name]: math.nan if value is None else value for name, value in told.items()})
+    held: dict[str, Any] = {
+        FIELDS[name]: math.nan if value is None else value for name, value in told.items()
+    }
+    return Held(**held)
 
 
 def _is_number(value: Any) -> bool:

@@ -10,7 +10,8 @@ from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded, ch
 from graphveil.client.calls import Calls
 from graphveil.client.device import Device, Inquiry
 from graphveil.client.held import Held
-from graphveil.errors import InputError, RefusalError, ServerError
+from graphveil.client.key_chain import enrolled_chain
+from graphveil.errors import InputError, MessageError, RefusalError, ServerError
 from graphveil.privacy import Invitation
 
 STORED, KEPT, OTHER = 201, 200, 409
@@ -44,27 +45,26 @@ def enrol(
     agree: Callable[[Offer, Cap], bool] = lambda offer, cap: True,
     clock: Callable[[], float] = time.time,
 ) -> Agreement:
-    """Take part in a collection. The invitation pins its key; ``agree`` is asked, with the terms, before anything is sent.
+    """Take part in a collection. The invitation pins its key, or one that has passed on to it; ``agree`` is asked, with the terms, before anything is sent.
 
     Without a ``cap`` it is the one that the collection offers.
     """
     invitation = Invitation.read(token)
-    offer = calls.offer()
-    if offer.key != invitation.key:
-        raise RefusalError(
-            "key",
-            "the server has another key than the invitation says: it is not the collection that invited you",
-        )
+    offer, served = calls.offer(), calls.successions()
+    enrolled_chain(offer.collection, invitation.key, offer.key, served)
     terms = offer.cap if cap is None else cap
     held.check(offer.dims)
-    if not held.subjects:
+    subjects = tuple(each for each in held.subjects if each != "links" or offer.private_links)
+    if not subjects:
         raise InputError("this device holds nothing to answer with: give a row")
     without = check_excluded(excluded, offer.dims)
     if volunteer:
         check_volunteer(offer, without)
+    if held.neighbour_ids is not None and not offer.private_links:
+        raise InputError("this collection asks nobody for links: leave the list of them out")
     if not agree(offer, terms):
         raise RefusalError("owner", "the owner does not take part: nothing was sent")
-    told = calls.enrol(invitation, terms, without, volunteer)
+    told = calls.enrol(invitation, terms, without, volunteer, offer.key)
     if told.collection != offer.collection:
         raise RefusalError(
             "collection", "the server enrolled this device in another collection than it offered"
@@ -78,10 +78,10 @@ def enrol(
         cap=terms,
         enrolled=int(clock()),
         excluded=without,
-        subjects=held.subjects,
+        subjects=subjects,
         volunteer=volunteer,
     )
-    device.agree(agreement)
+    device.agree(agreement, served)
     return agreement
 
 
@@ -94,8 +94,9 @@ def visit(
 ) -> list[Visited]:
     """Answer what is asked now, one question after the other, in the server's order; ``agree`` is the owner, asked before each.
 
-    Whether the owner agrees should depend on what is asked, never on the own values: silence can tell something.
+    A key that has passed to another one is followed first; where it cannot be, nothing is answered. Whether the owner agrees should depend on what is asked, never on the own values: silence can tell something.
     """
+    device.follow(collection, calls.successions())
     agreement, seen = device.agreement(collection), []
     for signed in calls.questions(agreement.credential):
         inquiry = None
@@ -104,6 +105,9 @@ def visit(
             if not agree(inquiry):
                 seen.append(Visited(inquiry))
                 continue
+            # Whether they are needed follows from the question, and not from whom the owner knows.
+            if inquiry.question.plan.subject == "links" and held.needs_people:
+                held = _among_people(held, calls, agreement)
             sealed = device.answer(collection, signed, held)
         except RefusalError as refusal:
             seen.append(Visited(inquiry, refusal))
@@ -111,6 +115,14 @@ def visit(
         response = calls.send(agreement.credential, sealed)
         seen.append(Visited(inquiry, None, response.status, response.problem))
     return seen
+
+
+def _among_people(held: Held, calls: Calls, agreement: Agreement) -> Held:
+    """What is held, with neighbours by the numbers that the collection gives to people."""
+    try:
+        return held.among(agreement.collection, calls.people(agreement.credential))
+    except MessageError as error:
+        raise RefusalError("people", str(error)) from None
 
 
 def give_row(device: Device, calls: Calls, collection: str, held: Held) -> bool:

@@ -35,6 +35,8 @@ class CollectionSettings:
     binary: bool = False
     classes: int = 0
     volunteers: bool = False
+    # Whether people are asked for their links: the graph then has none.
+    private_links: bool = False
     retention: int | None = None
     database: str | None = None
 

@@ -191,8 +191,7 @@ def refuse_unanswerable(plan: Plan) -> None:
             f"{plan.mechanism} does not keep the privacy that it claims, so no device answers it: `graphveil audit "
             f"{plan.mechanism}` says why"
         )
-    if plan.subject in ("level", "links"):
-        what = "links, which are public in a collection" if plan.subject == "links" else "levels alone"
+    if plan.subject == "level":
         raise InputError(
-            f"a collection asks for features and labels, and {plan.mechanism} asks for {what}: take another mechanism"
+            f"a collection asks for features, labels and links, and {plan.mechanism} asks for levels alone: take another mechanism"
         )

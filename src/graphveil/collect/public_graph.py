@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.collect.folder import CollectionSettings
 from graphveil.errors import InputError
 from graphveil.graphs.arrays import read_arrays
 from graphveil.graphs.graph import UNKNOWN
@@ -86,11 +87,24 @@ class PublicGraph:
         return PublicGraph(edges, labels, ids, self.class_names, masks)
 
 
-def read_public_graph(file: Path, labels: Path | None = None) -> PublicGraph:
+def check_links(public: PublicGraph, settings: CollectionSettings) -> None:
+    """Refuse links that everybody could read where people are to be asked for them."""
+    if settings.private_links and len(public.edges):
+        raise InputError(
+            f"people of this collection are asked for their links in private, and the graph holds {len(public.edges):,} of them in the "
+            "open: give a graph without links, or --labels alone, which names people"
+        )
+
+
+def read_public_graph(file: Path | None, labels: Path | None = None) -> PublicGraph:
     """A graph from an .npz file, or from a table of links (.csv, .parquet) whose first two columns are ids.
 
-    ``labels`` is a table of ids and labels. Features that a file holds are left behind.
+    ``labels`` is a table of ids and labels; without a file of links it names everybody. Features that a file holds are left behind.
     """
+    if file is None:
+        if labels is None:
+            raise InputError("nobody is named: give --graph, or --labels where no link is public")
+        return _of_people(labels)
     if file.suffix == ".npz":
         if labels is not None:
             raise InputError("labels of an .npz file stand in it, as y: leave --labels out")
@@ -105,6 +119,14 @@ def read_public_graph(file: Path, labels: Path | None = None) -> PublicGraph:
     for name, number in zip((name for name, _ in known), numbers, strict=True):
         own[place[name]] = number
     return PublicGraph(edges, own, checked_ids(list(place), file), classes)
+
+
+def _of_people(labels: Path) -> PublicGraph:
+    """People without links, from a table of ids and labels."""
+    known = _columns(labels, "labels")
+    numbers, classes = _classes(known)
+    ids = checked_ids([name for name, _ in known], labels)
+    return PublicGraph(np.empty((0, 2), dtype=np.int64), np.array(numbers, dtype=np.int64), ids, classes)
 
 
 def checked_ids(names: Sequence[str], file: Path) -> NDArray[np.str_]:

@@ -26,7 +26,7 @@ from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
 from graphveil.methods.trial import Replay
@@ -71,6 +71,10 @@ class Collection(Rounds, Protocol):
     @property
     def labels(self) -> Nodes:
         """All labels that the server knows, -1 where it does not."""
+
+    @property
+    def private_links(self) -> bool:
+        """Whether people are asked for their links: then the graph has none."""
 
     def graph(self) -> Graph:
         """The public graph without features, and how its labels are to be divided."""
@@ -215,9 +219,15 @@ def check_collected(spec: Spec) -> None:
         raise InputError(
             f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
         )
-    if spec.budgets.private_links:
+    if spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator":
         raise InputError(
-            "the graph of a collection is public, so link_epsilon has no meaning here: leave it out"
+            f"{spec.budgets.link_mechanism} is a curator's mechanism, which takes everybody's links in the clear, and no device gives "
+            "them: take --link-mechanism link-rr, dprr or blink, which people answer themselves"
+        )
+    if spec.budgets.private_links and not spec.found_task.learns_labels:
+        raise InputError(
+            "links are predicted where some are public to learn from and to score by, and with link_epsilon none is: leave out "
+            "link_epsilon, or predict labels"
         )
     if spec.levels.level_distribution is not None:
         raise InputError(
@@ -231,6 +241,11 @@ def check_collected(spec: Spec) -> None:
 
 def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
+    if spec.budgets.private_links and not collection.private_links:
+        raise InputError(
+            "the graph of this collection is public, so link_epsilon has no meaning here: leave it out, or make a collection whose people "
+            "are asked for their links (`graphveil collect init --private-links`)"
+        )
     graph, labels, roster = collection.graph(), np.array(collection.labels), collection.roster()
     users = Users(None, labels, neighbours=(graph.indptr, graph.indices))
     nobody = np.zeros(graph.node_count, dtype=bool)
@@ -261,10 +276,11 @@ def _open_books(roster: Roster, users: int, rounds: Sequence[Round]) -> Ledger:
 
 
 def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
-    """What the method will ask whatever is answered: labels, norms, and its first question where that is known."""
+    """What the method will ask whatever is answered: labels, links, norms, and its first question where that is known."""
     questions = prepared.job.questions
     first = questions.features[:1] if prepared.method.first_round_known else ()
-    return (*(() if questions.labels is None else (questions.labels,)), *questions.norms, *first)
+    told = [plan for plan in (questions.labels, questions.links) if plan is not None]
+    return (*told, *questions.norms, *first)
 
 
 def _beside(spec: Spec, graph: Graph) -> Sequence[Part]:

@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 
 from graphveil.denoise.common_neighbours import common_neighbours
 from graphveil.denoise.degree_prior import DegreePrior, shrunk_degrees
-from graphveil.errors import InputError, MessageError
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.mechanisms import LinkMechanism, Mechanism, Reports
 from graphveil.settings import available_gigabytes
@@ -63,10 +63,7 @@ class ReportedLinks:
         pointers, codes = mechanism.neighbours(reports)
         users = np.repeat(reports.places.astype(np.int32), np.diff(pointers))
         others = codes.astype(np.int32)
-        if (others == users).any() or (not both and (others > users).any()):
-            raise MessageError(
-                "a user has answered for a pair that is not theirs: only links to smaller numbers are reported"
-            )
+        mechanism.check_owners(reports, reports.places)
         pairs, yes = np.stack([users, others], axis=1), None
         if both:
             numbers = pairs.max(axis=1).astype(np.int64) * reports.asked + pairs.min(axis=1)

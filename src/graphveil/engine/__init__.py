@@ -1,1 +1,1 @@
-"""Where work is done: in this process, in others beside it, or by the workers of Ray. Numbers are the same everywhere."""
+"""Where work is done: in this process, in others beside it, or on a cluster. Numbers are the same everywhere."""

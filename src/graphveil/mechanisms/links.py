@@ -12,7 +12,7 @@ from graphveil.channels.alias import code_type
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import InputError
+from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, row_pointers
@@ -198,6 +198,20 @@ class LinkMechanism(Mechanism):
             codes.append(others.astype(kind))
             counts += np.bincount(rows, minlength=len(counts))
         return counts, np.concatenate(codes)
+
+    def check_owners(self, reports: Reports, owners: NDArray[np.int64]) -> None:
+        """Refuse reports that name somebody whom their owner was not asked about; ``owners`` are the numbers of those who report."""
+        pointers, codes = self.neighbours(reports)
+        users, others = np.repeat(owners, np.diff(pointers)), codes.astype(np.int64)
+        if (others == users).any() or (self.ends == "one" and (others > users).any()):
+            raise MessageError(
+                "a user has answered for a pair that is not theirs: "
+                + (
+                    "only links to smaller numbers are reported"
+                    if self.ends == "one"
+                    else "nobody is linked to themselves"
+                )
+            )
 
     def asked(self, owner: int) -> list[int]:
         """The numbers of those whom a user is asked about."""

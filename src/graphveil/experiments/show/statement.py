@@ -180,7 +180,8 @@ def _rows(statement: Statement) -> list[tuple[str, ...]]:
 
     if gathered.volunteers:
         rows.append(raw("whole rows of volunteers, by consent", f"{gathered.volunteers:,}"))
-    rows.append(raw("links between users, taken as public", f"{gathered.links:,} links"))
+    if gathered.links:
+        rows.append(raw("links between users, taken as public", f"{gathered.links:,} links"))
     if gathered.labels:
         rows.append(raw("labels that the operator knows, taken as public", f"{gathered.labels:,}"))
     rows.append(raw("who has enrolled, and who has answered which round", f"{gathered.enrolled:,}"))

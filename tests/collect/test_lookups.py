@@ -1,0 +1,62 @@
+"""What devices look up: how the key has passed on, and the numbers of people, where these are asked for their links."""
+
+import asyncio
+
+import pytest
+
+from graphveil.privacy import SignedSuccession
+from graphveil.privacy.people import people_digests
+from tests.collect.small import bearer, enrolled, made, people, serving
+
+
+def looked_up(collection, *headers):
+    async def run():
+        async with serving(collection) as client:
+            return [await client.get("/v1/people", headers=each) for each in headers]
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def linked(tmp_path):
+    opened = made(tmp_path / "c", private_links=True)
+    yield opened
+    opened.database.close()
+
+
+def test_whoever_is_enrolled_gets_the_digests_of_everybody(linked):
+    credentials = enrolled(linked)
+    stranger, found = looked_up(linked, {}, bearer(credentials[3]))
+    assert stranger.status_code == 401
+    assert found.content == people_digests(linked.settings.id, [f"p{number}" for number in range(12)])
+    assert found.headers["content-type"] == "application/octet-stream"
+    assert found.headers["cache-control"] == "no-store"
+
+
+def test_a_later_graph_has_more_people_behind_the_first(linked):
+    credentials = enrolled(linked)
+    (before,) = looked_up(linked, bearer(credentials[0]))
+    linked.add_graph(people(14))
+    (after,) = looked_up(linked, bearer(credentials[0]))
+    assert after.content.startswith(before.content) and len(after.content) == 14 * 16
+
+
+def test_where_nobody_is_asked_for_links_there_is_nothing_to_look_up(tmp_path):
+    opened = made(tmp_path / "c")
+    credentials = enrolled(opened)
+    (answer,) = looked_up(opened, bearer(credentials[0]))
+    assert answer.status_code == 404 and "asks nobody for links" in answer.json()["detail"]
+    opened.database.close()
+
+
+def test_anybody_may_look_up_how_the_key_has_passed_on(linked):
+    async def run():
+        async with serving(linked) as client:
+            before = await client.get("/v1/keys"), await client.get("/v1/collection")
+            linked.rotate()
+            return *before, await client.get("/v1/keys"), await client.get("/v1/collection")
+
+    none, first, one, second = asyncio.run(run())
+    assert none.json() == []
+    assert [SignedSuccession.from_dict(each) for each in one.json()] == list(linked.successions)
+    assert second.json()["key"] == linked.key.public.hex() != first.json()["key"]
