@@ -165,3 +165,10 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def own_address(address: str) -> str:
+    """The address of this machine that others of a running Ray can reach."""
+    with connected(address, None):
+        own: str = ray.util.get_node_ip_address()
+        return own
