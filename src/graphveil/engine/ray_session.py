@@ -15,6 +15,7 @@ from typing import Any
 import ray
 import ray._private.worker as ray_worker
 
+from graphveil.engine.address import AUTO
 from graphveil.engine.ray_reach import check_reachable, not_reached
 from graphveil.errors import EngineError
 
@@ -51,9 +52,11 @@ def kept_open() -> Iterator[None]:
 def connected(address: str | None, count: int | None) -> Iterator[int]:
     """Ray until the end, and how many calls it computes at a time: ``count``, or as many as it has processors.
 
-    A Ray that this process has been connected to before is taken as it is, and left.
+    A Ray that this process has been connected to before is taken as it is, and left; unless another one is named.
     """
-    if not ray.is_initialized():
+    if ray.is_initialized():
+        _check_named(address)
+    else:
         session = _Session(address)
         # Noted first: an interrupt may come while Ray starts.
         _ending.append(session)
@@ -69,6 +72,16 @@ def connected(address: str | None, count: int | None) -> Iterator[int]:
     finally:
         _keeping.pop()
         _end_unless_kept()
+
+
+def _check_named(address: str | None) -> None:
+    """Refuse an address where this process has another Ray already; it cannot have two."""
+    known = [session.address for session in _ending] or [ray.get_runtime_context().gcs_address]
+    if address not in (None, AUTO, *known):
+        raise EngineError(
+            f"this process has another Ray already ({known[0] or 'one that was started for it'}): leave the address out, or end that "
+            "one with ray.shutdown() before"
+        )
 
 
 def _end_unless_kept() -> None:
