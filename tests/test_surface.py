@@ -18,6 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
+    "source",
     "starting",
     "errors",
     "extras",
@@ -184,6 +185,8 @@ INSIDE_FUNCTIONS = {
     },
     "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
     "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
+    # Only who asks for Ray needs it.
+    "engine/engine.py": {"graphveil.engine.ray_pool", "graphveil.engine.ray_session"},
 }
 HEAVY = {
     "matplotlib",
@@ -191,6 +194,7 @@ HEAVY = {
     "optuna",
     "pandas",
     "pyarrow",
+    "ray",
     "scipy",
     "sklearn",
     "torch",
