@@ -25,6 +25,8 @@ STORE_BYTES = 128 << 20
 RETRIES = 3
 # Sockets of Ray lie in its folder, and their paths are at most 107 bytes, of which Ray takes 64.
 LONGEST_FOLDER = 40
+# Workers run with the priority of this process, as processes of its own would; Ray's have a lower one.
+CONFIGURATION = {"task_oom_retries": RETRIES, "worker_niceness": 0}
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Workers see the same devices as this process.
@@ -117,7 +119,7 @@ class _Session:
                     include_dashboard=False,
                     object_store_memory=STORE_BYTES,
                     _temp_dir=self.folder,
-                    _system_config={"task_oom_retries": RETRIES},
+                    _system_config=CONFIGURATION,
                     **options,
                 )
                 return
@@ -162,7 +164,9 @@ def _processors() -> int:
 def _folder() -> str:
     """A folder of this user alone, with a short name."""
     place = tempfile.gettempdir()
-    return tempfile.mkdtemp(prefix="graphveil-", dir=place if len(place) + 20 <= LONGEST_FOLDER else "/tmp")
+    return tempfile.mkdtemp(
+        prefix="graphveil-ray-", dir=place if len(place) + 24 <= LONGEST_FOLDER else "/tmp"
+    )
 
 
 @contextmanager
