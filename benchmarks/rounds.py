@@ -21,9 +21,9 @@ import torch
 
 from benchmarks.result import Result, Sizes
 from graphveil.errors import GraphveilError
-from graphveil.experiments.runs.unit import peak_megabytes
 from graphveil.graphs import Graph, Users, from_arrays, load
 from graphveil.methods import Job, find_method
+from graphveil.settings import peak_megabytes
 
 # As many times as long as base at most; and megabytes for the whole process, of co-phy alone.
 TIME_TARGET, MEMORY_TARGET = 1.5, 2500.0

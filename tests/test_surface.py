@@ -18,6 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
+    "source",
     "starting",
     "errors",
     "extras",
@@ -40,6 +41,7 @@ ROOMS = [
     "pyg",
     "methods",
     "attacks",
+    "engine",
     "experiments",
     "collect",
     "cli",
@@ -142,6 +144,8 @@ INSIDE_FUNCTIONS = {
     "graphs/npz.py": {"scipy.sparse"},
     "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
     # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
+    "graphs/shards/edge_lists.py": {"pyarrow"},
+    "graphs/shards/feature_stream.py": {"scipy.sparse"},
     "graphs/shards/held.py": {"scipy.sparse"},
     "graphs/shards/partition.py": {"graphveil.graphs.shards.streaming", "pymetis"},
     "graphs/shards/tables.py": {"pyarrow"},
@@ -152,12 +156,14 @@ INSIDE_FUNCTIONS = {
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/collect_demo.py": {"graphveil.collect.demo"},
-    "cli/collect.py": {
+    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.storage"},
+    "cli/collect_export.py": {
         "graphveil.collect.export",
-        "graphveil.collect.serving",
+        "graphveil.collect.export_shards",
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/collect_rotate.py": {"graphveil.collect.key_ring", "graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
@@ -179,6 +185,8 @@ INSIDE_FUNCTIONS = {
     },
     "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
     "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
+    # Only who asks for Ray needs it.
+    "engine/engine.py": {"graphveil.engine.ray_pool", "graphveil.engine.ray_session"},
 }
 HEAVY = {
     "matplotlib",
@@ -186,6 +194,7 @@ HEAVY = {
     "optuna",
     "pandas",
     "pyarrow",
+    "ray",
     "scipy",
     "sklearn",
     "torch",

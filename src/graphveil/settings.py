@@ -8,11 +8,12 @@ GRAPHVEIL_STATE    where a device keeps its books and their witness; without it,
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings", "available_gigabytes", "device_file", "settings", "witness_folder"]
+__all__ = ["Settings", "available_gigabytes", "device_file", "peak_megabytes", "settings", "witness_folder"]
 
 
 @dataclass(frozen=True)
@@ -74,3 +75,17 @@ def available_gigabytes() -> float:
         return int(fields["MemAvailable"].split()[0]) * 1024 / 1e9
     except (OSError, KeyError, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+
+
+def peak_megabytes() -> float:
+    """The largest memory that this process has held so far.
+
+    Linux counts into ru_maxrss what the process that started this one held, but not into VmHWM.
+    """
+    if sys.platform == "linux":
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / (1 << 10)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)

@@ -18,7 +18,9 @@ from rich.table import Table
 
 from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
+from graphveil.cli.collect_export import collect_export
 from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.collect_rotate import collect_rotate
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
 from graphveil.cli.parse import parse_range
@@ -36,7 +38,9 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 collect_app.command("learn")(collect_learn)
+collect_app.command("export")(collect_export)
 collect_app.command("demo")(collect_demo)
+collect_app.command("rotate")(collect_rotate)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
@@ -244,22 +248,6 @@ def close(
     typer.echo(f"Round {closed.number} is closed: {closed.answered} of {len(closed.asked)} answered.")
 
 
-@collect_app.command("export")
-def export_tables(
-    folder: Folder,
-    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
-) -> None:
-    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
-
-    Example: graphveil collect export survey --out tables
-    """
-    collection = _opened(folder)
-    from graphveil.collect.export import export
-
-    for name, count in export(collection, out).items():
-        typer.echo(f"{out / name}: {count}")
-
-
 @collect_app.command("forget")
 def forget(
     folder: Folder,
@@ -316,6 +304,7 @@ def _told(collection: Collection) -> dict[str, Any]:
     return {
         **collection.settings.offered,
         "key": collection.key.public.hex(),
+        "rotations": len(collection.successions),
         "users": collection.public_graph().users,
         "graph": max(collection.versions),
         **collection.counts(),

@@ -16,10 +16,10 @@ from graphveil.cli.options import AsJson
 from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_known
 from graphveil.experiments.embeddings.file import check_file
 from graphveil.experiments.runs.format import file_size
-from graphveil.experiments.runs.unit import peak_megabytes
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.show.run_figures import embedding_map
 from graphveil.experiments.specs.spec import Spec
+from graphveil.settings import peak_megabytes
 
 
 @grouped

@@ -16,7 +16,7 @@ from graphveil.cli.options import AsJson
 from graphveil.experiments.runs.format import file_size
 from graphveil.experiments.runs.predictions import Predictions, check_predictions, predict_spec
 from graphveil.experiments.runs.predictions_file import check_predictions_file, record_file
-from graphveil.experiments.runs.unit import peak_megabytes
+from graphveil.settings import peak_megabytes
 
 
 @grouped

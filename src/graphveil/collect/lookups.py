@@ -1,4 +1,4 @@
-"""What devices look up besides their questions: which numbers people have."""
+"""What devices look up besides their questions: how the key has passed on, and which numbers people have."""
 
 from __future__ import annotations
 
@@ -40,6 +40,10 @@ class People:
 def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Headers], Awaitable[object]]) -> None:
     """Add these routes; ``member`` refuses whoever is not enrolled, by the headers of a request."""
     people = People(collection)
+
+    @app.get("/v1/keys", summary="How the collection's key has passed from one to the next, signed by both")
+    async def look_up_keys() -> list[dict[str, str]]:
+        return [each.as_dict() for each in collection.successions]
 
     @app.get(
         "/v1/people",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms.rows import PublicRange
 
 if TYPE_CHECKING:
@@ -93,6 +94,25 @@ class Graph:
     def node_count(self) -> int:
         """n, the number of users."""
         return len(self.indptr) - 1
+
+    @property
+    def world(self) -> World:
+        """Those who learn from this graph together: where it is whole, one process alone."""
+        return ALONE
+
+    @property
+    def total_count(self) -> int:
+        """The users of the whole graph, where this is a part of one (`GraphPart`); else n."""
+        return self.node_count
+
+    def count(self, users: Mask) -> int:
+        """How many of all users, of all parts, are marked."""
+        return int(users.sum())
+
+    def everywhere(self, users: NDArray[Any], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Rows of these users (a mask or ascending numbers), with those that other workers have of theirs, in the order of the
+        numbers that the whole graph has them by."""
+        return arrays
 
     @property
     def edge_count(self) -> int:

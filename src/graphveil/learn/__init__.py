@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.blend import choose_blend, mix
     from graphveil.learn.calibration import calibrated, calibration_error, log_losses
+    from graphveil.learn.checkpoints import Checkpoints
     from graphveil.learn.degree_table import degree_probabilities
     from graphveil.learn.denoised import Denoised
     from graphveil.learn.divided import divided_input, joined_input
@@ -102,6 +103,7 @@ else:
                 "GraphSAGE",
             ),
             "blend": ("choose_blend", "mix"),
+            "checkpoints": ("Checkpoints",),
             "calibration": ("calibrated", "calibration_error", "log_losses"),
             "answer_tables": ("Asked", "Judged", "class_evidence"),
             "degree_table": ("degree_probabilities",),
@@ -168,6 +170,7 @@ __all__ = [
     "Answered",
     "Asked",
     "Backbone",
+    "Checkpoints",
     "Denoised",
     "DropTargets",
     "Fitted",

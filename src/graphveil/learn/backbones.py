@@ -56,7 +56,7 @@ class Backbone(nn.Module, ABC):
 
     def second(self, hidden: Tensor, topology: Topology) -> Tensor:
         """From the first layer's result (n x h) to the scores of the classes (n x c)."""
-        active = dropout(self.activation(hidden), self.dropout, self.training)
+        active = dropout(self.activation(hidden), self.dropout, self.training, among=topology.everybody)
         return self.layer(self.conv2, active, topology)
 
     def forward(self, inputs: Input, topology: Topology) -> Tensor:

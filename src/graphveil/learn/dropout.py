@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -10,20 +14,58 @@ from torch.nn import functional
 VALUES_A_WORD, LEVELS = 4, 1 << 16
 # Below so many values torch's own takes a millisecond or two, and is left to it.
 FEW_VALUES = 1 << 18
+# Where most values are somebody else's, so many rows are drawn at a time; a multiple of the values that share a word.
+ROWS_AT_ONCE = 1 << 18
 
 
-def dropout(values: Tensor, share: float, training: bool, few: int | None = None) -> Tensor:
+class Among:
+    """Rows of a larger matrix: how many it has, and where these stand in it."""
+
+    def __init__(self, total: int, places: NDArray[np.int64]) -> None:
+        self.total = total
+        self.order = torch.from_numpy(np.argsort(places, kind="stable"))
+        self.places = torch.from_numpy(np.ascontiguousarray(places))[self.order]
+
+    def blocks(self) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Some rows of the larger matrix at a time: how many, which of them are here, and which of the rows here these are."""
+        for begin in range(0, self.total, ROWS_AT_ONCE):
+            end = min(begin + ROWS_AT_ONCE, self.total)
+            low, high = torch.searchsorted(self.places, torch.tensor([begin, end])).tolist()
+            yield end - begin, self.places[low:high] - begin, self.order[low:high]
+
+
+def dropout(
+    values: Tensor, share: float, training: bool, few: int | None = None, among: Among | None = None
+) -> Tensor:
     """A random share of the values at 0 and the others scaled up, in training; the values themselves otherwise.
 
     ``values`` may have any shape, which stays; ``share`` is in [0, 1). torch's own draws a number for every value, which takes
-    several times as long; below ``few`` values (`FEW_VALUES` unless given) it is taken all the same.
+    several times as long; below ``few`` values (`FEW_VALUES` unless given) it is taken all the same. Rows that stand ``among``
+    others get what they would have got with all of them here: everything is drawn, and what belongs to others is left.
     """
-    if values.numel() < (FEW_VALUES if few is None else few):
-        return functional.dropout(values, share, training)
+    count = values.numel() if among is None else among.total * values.shape[1:].numel()
     level = min(round(share * LEVELS), LEVELS - 1)
+    if count < (FEW_VALUES if few is None else few):
+        if among is None or not training:
+            return functional.dropout(values, share, training)
+        whole = functional.dropout(values.new_ones((among.total, *values.shape[1:])), share)
+        mask = torch.empty_like(values, requires_grad=False)
+        mask[among.order] = whole[among.places]
+        return values * mask
     if not training or level == 0:
         return values
-    words = -(-values.numel() // VALUES_A_WORD)
-    drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=values.device).view(torch.int16)
-    kept = drawn[: values.numel()].view(values.shape) >= level - LEVELS // 2
+    if among is None:
+        kept = _kept(count, level, values.device).view(values.shape)
+    else:
+        kept = torch.empty(values.shape, dtype=torch.bool, device=values.device)
+        for rows, here, own in among.blocks():
+            drawn = _kept(rows * values.shape[1:].numel(), level, values.device)
+            kept[own] = drawn.view(rows, *values.shape[1:])[here]
     return values * kept.to(values.dtype).mul_(LEVELS / (LEVELS - level))
+
+
+def _kept(count: int, level: int, device: torch.device) -> Tensor:
+    """Which of so many values are kept, each with the chance 1 - level/2^16."""
+    words = -(-count // VALUES_A_WORD)
+    drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=device).view(torch.int16)
+    return drawn[:count] >= level - LEVELS // 2

@@ -15,7 +15,7 @@ from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Best, Fitted, Progress, Schedule, adam
+from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -150,7 +150,7 @@ def fit_masked(
     """
     judges = targets.validation_rows
     held_out, everything = of_rows(targets, judges), inputs.everything[judges]
-    best, step = Best(held_out, schedule, progress), adam(model, schedule)
+    best, step = Best(held_out, schedule, progress), Adam(model, schedule, topology.world)
     kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)

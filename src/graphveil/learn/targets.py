@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil.graphs.world import ALONE, World
 from graphveil.linear.polynomial import Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
@@ -37,12 +40,16 @@ class Targets:
     ``transition`` says how reported labels come about: the probability of reporting j (column) for the true class i (row).
     With it the loss is forward corrected (Patrini et al. 2017): predictions go through the transition before they are
     compared with the reports, so that a model of the true classes has the smallest loss. Validation does the same.
+
+    Where several workers hold a part of the users each, a training loss is this worker's share of the mean over all of them, so
+    that losses and gradients of all workers add up to those of everybody; what validates is everybody's for each of them.
     """
 
     labels: Tensor
     train: Tensor
     validation: Tensor
     transition: Tensor | None = None
+    world: World = field(default=ALONE, kw_only=True)
 
     @cached_property
     def train_rows(self) -> Tensor:
@@ -55,10 +62,16 @@ class Targets:
         return self.validation.nonzero().ravel()
 
     def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """The mean loss of m rows of scores (m x c) against m labels."""
+        """The mean loss of m rows of scores (m x c) against m labels; of several workers, each one's share of it."""
         if self.transition is None:
-            return functional.cross_entropy(scores, labels)
-        return functional.nll_loss(log(scores.softmax(1) @ self.transition), labels)
+            return self._mean(functional.cross_entropy, scores, labels)
+        return self._mean(functional.nll_loss, log(scores.softmax(1) @ self.transition), labels)
+
+    def _mean(self, loss: Callable[..., Tensor], rows: Tensor, labels: Tensor) -> Tensor:
+        if self.world.size == 1:
+            return loss(rows, labels)
+        count = int(self.world.sum(np.array([len(labels)]))[0])
+        return loss(rows, labels, reduction="sum") / count
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """The probability of each class for each user, n x c."""
@@ -70,12 +83,16 @@ class Targets:
 
     def validation_loss(self, scores: Tensor) -> Tensor:
         """The loss of the validation users, given the scores of all users."""
-        return self.loss(scores[self.validation_rows], self.labels[self.validation_rows])
+        loss = self.loss(scores[self.validation_rows], self.labels[self.validation_rows])
+        return add_up(loss, self.world)
 
     def validation_score(self, scores: Tensor) -> float:
         """How many validation users are predicted as they say (as they report, where labels are private)."""
         right = scores[self.validation_rows].argmax(1) == self.labels[self.validation_rows]
-        return float(right.float().mean())
+        if self.world.size == 1:
+            return float(right.float().mean())
+        hits, count = self.world.sum(np.array([int(right.sum()), len(right)]))
+        return float(hits / count)
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,14 @@ class DropTargets(Targets):
         arriving = (self.hops @ reports)[self.train_rows]
         weight = arriving.sum(1, keepdim=True)
         share = torch.where(weight > 0, arriving / weight.clamp_min(SMALLEST), reports[self.train_rows])
-        return functional.nll_loss(log(share), self.spread_labels[self.train_rows])
+        return self._mean(functional.nll_loss, log(share), self.spread_labels[self.train_rows])
+
+
+def add_up(value: Tensor, world: World) -> Tensor:
+    """The sum over all workers, without a gradient; the value itself where there is one worker."""
+    if world.size == 1:
+        return value
+    return torch.from_numpy(world.sum(value.detach().cpu().numpy())).to(value)
 
 
 def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:

@@ -7,7 +7,11 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.part import GraphPart
+from graphveil.graphs.world import ALONE, World
+from graphveil.learn.dropout import Among
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sparse import SparseMatrix
 
@@ -15,8 +19,15 @@ from graphveil.linear.sparse import SparseMatrix
 class Topology:
     """The edges of a graph of n users, as the matrices (n x n, sparse) and lists that layers pass messages by, on a device."""
 
+    # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
+    # everybody: None where they are all there are.
+    world: World = ALONE
+    everybody: Among | None = None
+
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
+        if isinstance(graph, GraphPart):
+            self.world, self.everybody = graph.world, Among(graph.total, graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:
@@ -43,6 +54,11 @@ class Topology:
         """All edges in both directions and a loop at every user (2 x entries), for layers that weigh each edge
         themselves; of edges with weights those that are likelier than not.
         """
+        if isinstance(self.graph, GraphPart):
+            raise InputError(
+                "layers that weigh each edge themselves, as gat's attention does, need every edge in one place, and each worker holds a "
+                "part of the graph: take gcn, sage, gin, appnp, sgc, ssgc or mlp, or leave --workers out"
+            )
         edges = torch.from_numpy(self.graph.unweighted().edge_list())
         loops = torch.arange(self.graph.node_count).expand(2, -1)
         return torch.cat([edges, loops], dim=1).to(self.device)

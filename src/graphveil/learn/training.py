@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from graphveil.errors import InputError
+from graphveil.graphs.world import ALONE, World
 from graphveil.learn.backbones import Backbone
+from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.group_lasso import group_lasso
 from graphveil.learn.inputs import thinned
-from graphveil.learn.targets import Goal
+from graphveil.learn.targets import Goal, add_up
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 
@@ -85,6 +88,16 @@ class Best:
             self.progress(epoch + 1, self.schedule.epochs, loss)
         return better
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """What was found so far."""
+        return {name: getattr(self, name) for name in _FOUND}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from what was found before."""
+        for name in _FOUND:
+            setattr(self, name, state[name])
+
     def enough(self, epoch: int) -> bool:
         """Whether the best epoch lies so far back that patience is at its end."""
         patience = self.schedule.patience
@@ -104,16 +117,31 @@ class Best:
         )
 
 
-def adam(model: nn.Module, schedule: Schedule) -> Callable[[Tensor], None]:
-    """A step of Adam down the gradient of a loss."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay)
+# What `Best` has found.
+_FOUND = ("found", "losses", "better", "train_losses")
 
-    def step(loss: Tensor) -> None:
-        optimizer.zero_grad()
+
+class Adam:
+    """Steps of Adam down the gradient of a loss; where several workers have a share of the loss each, of their sum."""
+
+    def __init__(self, model: nn.Module, schedule: Schedule, world: World = ALONE) -> None:
+        self.parameters, self.world = list(model.parameters()), world
+        self.optimizer = torch.optim.Adam(self.parameters, lr=schedule.lr, weight_decay=schedule.weight_decay)
+
+    def __call__(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        if self.world.size > 1:
+            self._add_up()
+        self.optimizer.step()
 
-    return step
+    def _add_up(self) -> None:
+        """All gradients of all workers, in one message; a parameter that no loss reaches has none anywhere."""
+        held = [each.grad for each in self.parameters if each.grad is not None]
+        whole = torch.cat([gradient.ravel() for gradient in held])
+        summed = add_up(whole, self.world).split([gradient.numel() for gradient in held])
+        for gradient, total in zip(held, summed, strict=True):
+            gradient.copy_(total.view_as(gradient))
 
 
 def fit(
@@ -125,16 +153,41 @@ def fit(
     progress: Progress | None = None,
     *,
     keep_weights: bool = False,
+    checkpoints: Checkpoints | None = None,
 ) -> Fitted:
     """Train on inputs of n x d and return the scores (n x c) of the epoch with the lowest validation loss.
 
     One pass through the first layer serves training and validation: both see the weights before the step. Only with
-    dropout on the input does training need a pass of its own.
+    dropout on the input does training need a pass of its own. With ``checkpoints``, a training that was interrupted goes on.
     """
-    best, step = Best(targets, schedule, progress), adam(model, schedule)
+    kept = None if checkpoints is None else checkpoints.training()
+    if kept is not None and (done := kept.finished()) is not None:
+        ended: Fitted = done
+        return ended
+    world = topology.world
+    best, step = Best(targets, schedule, progress), Adam(model, schedule, world)
+    if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
+        raise InputError(
+            "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
+        )
     penalty = group_lasso(model, inputs, topology, targets, schedule.group_lasso)
     weights: dict[str, Tensor] = {}
-    for epoch in range(schedule.epochs):
+    begin = 0
+    if kept is not None:
+        begin, state = kept.latest()
+        if state is not None:
+            weights = state["weights"]
+            best.resume(state["best"])
+            model.load_state_dict(state["model"])
+            step.optimizer.load_state_dict(state["optimizer"])
+    for epoch in range(begin, schedule.epochs):
+        if kept is not None and epoch > begin and kept.due(epoch):
+            state = {
+                "model": model.state_dict(),
+                "optimizer": step.optimizer.state_dict(),
+                "weights": weights,
+            }
+            kept.save(epoch, {**state, "best": best.state})
         hidden = model.first(inputs, topology)
         model.train()
         seen = hidden
@@ -146,14 +199,17 @@ def fit(
         with torch.no_grad():
             model.eval()
             scores = model.second(hidden, topology)
-        best.train_losses.append(float(loss.detach()))
+        best.train_losses.append(float(add_up(loss.detach(), world)))
         better = best.keep(epoch, scores, hidden if model.has_first_layer else None)
         if better and keep_weights:
             weights = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
         if best.enough(epoch):
             break
         step(loss)
-    return replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
+    fitted = replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
+    if kept is not None:
+        kept.finish(fitted)
+    return fitted
 
 
 def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: Topology) -> Fitted:

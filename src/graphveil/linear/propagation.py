@@ -11,8 +11,11 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
+from graphveil.graphs.part import GraphPart
 from graphveil.linear.edges import edges_of
+from graphveil.linear.parted import parted_matrix
 from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.streamed import streamed_matrix
 
 
 def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
@@ -22,8 +25,10 @@ def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str =
     """
     if not loops:
         return scaled_matrix(graph, 0.5, 0.5, device=device)
-    indptr, indices, weights = _with_loops(graph)
     scale = 1 / np.sqrt(1 + graph.weighted_degrees)
+    if isinstance(graph, GraphPart):
+        return _of_part(graph, scale, scale, np.ones(graph.node_count, dtype=bool))
+    indptr, indices, weights = _with_loops(graph)
     values = np.repeat(scale, np.diff(indptr)) * scale[indices]
     values = values if weights is None else values * weights
     return SparseMatrix.from_csr(
@@ -45,6 +50,9 @@ def scaled_matrix(
     def scale(power: float) -> np.ndarray:
         return np.power(degree, -power, out=np.zeros_like(degree), where=degree > 0)
 
+    if isinstance(graph, GraphPart):
+        rows = scale(left)
+        return _of_part(graph, rows, rows if left == right else scale(right))
     values = np.repeat(scale(left), graph.degrees) * scale(right)[graph.indices]
     values = values if graph.weights is None else values * graph.weights
     shape = (graph.node_count,) * 2
@@ -62,6 +70,11 @@ def pagerank_matrix(
     within -1 and 1. D^-r P D^r is the mean over the neighbours: its rows sum to one.
     """
     graph = graph.unweighted()
+    if isinstance(graph, GraphPart):
+        alone = graph.degrees == 0
+        degree = np.maximum(graph.degrees, 1).astype(np.float64)
+        rows = degree ** (r - 1)
+        return _of_part(graph, rows, rows if r == 0.5 else degree**-r, alone, dtype)
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
@@ -98,6 +111,11 @@ def weighted_mean_matrix(
 
     ``weights`` has a number of at least 0 for each of n users. Where all weights around a user are 0, the row is 0.
     """
+    if isinstance(graph, GraphPart):
+        around = weighted_sums(graph, weights)
+        rows = 1 / np.where(around > 0, around, 1.0)
+        everybody = np.ones(graph.node_count, dtype=bool)
+        return _of_part(graph, rows, np.asarray(weights, dtype=np.float64), everybody)
     indptr, indices, edges = _with_loops(graph)
     values = np.asarray(weights, dtype=np.float64)[indices]
     values = values if edges is None else values * edges
@@ -108,11 +126,35 @@ def weighted_mean_matrix(
 
 def sum_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:
     """A + I: the sum over the neighbours and oneself (GIN); without ``loops`` A alone."""
+    if isinstance(graph, GraphPart):
+        one = np.ones(graph.node_count)
+        return _of_part(graph, one, one, one > 0 if loops else None)
     indptr, indices, weights = _with_loops(graph) if loops else (graph.indptr, graph.indices, graph.weights)
     values = np.ones(len(indices)) if weights is None else weights
     return SparseMatrix.from_csr(
         indptr, indices, values, (graph.node_count,) * 2, symmetric=True, device=device
     )
+
+
+def _of_part(
+    part: GraphPart,
+    left: np.ndarray,
+    right: np.ndarray,
+    loops: np.ndarray | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> SparseMatrix:
+    """left_i · right_j along the links of a part and at some loops: in memory, or from disk where its edges are there."""
+    if part.blocks is not None:
+        return streamed_matrix(part, left, right, loops=loops)
+    return parted_matrix(part, left, right, loops=loops, dtype=dtype)
+
+
+def weighted_sums(graph: GraphPart, weights: np.ndarray) -> np.ndarray:
+    """The sum of the weights of each user's neighbours and of oneself."""
+    one = np.ones(graph.node_count)
+    matrix = _of_part(graph, one, one, one > 0, torch.float64)
+    column = torch.from_numpy(np.asarray(weights, dtype=np.float64)[:, None])
+    return matrix.multiply(column)[:, 0].numpy()
 
 
 def edge_matrix(

@@ -42,13 +42,13 @@ class SparseMatrix:
 
         ``symmetric`` says that the matrix is its own transpose, which saves building it.
         """
-        forward = _csr_tensor(indptr, indices, values, shape, device, dtype)
+        forward = csr_tensor(indptr, indices, values, shape, device, dtype)
         if symmetric:
             return cls(forward, forward)
         # Entry numbers, column by column: scipy counts where sorting would compare.
         turned = csr_matrix((np.arange(len(indices)), indices, indptr), shape=shape).tocsc()
         order = turned.data
-        backward = _csr_tensor(
+        backward = csr_tensor(
             turned.indptr, turned.indices, values[order], (shape[1], shape[0]), device, dtype
         )
         return cls(forward, backward, torch.from_numpy(order).to(device))
@@ -126,25 +126,27 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
     )
 
 
-def _csr_tensor(
+def csr_tensor(
     indptr: NDArray[Any],
     indices: NDArray[Any],
-    values: NDArray[Any],
+    values: NDArray[Any] | Tensor,
     shape: tuple[int, int],
-    device: Any,
-    dtype: torch.dtype,
+    device: Any = "cpu",
+    dtype: torch.dtype = torch.float32,
+    *,
+    trusted: bool = False,
 ) -> Tensor:
-    # Copies: torch wants arrays that it could write to.
-    starts, places = np.array(indptr, dtype=np.int32), np.array(indices, dtype=np.int32)
-    entries = torch.tensor(values, dtype=dtype)
+    """A CSR tensor from its three arrays. Values that are a tensor already are taken as they are, and so are ``trusted`` indices,
+    which nobody checks."""
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once a process; what is used of it here is tested.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
-            torch.from_numpy(starts),
-            torch.from_numpy(places),
-            entries,
+            # Copies: torch wants arrays that it could write to.
+            torch.from_numpy(np.array(indptr, dtype=np.int32)),
+            torch.from_numpy(np.array(indices, dtype=np.int32)),
+            values if isinstance(values, Tensor) else torch.tensor(values, dtype=dtype),
             size=shape,
             device=device,
-            check_invariants=True,
+            check_invariants=not trusted,
         )

@@ -36,6 +36,9 @@ class Base(Method):
     several_tasks = True
     several_labels = True
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         with watch.stage("report"):

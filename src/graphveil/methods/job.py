@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from graphveil.methods.terms import Budgets, Levels, Machine, nested
 from graphveil.privacy import Plan, Respondents
 from graphveil.registry import unknown_name
 from graphveil.watching import listening
+
+if TYPE_CHECKING:
+    from graphveil.learn.checkpoints import Checkpoints
 
 # Options of links that say what is private and what is made of reports, and nothing to a mechanism.
 NOT_OF_MECHANISMS = ("variant", "private_edges")
@@ -68,6 +71,8 @@ class Job:
     # Whether the outcome is to hold the trained backbone; and one that is applied in the place of training.
     keep_trained: bool = False
     trained: Trained | None = None
+    # Where trainings are kept that an interrupted run goes on from.
+    checkpoints: Checkpoints | None = None
 
     @classmethod
     def of(cls, graph: Graph, users: Respondents, settings: Any, seed: int, **options: Any) -> Job:

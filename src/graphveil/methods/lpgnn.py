@@ -37,6 +37,9 @@ class Lpgnn(Method):
     grid = TRAINING_GRID | HOPS_GRID
     several_tasks = True
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
         with watch.stage("report"):

@@ -19,6 +19,7 @@ from graphveil import denoise
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import no_known_links
+from graphveil.graphs.part import GraphPart
 from graphveil.graphs.private_edges import DividedEdges
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
@@ -90,6 +91,11 @@ class Method(ABC):
         """Whether volunteers' rows are used with these settings: else they are not handed over."""
         return self.takes_panel
 
+    def not_in_parts(self, job: Job) -> str | None:
+        """Why it cannot be learned by several workers with a part of the graph each, as a sentence goes on after its name; None if
+        it can."""
+        return "needs the whole graph, or all reports, in one place"
+
     def public_files(self, settings: Any) -> tuple[Path, ...]:
         """Files besides the graph that are read: a kept run is found again only as long as they are the same."""
         return ()
@@ -119,6 +125,8 @@ class Method(ABC):
         if job.budgets.norm_epsilon is not None:
             check_norms(self)
         refuse_links(job)
+        if isinstance(job.graph, GraphPart):
+            check_parts(self, job)
         self.prepare(job)
         if job.budgets.private_labels:
             job = job.with_private_labels()
@@ -178,6 +186,19 @@ def refuse_links(job: Job) -> None:
     """Refuse, before anybody is asked, private links whose noise would not fit into memory, or hide every link."""
     if job.budgets.private_links:
         denoise.refuse_too_many(job.link_plan().build(), job.max_memory, dense=job.machine.allow_dense)
+
+
+def check_parts(method: Method, job: Job) -> None:
+    """Refuse what several workers with a part of the graph each cannot learn."""
+    if job.budgets.private_links or job.graph.panel is not None or job.budgets.norm_epsilon is not None:
+        raise InputError(
+            "private links, volunteers and norms are not learned in parts: leave them out, or leave --workers out"
+        )
+    why = method.not_in_parts(job)
+    if why is not None:
+        raise InputError(
+            f"{method.name} {why}, and each worker holds a part of the graph: leave --workers out"
+        )
 
 
 def check_task(method: Method, job: Job) -> None:

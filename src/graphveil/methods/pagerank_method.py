@@ -85,6 +85,9 @@ class PageRankMethod(Method):
         if self.holds_dense(job.settings, job.task.name):
             self._refuse(job)
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         if self.holds_dense(job.settings, job.task.name):
             return self._links(job, Stopwatch())

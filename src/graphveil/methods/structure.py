@@ -72,6 +72,9 @@ class Structure(Method):
     reports_features = False
     several_labels = True
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         if job.task is LINK:
             return learn_links(job)

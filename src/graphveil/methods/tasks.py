@@ -87,7 +87,7 @@ class NodeTask(Task):
 
     def check(self, method: str, graph: Graph) -> None:
         for part in ("train", "validation"):
-            if not getattr(graph, part).any():
+            if not graph.count(getattr(graph, part)):
                 raise InputError(f"{method} needs {part} users with a label: give the {part} split some")
 
     def metric(self, graph: Graph) -> str:

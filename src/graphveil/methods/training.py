@@ -81,6 +81,7 @@ def _trained(
             schedule,
             lambda done, most, _: job.say("training", done / most),
             keep_weights=job.keep_trained,
+            checkpoints=job.checkpoints,
         )
     return replace(fitted, factor=factor)
 

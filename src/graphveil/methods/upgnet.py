@@ -102,6 +102,17 @@ class Upgnet(Method):
                 job.max_memory, shape, f"{what} propagates every feature, so its input", instead
             )
 
+    def not_in_parts(self, job: Job) -> str | None:
+        """Order N-H with a threshold for each report is a polynomial of a matrix; the others are not, or look at all reports."""
+        settings: UpgnetSettings = job.settings
+        if self.holds_dense(settings, job.task.name):
+            return "holds every feature of every user in this order or with this aggregator (order H-N, adaptive)"
+        if settings.variant == "code" or settings.regularizer not in ("nfr", "off"):
+            return (
+                f"looks at all reports with variant={settings.variant} and regularizer={settings.regularizer}"
+            )
+        return None
+
     def learn(self, job: Job) -> Outcome:
         settings: UpgnetSettings = job.settings
         watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)

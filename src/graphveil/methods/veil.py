@@ -130,6 +130,9 @@ class Veil(Method):
             return replace(asked, features=(), classes=(classes,))
         return replace(asked, features=(_teaching_plan(job, np.array(first)),), classes=(classes,))
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         watch = Stopwatch()
         with watch.stage("train"):

@@ -18,10 +18,11 @@ from graphveil.experiments.runs.format import NUMBER
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.runs.unit import UnitResult, peak_megabytes
+from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Spec
 from graphveil.outside import is_reference
+from graphveil.settings import peak_megabytes
 from tests.packages import install
 
 TOWN = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import resource
-import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -34,6 +32,7 @@ from graphveil.methods.outcome import Outcome
 from graphveil.methods.questions import Questions
 from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody, Respondents
+from graphveil.settings import peak_megabytes
 
 # Settings that say how far reports are spread along edges.
 HOPS = ("hops", "analysis_hops")
@@ -207,7 +206,7 @@ def prepare(
     job = make_job(spec, part, method, public, seed, progress)
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
-    _check_cost(spec, part, questions)
+    check_cost(spec, part, questions)
     return Prepared(method, graph, users, replace(job, questions=questions))
 
 
@@ -241,7 +240,7 @@ def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: i
     return graph
 
 
-def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
+def check_cost(spec: Spec, part: Part, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
     budgets, features = spec.budgets, 0.0
     if part not in ("structure", "unasked") and budgets.epsilon is not None:
@@ -316,20 +315,6 @@ def _also(ready: Ready, outcome: Outcome) -> dict[str, float]:
     if ready.who is not None:
         measured |= users.turnout_bias(ready.who)
     return measured
-
-
-def peak_megabytes() -> float:
-    """The largest memory that this process has held so far.
-
-    Linux counts into ru_maxrss what the process that started this one held, but not into VmHWM.
-    """
-    if sys.platform == "linux":
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            for line in status:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) / (1 << 10)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def make_job(

@@ -12,6 +12,9 @@ A sharded graph is a folder. Its users are numbered anew, so that each partition
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -138,15 +141,20 @@ def sharded_files(folder: Path) -> list[Path]:
     return [folder / MANIFEST, *sorted([*tables, *folder.glob(f"{SIMULATED}/part-*.parquet")])]
 
 
-def new_folder(out: Path) -> Path:
-    """A folder to write into, in which nothing is."""
+@contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """A folder to write into, in which nothing is; what was written is gone again if it does not come to its end."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InputError(f"{out} is there already and holds something: name a new folder, or delete it")
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out} cannot be made ({error.strerror}): name another folder") from None
-    return out
+    try:
+        yield out
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
 def _check_sums(manifest: Manifest, file: Path) -> None:

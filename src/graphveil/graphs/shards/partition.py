@@ -21,7 +21,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.shards.adjacency import Adjacency
 from graphveil.registry import unknown_name
 
-# Entries up to which METIS is taken: it needs some hundred bytes for each.
+# Entries up to which METIS is taken: it needs about 50 bytes for each, and 10 to 20 seconds for so many.
 METIS_ENTRIES = 20_000_000
 # How much larger than the mean a partition may be.
 IMBALANCE = 1.05
@@ -34,12 +34,17 @@ Assignment = NDArray[np.int32]
 
 
 def assign(
-    adjacency: Adjacency, partitions: int, partitioner: str = "auto", seed: int = 0
+    adjacency: Adjacency,
+    partitions: int,
+    partitioner: str = "auto",
+    seed: int = 0,
+    fits: int = METIS_ENTRIES,
 ) -> tuple[Assignment, str]:
-    """The partition of every user, and the name of the partitioner that was taken."""
-    check_whole(partitions, "partitions", least=1, most=MAX_PARTITIONS)
-    if partitioner not in PARTITIONERS:
-        raise unknown_name("partitioner", partitioner, PARTITIONERS)
+    """The partition of every user, and the name of the partitioner that was taken.
+
+    Where the partitioner is chosen here, METIS is not taken for more than ``fits`` entries.
+    """
+    check_partitions(partitions, partitioner)
     users = adjacency.users
     if partitions == 1 or partitions >= users or partitioner == "ranges":
         return ranges(users, partitions), "ranges"
@@ -53,11 +58,19 @@ def assign(
             f"METIS takes graphs of at most {METIS_ENTRIES} entries (two for each link), this one has {adjacency.entries}: take "
             "--partition stream"
         )
-    if partitioner == "metis" or (partitioner == "auto" and installed and adjacency.entries <= METIS_ENTRIES):
+    small = adjacency.entries <= min(fits, METIS_ENTRIES)
+    if partitioner == "metis" or (partitioner == "auto" and installed and small):
         return balanced(_metis(adjacency, partitions, seed), partitions), "metis"
     from graphveil.graphs.shards.streaming import stream
 
     return stream(adjacency, partitions, most(users, partitions)), "stream"
+
+
+def check_partitions(partitions: int, partitioner: str = "auto") -> None:
+    """Refuse a number of partitions, or a partitioner, that there is not."""
+    check_whole(partitions, "partitions", least=1, most=MAX_PARTITIONS)
+    if partitioner not in PARTITIONERS:
+        raise unknown_name("partitioner", partitioner, PARTITIONERS)
 
 
 def check_assignment(assignment: Assignment, users: int, partitions: int) -> Assignment:

@@ -69,33 +69,34 @@ def write_shards(
     ``users`` is what users hold, for simulations: without it the folder has what is public alone. ``source`` says where the graph
     came from.
     """
-    _check_graph(graph, users)
+    check_graph(graph, users)
     adjacency = Adjacency(graph.indptr, graph.indices)
     if assignment is None:
         assigned, named = assign(adjacency, partitions, partitioner, seed)
     else:
         assigned, named = check_assignment(assignment, graph.node_count, partitions), "given"
-    folder, layout = new_folder(Path(out)), Layout.of(assigned, partitions)
+    layout = Layout.of(assigned, partitions)
     public = PublicUsers(graph.labels, graph.train, graph.validation, graph.test, graph.ids)
-    parts = write_public(folder, layout, adjacency, public)
-    if users is not None:
-        write_held(folder, layout, users.raw.features, users.raw.labels)
     whole = graph.public_range
-    Manifest(
-        name=graph.name,
-        users=graph.node_count,
-        entries=adjacency.entries,
-        features=graph.feature_count,
-        range=None if whole is None else (whole.low, whole.high),
-        binary=graph.binary,
-        classes=graph.class_count,
-        metric=graph.metric,
-        feature_names=graph.feature_names,
-        ids=id_kind(graph.ids),
-        partitioner=named,
-        partitions=parts,
-        source={"partition_seed": seed, **(source or {})},
-    ).write(folder)
+    with new_folder(Path(out)) as folder:
+        parts = write_public(folder, layout, adjacency, public)
+        if users is not None:
+            write_held(folder, layout, users.raw.features, users.raw.labels)
+        Manifest(
+            name=graph.name,
+            users=graph.node_count,
+            entries=adjacency.entries,
+            features=graph.feature_count,
+            range=None if whole is None else (whole.low, whole.high),
+            binary=graph.binary,
+            classes=graph.class_count,
+            metric=graph.metric,
+            feature_names=graph.feature_names,
+            ids=id_kind(graph.ids),
+            partitioner=named,
+            partitions=parts,
+            source={"partition_seed": seed, **(source or {})},
+        ).write(folder)
     return open_shards(folder)
 
 
@@ -150,7 +151,7 @@ def write_held(folder: Path, layout: Layout, features: Any, labels: NDArray[np.i
                 write(held_columns(None if features is None else features[some], labels[some]))
 
 
-def _check_graph(graph: Graph, users: Users | None) -> None:
+def check_graph(graph: Graph, users: Users | None = None) -> None:
     """Refuse what a sharded graph has no place for."""
     if graph.multilabel:
         raise InputError(

@@ -1,0 +1,79 @@
+"""A crew of processes on this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.worker import begin_work
+
+
+class ProcessCrew:
+    """Workers are fresh processes of this machine, which end with this one; they talk by gloo over the loopback address."""
+
+    def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
+        how = ""
+        for _ in range(RESTARTS + 1):
+            with tempfile.TemporaryDirectory() as folder:
+                results = _once(work, tasks, Path(folder) / "meeting", progress)
+            if not isinstance(results, str):
+                return results
+            how = results
+        raise WorkersLostError(how)
+
+
+def _once(
+    work: Callable[..., Any], tasks: Sequence[Any], meeting: Path, progress: Progress | None
+) -> list[Any] | str:
+    """The results of all workers; or, where one was lost, how."""
+    context = multiprocessing.get_context("spawn")
+    ends, processes = [], []
+    # An interrupt reaches this process alone, which stops the others.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for rank, task in enumerate(tasks):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=begin_work, args=(there, rank, len(tasks), str(meeting), work, task), daemon=True
+            )
+            process.start()
+            there.close()
+            ends.append(here)
+            processes.append(process)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        return _listen(ends, progress)
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join()
+
+
+def _listen(ends: list[Connection], progress: Progress | None) -> list[Any] | str:
+    results: dict[int, Any] = {}
+    while len(results) < len(ends):
+        waiting = [end for rank, end in enumerate(ends) if rank not in results]
+        for end in wait(waiting):
+            assert isinstance(end, Connection)
+            rank = ends.index(end)
+            try:
+                kind, told = end.recv()
+            except (EOFError, OSError):
+                return f"worker {rank} ended"
+            if kind == "progress" and progress is not None:
+                progress(*told)
+            elif kind == "error":
+                raise told
+            elif kind == "lost":
+                return f"worker {rank}: {told}"
+            elif kind == "result":
+                results[rank] = told
+    return [results[rank] for rank in range(len(ends))]

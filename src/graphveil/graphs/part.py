@@ -1,0 +1,147 @@
+"""GraphPart: what one of several workers holds of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.world import ALONE, World
+
+Numbers = NDArray[np.int64]
+
+
+def nobody() -> Numbers:
+    """The numbers of no users."""
+    return np.empty(0, dtype=np.int64)
+
+
+class EdgeBlocks(Protocol):
+    """Edges that stay on disk, some rows at a time."""
+
+    def __iter__(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
+        """The first row of a block, the row after its last one, and the neighbours of all its rows, row after row."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphPart(Graph):
+    """Some users of a larger graph, with all their links: what one worker holds.
+
+    Everything that `Graph` has for each user is there for these users alone, and users are numbered from 0 among them. Links
+    lead to others too: a neighbour below ``node_count`` is one of these users, and neighbour ``node_count`` + k is the one
+    whose number in the whole graph is ``halo[k]``. Parts follow each other: that of this worker has the numbers ``first``,
+    ``first`` + 1, … of the whole, which has ``total`` users. ``original`` is what its users are numbered in the graph as it was
+    given: whatever is drawn or sorted for all users follows those numbers, so that it does not depend on how a graph is divided.
+    ``bounds`` are where each worker's part begins, and where the last one ends.
+
+    ``blocks`` are the edges where they stay on disk; then ``indices`` is empty.
+    """
+
+    world: World = ALONE
+    total: int = 0
+    original: Numbers = field(default_factory=nobody)
+    halo: Numbers = field(default_factory=nobody)
+    bounds: Numbers = field(default_factory=nobody)
+    blocks: EdgeBlocks | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.multilabel:
+            raise InputError(
+                "users with several labels each are not learned in parts: choose one label with data.label, or run in one process"
+            )
+        if len(self.original) != self.node_count or len(self.bounds) != self.world.size + 1:
+            raise InputError("a part must say what its users are numbered, and where each part begins")
+
+    @property
+    def first(self) -> int:
+        """The number of the first of these users in the whole."""
+        return int(self.bounds[self.world.rank])
+
+    @property
+    def total_count(self) -> int:
+        return self.total
+
+    @property
+    def edge_count(self) -> int:
+        """Half of the entries: a link within the part counts once, one that leads out of it one half, rounded."""
+        return int(self.indptr[-1]) // 2
+
+    def count(self, users: NDArray[np.bool_]) -> int:
+        return int(self.world.sum(np.array([int(users.sum())]))[0])
+
+    def everywhere(self, users: NDArray[Any], *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        numbers = self.original[users]
+        order = np.argsort(self.world.gather(numbers), kind="stable")
+        return tuple(self.world.gather(np.ascontiguousarray(array))[order] for array in arrays)
+
+    def edge_list(self) -> NoReturn:
+        raise InputError(f"this needs every edge in one place, and {_PARTED}")
+
+    def pairs(self) -> NoReturn:
+        raise InputError(f"this needs every pair of users in one place, and {_PARTED}")
+
+    def with_edges(self, pairs: Any, weights: Any = None) -> NoReturn:
+        raise InputError(f"edges cannot be changed here: {_PARTED}")
+
+
+_PARTED = "each worker holds a part of the graph alone: run it in one process (leave --workers out)"
+
+
+def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[str, Any]:
+    """What worker ``rank`` is given of a graph in memory, by the names of `GraphPart`, but for its world.
+
+    ``order`` lists the users as they are divided, and ``bounds`` say where each worker's part of that list begins.
+    """
+    if graph.weights is not None or graph.links is not None or graph.panel is not None:
+        raise InputError(
+            "graphs whose links are private or to be predicted, and volunteers, are not divided among workers: leave --workers out"
+        )
+    own = order[bounds[rank] : bounds[rank + 1]]
+    place = np.empty(graph.node_count, dtype=np.int64)
+    place[order] = np.arange(graph.node_count)
+    counts = graph.degrees[own]
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    at = np.repeat(graph.indptr[own] - indptr[:-1], counts) + np.arange(int(indptr[-1]))
+    rows = np.repeat(np.arange(len(own)), counts)
+    targets = place[graph.indices[at]]
+    targets = targets[np.lexsort((targets, rows))]
+    indices, halo = with_halo(targets, int(bounds[rank]), int(bounds[rank + 1]))
+    return {
+        "name": graph.name,
+        "indptr": indptr,
+        "indices": indices,
+        "feature_count": graph.feature_count,
+        "public_range": graph.public_range,
+        "binary": graph.binary,
+        "class_count": graph.class_count,
+        "labels": graph.labels[own],
+        "train": graph.train[own],
+        "validation": graph.validation[own],
+        "test": graph.test[own],
+        "metric": graph.metric,
+        "feature_names": graph.feature_names,
+        "total": graph.node_count,
+        "original": own.astype(np.int64),
+        "halo": halo,
+        "bounds": np.asarray(bounds, dtype=np.int64),
+    }
+
+
+def with_halo(targets: NDArray[np.integer], begin: int, end: int) -> tuple[NDArray[np.int32], Numbers]:
+    """Neighbours as a part numbers them, and the numbers of those who are not among its users.
+
+    ``targets`` are the neighbours of all rows by their numbers in the whole, of which begin..end-1 are the part's own. In each row
+    those of the part are ascending if ``targets`` are, and so are the others.
+    """
+    outside = (targets < begin) | (targets >= end)
+    far = targets[outside]
+    halo = np.unique(far)
+    indices = (targets - begin).astype(np.int32, copy=False)
+    indices[outside] = end - begin + np.searchsorted(halo, far)
+    return indices, halo.astype(np.int64)

@@ -1,0 +1,99 @@
+"""Checkpoints of trainings: where one was interrupted, it goes on from there, and ends with the same numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from graphveil.graphs.world import ALONE, World
+
+# Of each training the last ones are kept: a worker may be lost while others have written the next.
+KEPT = 2
+NAME = re.compile(r"epoch-(\d+)\.pt")
+
+
+class Checkpoints:
+    """A folder of a run's trainings, numbered in the order in which they begin, with a file a worker and epoch.
+
+    A method is computed again from its start, so that the same trainings come in the same order: those that had ended are read,
+    and the one that was interrupted goes on from the last epoch that all workers have written. ``every`` so many epochs a
+    checkpoint is written.
+    """
+
+    def __init__(self, folder: Path, every: int, world: World = ALONE) -> None:
+        self.folder, self.every, self.world = folder, every, world
+        self.begun = 0
+
+    def training(self) -> Training:
+        """The next training."""
+        self.begun += 1
+        folder = self.folder / f"training-{self.begun}" / f"worker-{self.world.rank}-of-{self.world.size}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return Training(folder, self.every, self.world)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training of one worker."""
+
+    folder: Path
+    every: int
+    world: World
+
+    def due(self, epoch: int) -> bool:
+        """Whether a checkpoint is written before this epoch."""
+        return epoch > 0 and epoch % self.every == 0
+
+    def save(self, epoch: int, state: dict[str, Any]) -> None:
+        """Keep what the next epoch begins with; of earlier ones only the last."""
+        _write(self.folder / f"epoch-{epoch}.pt", {**state, "random": torch.get_rng_state()})
+        for old in self._epochs()[:-KEPT]:
+            (self.folder / f"epoch-{old}.pt").unlink(missing_ok=True)
+
+    def latest(self) -> tuple[int, dict[str, Any] | None]:
+        """The last epoch that all workers have kept, and what this one kept of it; random numbers go on from there."""
+        epoch = self._common()
+        if epoch == 0:
+            return 0, None
+        state: dict[str, Any] = torch.load(self.folder / f"epoch-{epoch}.pt", weights_only=False)
+        torch.set_rng_state(state.pop("random"))
+        return epoch, state
+
+    def finish(self, result: Any) -> None:
+        """Keep what a training ended with."""
+        _write(self.folder / "end.pt", {"result": result})
+        for epoch in self._epochs():
+            (self.folder / f"epoch-{epoch}.pt").unlink(missing_ok=True)
+
+    def finished(self) -> Any | None:
+        """What a training ended with, if all workers have kept it."""
+        file = self.folder / "end.pt"
+        there = int(self.world.sum(np.array([int(file.exists())]))[0])
+        if there < self.world.size:
+            return None
+        return torch.load(file, weights_only=False)["result"]
+
+    def _epochs(self) -> list[int]:
+        found = (NAME.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def _common(self) -> int:
+        """The last epoch of which every worker has a file; 0 where there is none."""
+        own = np.zeros((self.world.size, KEPT + 1), dtype=np.int64)
+        kept = self._epochs()[-KEPT - 1 :]
+        own[self.world.rank, : len(kept)] = kept
+        everybody = self.world.sum(own)
+        return max((epoch for epoch in kept if (everybody == epoch).any(axis=1).all()), default=0)
+
+
+def _write(file: Path, state: dict[str, Any]) -> None:
+    """A file that is there as a whole, or not at all."""
+    part = file.with_suffix(".part")
+    torch.save(state, part)
+    os.replace(part, file)
