@@ -38,7 +38,8 @@ from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.reading import read_messages
 from graphveil.collect.schema import ROSTER
-from graphveil.collect.serving import listening_at, serve
+from graphveil.collect.service import UNTRACED
+from graphveil.collect.serving import IDLE, listening_at, serve
 from graphveil.collect.storage import Collection, create_collection, open_collection
 from graphveil.collect.writer import Writer
 from graphveil.mechanisms import Reports
@@ -266,14 +267,17 @@ def _folder() -> Iterator[Path]:
 
 
 def serve_bare(folder: Path, port: int) -> None:
-    """An endpoint that keeps bytes, and one that writes all of them at once."""
-    app, kept = FastAPI(), list[dict[str, Any]]()
+    """An endpoint that keeps bytes, and one that writes all of them at once.
+
+    It has all that makes ours cheaper but ours: the same settings of uvicorn, no traces, and no parameter that FastAPI would read.
+    """
+    app, kept = FastAPI(telemetry=UNTRACED), list[dict[str, Any]]()
     database = Database(f"sqlite:///{folder / 'bare.sqlite'}")
     with database.writing() as connection:
         connection.execute(text("CREATE TABLE bodies (number INTEGER PRIMARY KEY, body BLOB)"))
 
     @app.put("/v1/rounds/{round}/reports/{report}", status_code=201)
-    async def keep(request: Request, round: int, report: str) -> Response:
+    async def keep(request: Request) -> Response:
         kept.append({"body": await request.body()})
         return Response(status_code=201)
 
@@ -287,7 +291,16 @@ def serve_bare(folder: Path, port: int) -> None:
     async def health() -> Response:
         return Response()
 
-    uvicorn.run(app, host=HOST, port=port, access_log=False, log_level="warning")
+    uvicorn.run(
+        app,
+        host=HOST,
+        port=port,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE,
+    )
 
 
 def grown(folder: Path, users: int, reports: int) -> tuple[float, float]:

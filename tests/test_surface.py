@@ -142,6 +142,13 @@ INSIDE_FUNCTIONS = {
     "graphs/metrics.py": {"sklearn.metrics"},
     "graphs/npz.py": {"scipy.sparse"},
     "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
+    # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
+    "graphs/shards/edge_lists.py": {"pyarrow"},
+    "graphs/shards/feature_stream.py": {"scipy.sparse"},
+    "graphs/shards/held.py": {"scipy.sparse"},
+    "graphs/shards/partition.py": {"graphveil.graphs.shards.streaming", "pymetis"},
+    "graphs/shards/tables.py": {"pyarrow"},
+    "graphs/shards/whole.py": {"scipy.sparse"},
     # Attacks are listed before anything heavy is there.
     "attacks/votes.py": {"scipy.sparse"},
     # A suite for whoever writes a method: registering methods does not need what it checks with.
@@ -154,6 +161,7 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/collect_rotate.py": {"graphveil.collect.key_ring", "graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},

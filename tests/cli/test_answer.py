@@ -73,7 +73,7 @@ def test_where_nobody_is_there_nothing_is_sent(server, folder, capsys, monkeypat
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(folder) == 2
     assert "give --yes" in capsys.readouterr().err
-    assert [method for method, *_ in server.calls] == ["GET"]
+    assert all(method == "GET" for method, *_ in server.calls)
 
 
 def test_a_refusal_is_shown_with_its_reason(server, folder, capsys):

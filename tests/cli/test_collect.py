@@ -11,7 +11,7 @@ from graphveil.collect.storage import open_collection
 from graphveil.privacy.invitation import Invitation
 from tests.collect.small import PLAN, arrived, enrolled, later
 
-COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn", "demo"]
+COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn", "rotate", "demo"]
 
 
 @pytest.fixture
@@ -55,6 +55,12 @@ def test_init_makes_a_collection_of_the_people_in_a_table(collection):
         ("init other --graph links.txt --purpose why --epsilon 1", "unknown form"),
         ("init other --graph absent.csv --purpose why --epsilon 1", "cannot be read"),
         ("init other --graph links.csv --purpose why --epsilon 1 --database mysql://x", "PostgreSQL"),
+        (
+            "init other --graph links.csv --private-links --purpose why --epsilon 1",
+            "the graph holds 6 of them in the open",
+        ),
+        ("init other --private-links --purpose why --epsilon 1", "nobody is named"),
+        ("rotate nowhere", "holds no collection"),
         ("status nowhere", "holds no collection"),
         ("close survey 4", "there is no round 4"),
         ("forget survey zz", "nobody in this collection has the id 'zz'"),
@@ -123,3 +129,24 @@ def test_a_purpose_is_shown_as_it_is_written(tmp_path, folder, monkeypatch, caps
     assert status(["collect", *words]) == 0
     assert status(["collect", "status", "marked"]) == 0
     assert "[/red] who [bold]" in capsys.readouterr().out
+
+
+def test_rotate_names_the_new_key_and_what_to_keep(folder, collection, capsys):
+    before = collection.key.public.hex()
+    capsys.readouterr()
+    assert status(["collect", "rotate", "survey"]) == 0
+    told = capsys.readouterr().out
+    assert f"Change 1 of the key: questions are now signed by {collection.key.public.hex()}" in told
+    assert "survey/key-1 and survey/successions.json" in told and before not in told
+    assert status(["collect", "status", "survey", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rotations"] == 1 and shown["key"] == collection.key.public.hex()
+    assert not (folder / "key").exists()
+
+
+def test_tokens_that_are_made_after_a_rotation_hold_the_new_key(folder, collection):
+    assert status(["collect", "rotate", "survey"]) == 0
+    assert status(["collect", "invite", "survey", "--out", "tokens.csv"]) == 0
+    with open("tokens.csv", newline="") as file:
+        (key,) = {Invitation.read(row["token"]).key for row in csv.DictReader(file)}
+    assert key == collection.key.public

@@ -23,7 +23,7 @@ def test_a_command_that_needs_more_shows_how_it_is_called(command, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["advise", "attack", "collect", "data", "mechanisms", "methods", "paper", "sweep"]
+    "command", ["advise", "attack", "collect", "data", "graph", "mechanisms", "methods", "paper", "sweep"]
 )
 def test_a_command_that_needs_no_more_lists_what_there_is(command, capsys):
     assert status([command]) == 0

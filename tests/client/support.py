@@ -10,8 +10,8 @@ import numpy as np
 
 from graphveil import Plan
 from graphveil.client import Agreement, Cap, Device, Held, Offer, Response
-from graphveil.client.signing import public_key, sign
-from graphveil.privacy import Envelope, Invitation, Question
+from graphveil.client.signing import public_key, sign, sign_succession
+from graphveil.privacy import Envelope, Invitation, Question, Succession
 from graphveil.privacy.people import people_digests
 
 PRIVATE = bytes(range(32))
@@ -44,6 +44,18 @@ def asked(plan, private=PRIVATE, **fields):
     return sign(Question(plan=plan, **{**told, **fields}), private)
 
 
+def private_key(number):
+    """The private key of a collection after so many changes; the first is `PRIVATE`."""
+    return PRIVATE if number == 0 else bytes([number]) * 32
+
+
+def succession(number, /, **told):
+    """The change of that number, signed by both keys; what is told otherwise is signed all the same."""
+    old, new = told.pop("old", private_key(number - 1)), told.pop("new", private_key(number))
+    usual = {"collection": COLLECTION, "number": number, "before": public_key(old), "after": public_key(new)}
+    return sign_succession(Succession(**{**usual, "made": NOW + number, **told}), old, new)
+
+
 def device_in(folder, agreement=AGREEMENT, now=NOW, name="device.sqlite"):
     device = Device(Path(folder) / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
     device.agree(agreement)
@@ -74,6 +86,7 @@ class Server:
     offer: dict = field(default_factory=dict)
     enrolment: dict = field(default_factory=dict)
     private: bytes = PRIVATE
+    successions: list = field(default_factory=list)
     expires: int = NOW + 1000
     people: list = field(default_factory=lambda: [f"p{number}" for number in range(40)])
 
@@ -81,9 +94,11 @@ class Server:
         self.calls.append((method, path, body, dict(headers or {})))
         if path == "/v1/collection":
             return self._json(200, self._offer())
+        if path == "/v1/keys":
+            return self._json(200, [each.as_dict() for each in self.successions])
         if path == "/v1/enrolment":
             told = {"collection": COLLECTION, "pseudonym": PSEUDONYM, "user": USER, "credential": "cred"}
-            return self._json(201, {**told, "key": PUBLIC.hex(), **self.enrolment})
+            return self._json(201, {**told, "key": public_key(self.private).hex(), **self.enrolment})
         if (headers or {}).get("Authorization") != "Bearer cred":
             return self._json(401, {"title": "Who are you?", "detail": "send a credential"})
         if path == "/v1/questions":
@@ -109,7 +124,7 @@ class Server:
         return self._json(404, {"title": "nothing here"})
 
     def _offer(self):
-        told = {"collection": COLLECTION, "key": PUBLIC.hex(), "purpose": PURPOSE}
+        told = {"collection": COLLECTION, "key": public_key(self.private).hex(), "purpose": PURPOSE}
         told["cap"] = {"epsilon": 4.0, "delta": 1e-4}
         told |= {"dims": 4, "range": [0.0, 1.0], "binary": False, "classes": 3, "volunteers": True}
         return {**told, **self.offer}

@@ -8,7 +8,7 @@ import pytest
 from graphveil.client import Cap
 from graphveil.client.books import Line, open_books, read_agreement, transaction, write_agreement
 from graphveil.errors import StoreError
-from tests.client.support import AGREEMENT, COLLECTION
+from tests.client.support import AGREEMENT, COLLECTION, succession
 
 LINE = Line(
     COLLECTION, "ab" * 32, 0, (0.1, 0.2), 1e-5, 0.1, 0.0999, 7, 3, "krr label values", "01" * 16, b"\x00"
@@ -76,9 +76,9 @@ def test_an_agreement_that_is_damaged_is_said():
 
 def test_books_of_a_later_graphveil_are_refused(folder, file):
     with sqlite3.connect(file) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(StoreError, match="layout 2, this one reads 1"):
+    with pytest.raises(StoreError, match="layout 3, this one reads 2"):
         open_books(file, folder / "witnesses")
 
 
@@ -86,3 +86,21 @@ def test_a_folder_that_cannot_be_written_is_said(folder):
     (folder / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be read or written"):
         open_books(folder / "file" / "books", folder / "witnesses")
+
+
+def test_books_of_the_first_layout_are_brought_up_to_date(folder, file):
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE successions")
+        connection.execute("PRAGMA user_version = 1")
+    with transaction_after_opening(folder, file) as books:
+        books.agree(AGREEMENT)
+        books.keep_chain(books.chain(AGREEMENT).followed([succession(1)]))
+    with transaction(file) as books:
+        (agreement,) = books.agreements()
+    assert agreement.offer.key == succession(1).statement.after
+    assert replace(agreement, offer=AGREEMENT.offer) == AGREEMENT
+
+
+def transaction_after_opening(folder, file):
+    open_books(file, folder / "witnesses")
+    return transaction(file)

@@ -6,7 +6,17 @@ import pytest
 
 from graphveil.client import Calls, Cap, Response, Sealed
 from graphveil.errors import ServerError
-from tests.client.support import COLLECTION, INVITATION, OFFER, PSEUDONYM, USER, Server, asked, values
+from tests.client.support import (
+    COLLECTION,
+    INVITATION,
+    OFFER,
+    PSEUDONYM,
+    USER,
+    Server,
+    asked,
+    succession,
+    values,
+)
 
 
 def calls(server):
@@ -106,3 +116,15 @@ def test_to_be_forgotten_is_one_call():
     server = Server()
     calls(server).forget("cred")
     assert server.calls[0][:2] == ("DELETE", "/v1/me")
+
+
+def test_successions_are_read_and_a_collector_without_them_has_none():
+    server = Server(successions=[succession(1)])
+    assert calls(server).successions() == [succession(1)]
+    assert calls(lambda *told, **more: Response(404, b"{}")).successions() == []
+
+
+@pytest.mark.parametrize("told", [b"{}", b"[1]", b'[{"payload": "", "old": "", "new": ""}]', b"[0]" * 9])
+def test_successions_that_are_none_are_refused(told):
+    with pytest.raises(ServerError):
+        calls(lambda *given, **more: Response(200, told)).successions()

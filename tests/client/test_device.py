@@ -13,6 +13,7 @@ import pytest
 import graphveil.client.device as device_module
 from graphveil import Claim, InputError, Plan, PrivacyError
 from graphveil.client import Cap, Device, Held
+from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, StoreError
 from graphveil.privacy import Envelope
 from tests.client.support import (
@@ -22,12 +23,15 @@ from tests.client.support import (
     NOW,
     OFFER,
     PSEUDONYM,
+    PUBLIC,
     ROW,
     USER,
     asked,
     device_in,
     digits_of_row,
     message_of,
+    private_key,
+    succession,
     values,
 )
 
@@ -426,3 +430,61 @@ def test_a_collection_that_restored_books_do_not_know_has_its_cap_spent(folder):
 def test_a_collection_that_was_never_answered_is_enrolled_in_anew(folder):
     device = restored_before_it_was_enrolled(folder)
     assert device.answer(COLLECTION, asked(values()), HELD).round == 1
+
+
+def test_a_new_key_is_followed_and_the_old_one_believed_no_more(folder):
+    device = device_in(folder)
+    by_old = asked(values())
+    assert device.answer(COLLECTION, by_old, HELD)
+    assert device.follow(COLLECTION, [succession(1)]) == 1
+    assert device.keys(COLLECTION) == (PUBLIC, public_key(private_key(1)))
+    for question in (by_old, asked(values(round=2))):
+        for ask in (device.look, lambda *told: device.answer(*told, HELD)):
+            with pytest.raises(RefusalError) as caught:
+                ask(COLLECTION, question)
+            assert caught.value.reason == "signature"
+    assert device.answer(COLLECTION, asked(values(round=2), private_key(1)), HELD)
+    assert device_in(folder).keys(COLLECTION)[-1] == public_key(private_key(1))
+
+
+def test_a_new_key_renews_no_budget_and_redraws_no_answer(folder):
+    device = device_in(folder)
+    sealed = [device.answer(COLLECTION, asked(values(round=n)), HELD) for n in (1, 2, 3)]
+    before = device.spendings()[0]
+    device.follow(COLLECTION, [succession(1), succession(2)])
+    after = device.spendings()[0]
+    assert (after.left, after.lifetime, after.lines) == (before.left, before.lifetime, before.lines)
+    again = [device.answer(COLLECTION, asked(values(round=n), private_key(2)), HELD) for n in (1, 2, 3)]
+    assert again == sealed and device.spendings()[0].lifetime.epsilon == 3.0
+    assert device.answer(COLLECTION, asked(values(round=4), private_key(2)), HELD)
+    with pytest.raises(RefusalError) as caught:
+        device.answer(COLLECTION, asked(values(round=5), private_key(2)), HELD)
+    assert caught.value.reason == "cap"
+
+
+@pytest.mark.parametrize("served", [[], [succession(1, new=bytes([9]) * 32)], [succession(1), succession(3)]])
+def test_a_device_that_cannot_follow_stays_where_it_is(folder, served):
+    device = device_in(folder)
+    device.follow(COLLECTION, [succession(1)])
+    with pytest.raises(RefusalError) as caught:
+        device.follow(COLLECTION, served)
+    assert caught.value.reason == "key"
+    assert device.keys(COLLECTION) == (PUBLIC, public_key(private_key(1)))
+
+
+def test_restored_books_do_not_believe_the_key_that_went(folder):
+    device = device_in(folder)
+    backup = device.path.read_bytes()
+    device.follow(COLLECTION, [succession(1)])
+    device.path.write_bytes(backup)
+    device = device_in(folder)
+    assert device.keys(COLLECTION) == (PUBLIC,)
+    # Nothing was spent since, so nothing but the key is missing.
+    with pytest.raises(RefusalError) as caught:
+        device.look(COLLECTION, asked(values()))
+    assert caught.value.reason == "key"
+    for served in ([], [succession(1, new=bytes([9]) * 32)]):
+        with pytest.raises(RefusalError, match="that this device has followed before"):
+            device.follow(COLLECTION, served)
+    assert device.follow(COLLECTION, [succession(1)]) == 1
+    assert device.answer(COLLECTION, asked(values(), private_key(1)), HELD)

@@ -11,6 +11,7 @@ import graphveil.client
 import graphveil.client.device as device_module
 from graphveil import InputError, Plan, PrivacyError, Reports
 from graphveil.client import Calls, Cap, Device, Held, enrol, give_row, visit
+from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
 from tests.client.support import (
@@ -24,6 +25,8 @@ from tests.client.support import (
     Server,
     asked,
     digits_of_row,
+    private_key,
+    succession,
     values,
 )
 
@@ -66,7 +69,7 @@ def test_a_server_with_another_key_than_the_invitation_is_refused_before_anythin
     with pytest.raises(RefusalError, match="not the collection that invited you") as caught:
         enrol(fresh(folder), calls(server), URL, other, HELD)
     assert caught.value.reason == "key"
-    assert [path for _, path, *_ in server.calls] == ["/v1/collection"]
+    assert [path for _, path, *_ in server.calls] == ["/v1/collection", "/v1/keys"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_an_owner_who_does_not_agree_does_not_take_part(folder):
     with pytest.raises(RefusalError) as caught:
         enrol(fresh(folder), calls(server), URL, TOKEN, HELD, agree=agree)
     assert caught.value.reason == "owner" and asked_for == [("to learn what people like", Cap(4.0, 1e-4))]
-    assert len(server.calls) == 1
+    assert all(method == "GET" for method, *_ in server.calls)
 
 
 def test_volunteers_are_taken_where_the_collection_says_so(folder):
@@ -279,7 +282,9 @@ def test_links_are_answered_by_ids_and_an_empty_list_is_answered_like_any(folder
     asked_for = [(method, path.rsplit("/", 1)[0]) for method, path, *_ in server.calls]
     assert asked_for == [
         ("GET", "/v1"),
+        ("GET", "/v1"),
         ("POST", "/v1"),
+        ("GET", "/v1"),
         ("GET", "/v1"),
         ("GET", "/v1"),
         ("PUT", "/v1/rounds/1/reports"),
@@ -321,10 +326,66 @@ def test_links_are_not_given_to_a_collection_that_asks_for_none(folder):
     server = Server(plans=[LINKS])
     with pytest.raises(InputError, match="asks nobody for links"):
         linked(folder, server, ("p3",))
-    assert [path for _, path, *_ in server.calls] == ["/v1/collection"]
+    assert [path for _, path, *_ in server.calls] == ["/v1/collection", "/v1/keys"]
     device = fresh(folder)
     held = replace(HELD, neighbours=[3])
     agreement = enrol(device, calls(server), URL, TOKEN, held, clock=lambda: NOW - 10)
     assert agreement.subjects == ("features",)
     (seen,) = visit(device, calls(server), COLLECTION, held)
     assert seen.refusal.reason == "subject"
+
+
+def rotated(server, count):
+    """The same server after so many changes of its key."""
+    server.private = private_key(count)
+    server.successions = [succession(number) for number in range(1, count + 1)]
+    return server
+
+
+def test_a_visit_follows_the_key_before_it_answers(folder):
+    server = Server(plans=[values()])
+    device = enrolled(folder, server)
+    rotated(server, 2)
+    (seen,) = visit(device, calls(server), COLLECTION, HELD)
+    assert seen.delivered and device.keys(COLLECTION)[-1] == public_key(private_key(2))
+    server.plans.append(values(round=2))
+    (seen,) = visit(device, calls(server), COLLECTION, HELD)
+    assert seen.delivered
+
+
+def test_a_server_that_was_set_back_gets_no_answer(folder):
+    server = Server(plans=[values()])
+    device = enrolled(folder, server)
+    visit(device, calls(rotated(server, 1)), COLLECTION, HELD)
+    server.plans.append(values(round=2))
+    with pytest.raises(RefusalError, match="shows 0 changes of the key") as caught:
+        visit(device, calls(rotated(server, 0)), COLLECTION, HELD)
+    assert caught.value.reason == "key" and list(server.reports) == [1]
+
+
+def test_a_server_with_another_key_and_no_succession_gets_no_answer(folder):
+    server = Server(plans=[values()])
+    device = enrolled(folder, server)
+    server.private = private_key(1)
+    (seen,) = visit(device, calls(server), COLLECTION, HELD)
+    assert seen.refusal.reason == "signature" and not server.reports
+
+
+@pytest.mark.parametrize("invited", [0, 1, 2])
+def test_an_invitation_from_before_a_change_is_good_after_it(folder, invited):
+    server, device = rotated(Server(plans=[values()]), 2), fresh(folder)
+    token = Invitation(b"sixteen bytes...", public_key(private_key(invited))).token()
+    agreement = enrol(device, calls(server), URL, token, HELD, clock=lambda: NOW)
+    assert agreement.offer.key == public_key(private_key(2))
+    assert len(device.keys(COLLECTION)) == 3
+    (seen,) = visit(device, calls(server), COLLECTION, HELD)
+    assert seen.delivered
+    with pytest.raises(RefusalError, match="this device has followed 2"):
+        visit(device, calls(rotated(server, 1)), COLLECTION, HELD)
+
+
+def test_enrolling_again_after_a_change_is_the_same(folder):
+    server = Server()
+    device = enrolled(folder, server)
+    enrol(device, calls(rotated(server, 1)), URL, TOKEN, HELD, clock=lambda: NOW)
+    assert len(device.agreements()) == 1 and len(device.keys(COLLECTION)) == 2

@@ -108,8 +108,9 @@ def request(number, report, credential, body):
 class Collector:
     """A collector in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder, fork=True):
-        self._folder, self._fork, self._child = folder, fork, None
+    def __init__(self, folder, fork=True, log=os.devnull):
+        """``log`` is the file that what it says of itself goes to, where it is not a fork of this process."""
+        self._folder, self._fork, self._log, self._child = folder, fork, log, None
         with socket.socket() as found:
             found.bind((HOST, 0))
             self.port = found.getsockname()[1]
@@ -122,7 +123,7 @@ class Collector:
         else:
             words = ["-m", "graphveil", "collect", "serve", str(self._folder), "--port", str(self.port)]
             # By its number alone: an object that nobody waits for would complain.
-            silent = [(os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+            silent = [(os.POSIX_SPAWN_OPEN, 2, self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)]
             self._child = os.posix_spawn(
                 sys.executable, [sys.executable, *words], os.environ, file_actions=silent
             )

@@ -130,3 +130,23 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
     assert set(learned.parts) == {"method", "control", "structure"}
     assert {each.lifetime.epsilon for device in devices for each in device.spendings()} == {8.0}
+
+
+def test_devices_follow_a_new_key_of_a_collector_that_goes_on_running(collector, tmp_path):
+    collection, server, tokens = collector
+    calls, held = Calls(Http(server)), Held(row=np.full(8, 0.5))
+    device, late = (
+        Device(tmp_path / f"device-{name}", witnesses=tmp_path / "witnesses") for name in ("early", "late")
+    )
+    known = enrol(device, calls, server, tokens[0], held).collection
+    collection.publish(PLAN, later())
+    (first,) = visit(device, calls, known, held)
+    collection.rotate()
+    # An invitation from before the change leads to the new key.
+    assert enrol(late, calls, server, tokens[1], held).offer.key == collection.key.public
+    collection.publish(PLAN.model_copy(update={"round": 2}), later())
+    (second,) = visit(device, calls, known, held)
+    assert [first.status, second.status] == [201, 201]
+    assert [each.status for each in visit(late, calls, known, held)] == [201]
+    assert device.keys(known) == late.keys(known) and len(device.keys(known)) == 2
+    assert device.spendings()[0].lifetime.epsilon == 2.0

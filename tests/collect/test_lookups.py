@@ -1,9 +1,10 @@
-"""What devices look up: the numbers of people, where these are asked for their links."""
+"""What devices look up: how the key has passed on, and the numbers of people, where these are asked for their links."""
 
 import asyncio
 
 import pytest
 
+from graphveil.privacy import SignedSuccession
 from graphveil.privacy.people import people_digests
 from tests.collect.small import bearer, enrolled, made, people, serving
 
@@ -46,3 +47,16 @@ def test_where_nobody_is_asked_for_links_there_is_nothing_to_look_up(tmp_path):
     (answer,) = looked_up(opened, bearer(credentials[0]))
     assert answer.status_code == 404 and "asks nobody for links" in answer.json()["detail"]
     opened.database.close()
+
+
+def test_anybody_may_look_up_how_the_key_has_passed_on(linked):
+    async def run():
+        async with serving(linked) as client:
+            before = await client.get("/v1/keys"), await client.get("/v1/collection")
+            linked.rotate()
+            return *before, await client.get("/v1/keys"), await client.get("/v1/collection")
+
+    none, first, one, second = asyncio.run(run())
+    assert none.json() == []
+    assert [SignedSuccession.from_dict(each) for each in one.json()] == list(linked.successions)
+    assert second.json()["key"] == linked.key.public.hex() != first.json()["key"]

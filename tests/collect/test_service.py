@@ -175,7 +175,7 @@ def test_what_is_answered_closed_or_over_is_not_asked(collection, monkeypatch):
     rounds = [json.loads(base64.b64decode(each["payload"]))["round"] for each in now.json()]
     assert rounds == [3]
     after = later(20)
-    monkeypatch.setattr("graphveil.collect.service.time.time", lambda: after)
+    monkeypatch.setattr("graphveil.collect.behind.time.time", lambda: after)
     (over,) = exchange(collection, get)
     assert over.json() == []
 
@@ -463,6 +463,8 @@ def test_the_description_names_all_calls(local):
         "/v1/collection",
         "/v1/enrolment",
         "/v1/questions",
+        "/v1/keys",
+        "/v1/people",
         "/v1/rounds/{round}/reports/{report}",
         "/v1/row",
         "/v1/me",
@@ -506,7 +508,7 @@ def test_a_database_that_fails_once_does_not_end_retention(local, monkeypatch):
             raise StoreError("the disk is away")
         return 0
 
-    monkeypatch.setattr("graphveil.collect.service.SWEEP", 0.001)
+    monkeypatch.setattr("graphveil.collect.behind.SWEEP", 0.001)
     monkeypatch.setattr(local, "delete_expired", sometimes)
 
     async def run():
@@ -534,7 +536,7 @@ def test_whoever_guesses_tokens_keeps_nobody_from_writing(local, monkeypatch):
     def written(*_):
         raise AssertionError("a guess reached the writer")
 
-    monkeypatch.setattr("graphveil.collect.service.Writer.run", written)
+    monkeypatch.setattr("graphveil.collect.behind.Writer.run", written)
     told = {"token": "A" * 22, "cap": {"epsilon": 1.0}}
     assert statuses(exchange(local, ("POST", "/v1/enrolment", {"json": told}))) == [401]
 
@@ -577,3 +579,25 @@ def test_links_are_taken_and_read_back_and_foreign_pairs_are_refused(tmp_path, m
     own = [Reports.from_bytes(sent[node], built) for node in range(12)]
     assert read.codes.tolist() == [code for each in own for code in each.codes.tolist()]
     collection.database.close()
+
+
+def test_credentials_from_before_a_new_key_stay_good_and_questions_are_signed_by_it(local):
+    credentials = enrolled(local)
+    round = local.publish(PLAN, later())
+
+    async def run():
+        async with serving(local) as client:
+            before = await client.get("/v1/questions", headers=bearer(credentials[1]))
+            local.rotate()
+            after = await client.get("/v1/questions", headers=bearer(credentials[1]))
+            method, path, told = put(local, round, 1, credentials)
+            return before, after, await client.request(method, path, **told)
+
+    old = local.key.public
+    before, after, sent = asyncio.run(run())
+    by_old, by_new = (SignedQuestion.from_dict(each.json()[0]) for each in (before, after))
+    assert by_old.payload == by_new.payload
+    assert signature_holds(old, by_old.signature, by_old.signed)
+    assert signature_holds(local.key.public, by_new.signature, by_new.signed)
+    assert not signature_holds(old, by_new.signature, by_new.signed)
+    assert sent.status_code == 201

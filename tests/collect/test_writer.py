@@ -132,3 +132,36 @@ def test_copies_in_one_commit_are_one_report(collection, arrivals):
         return told
 
     assert asyncio.run(run()) == [Outcome.STORED] + [Outcome.AGAIN] * 9
+
+
+def test_as_many_as_shared_the_last_commit_are_waited_for_and_one_alone_waits_for_nobody(
+    collection, arrivals
+):
+    shared = []
+
+    async def run():
+        writer = Writer(collection.database, lambda count, seconds: shared.append(count))
+        slept = []
+        sleep = asyncio.sleep
+
+        async def counted(seconds, *rest):
+            slept.append(seconds)
+            await sleep(seconds, *rest)
+
+        asyncio.sleep = counted
+        try:
+            await writer.store(arrivals[0])
+            alone = len(slept)
+            await asyncio.gather(*(writer.store(each) for each in arrivals[1:5]))
+            # The fourth of these comes late, as if it were slower than the others.
+            early = [asyncio.create_task(writer.store(each)) for each in arrivals[5:8]]
+            await sleep(0)
+            late = asyncio.create_task(writer.store(arrivals[8]))
+            await asyncio.gather(*early, late)
+        finally:
+            asyncio.sleep = sleep
+        writer.stop()
+        return alone
+
+    assert asyncio.run(run()) == 0
+    assert shared == [1, 4, 4]

@@ -15,8 +15,9 @@ from graphveil.channels.alias import AliasTable
 from graphveil.channels.canonical import canonical
 from graphveil.channels.words import DrawnWords
 from graphveil.client import checking
-from graphveil.client.signing import public_key, sign
-from graphveil.privacy import Envelope, Invitation, Question, plan_digest
+from graphveil.client.key_chain import KeyChain
+from graphveil.client.signing import public_key, sign, sign_succession
+from graphveil.privacy import Envelope, Invitation, Question, Succession, plan_digest
 from graphveil.privacy.digest import described
 from graphveil.privacy.people import person_digest
 
@@ -346,6 +347,25 @@ def test_the_signature_on_the_page_is_that_of_its_question():
     assert signed.signed == b"graphveil-question-1\n" + shown.encode("ascii")
 
 
+def test_the_succession_on_the_page_is_signed_by_both_keys():
+    old, new = (
+        re.search(r"test 1 of RFC 8032, `(\w{64})`", PAGE)[1],
+        re.search(r"\(private key `(\w{64})`\)", PAGE)[1],
+    )
+    payload, by_old, by_new = re.search(
+        r"^    (\{\"after\".*\})\n\nwith the signatures[^\n]*\n\n    (\w{128})\n    (\w{128})\n",
+        PAGE,
+        re.MULTILINE,
+    ).groups()
+    told = Succession.from_payload(payload.encode())
+    assert told.payload().decode() == payload
+    keys = [public_key(bytes.fromhex(private)) for private in (old, new)]
+    assert [told.before, told.after] == keys
+    signed = sign_succession(told, bytes.fromhex(old), bytes.fromhex(new))
+    assert [signed.old.hex(), signed.new.hex()] == [by_old, by_new]
+    assert KeyChain(told.collection, keys[0]).followed([signed]).current == keys[1]
+
+
 def test_the_envelope_on_the_page_holds_the_message():
     envelope = Envelope(
         bytes(range(16, 32)).hex(),
@@ -359,5 +379,5 @@ def test_the_envelope_on_the_page_holds_the_message():
 def test_the_page_names_every_reason_of_a_refusal():
     table = checking.__doc__.split("| --- | --- |\n")[1]
     reasons = {line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")}
-    assert len(reasons) == 18
+    assert len(reasons) == 19
     assert [reason for reason in reasons if f"`{reason}`" not in PAGE] == []

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import PrivacyError
-from graphveil.experiments.runs.unit import _check_cost
+from graphveil.experiments.runs.unit import check_cost
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import Users
 from graphveil.methods.questions import Questions
@@ -76,11 +76,11 @@ def test_groups_that_overlap_cost_both():
 
 def test_groups_that_overlap_are_refused_before_anybody_is_asked():
     spec = Spec.of("base", "town", epsilon=2.0)
-    _check_cost(spec, "method", Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
+    check_cost(spec, "method", Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
     with pytest.raises(
         PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"
     ):
-        _check_cost(spec, "method", Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
+        check_cost(spec, "method", Questions(classes=(group((2, 3)), group((3, 4), classes=3))))
 
 
 def test_a_label_is_paid_besides_by_those_who_are_asked_for_both():

@@ -23,6 +23,7 @@ from graphveil.cli.compare import compare
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
+from graphveil.cli.graph import graph_app
 from graphveil.cli.interrupts import INTERRUPTED, saying
 from graphveil.cli.listing import first_example
 from graphveil.cli.mechanisms import mechanisms
@@ -69,6 +70,7 @@ app.add_typer(attack_app, name="attack")
 app.command()(attributes)
 app.add_typer(collect_app, name="collect")
 app.add_typer(data_app, name="data")
+app.add_typer(graph_app, name="graph")
 app.command()(mechanisms)
 app.command()(methods)
 app.command()(run)

@@ -170,7 +170,11 @@ def _whole_numbers(text: str | None) -> tuple[float, ...]:
 def _known(books: Device, server: str, token: str | None) -> Agreement | None:
     """What was agreed on with this server before, and with the one of this token."""
     key = None if token is None else Invitation.read(token).key
-    known = [each for each in books.agreements() if each.server == server and key in (None, each.offer.key)]
+    known = [
+        each
+        for each in books.agreements()
+        if each.server == server and (key is None or key in books.keys(each.collection))
+    ]
     if not known and token is None:
         raise InputError(
             f"this device ({books.path}) takes part in no collection of {server} yet: give the --token of your invitation"

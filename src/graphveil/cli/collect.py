@@ -19,6 +19,7 @@ from rich.table import Table
 from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.collect_rotate import collect_rotate
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
 from graphveil.cli.parse import parse_range
@@ -37,6 +38,7 @@ collect_app = typer.Typer(
 )
 collect_app.command("learn")(collect_learn)
 collect_app.command("demo")(collect_demo)
+collect_app.command("rotate")(collect_rotate)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
 RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
@@ -316,6 +318,7 @@ def _told(collection: Collection) -> dict[str, Any]:
     return {
         **collection.settings.offered,
         "key": collection.key.public.hex(),
+        "rotations": len(collection.successions),
         "users": collection.public_graph().users,
         "graph": max(collection.versions),
         **collection.counts(),

@@ -11,16 +11,18 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphveil.client.agreement import Agreement, Cap, Offer
+from graphveil.client.key_chain import KeyChain
 from graphveil.client.witness import Mark, connect, locked_witness, unusable
 from graphveil.errors import InputError, StoreError
+from graphveil.privacy import SignedSuccession
 
 # Marks the file as ours, among all that SQLite writes ("gvd" and a byte), and says how it is laid out.
-OURS, LAYOUT = 0x67766400, 1
+OURS, LAYOUT = 0x67766400, 2
 TABLES = (
     """CREATE TABLE device (
         id INTEGER PRIMARY KEY CHECK (id = 1), instance TEXT NOT NULL,
@@ -34,6 +36,11 @@ TABLES = (
         UNIQUE (collection, digest)
     )""",
 )
+# What layout 2 has besides: how keys of collections passed to others.
+SUCCESSIONS = """CREATE TABLE successions (
+    collection TEXT NOT NULL, number INTEGER NOT NULL, payload BLOB NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL,
+    PRIMARY KEY (collection, number)
+)"""
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,32 @@ class Books:
         return Mark(*self._connection.execute("SELECT count, last, before FROM device").fetchone())
 
     def agreements(self) -> list[Agreement]:
-        """All agreements, in the order of enrolment."""
+        """All agreements, in the order of enrolment, each with the key that counts now."""
         rows = self._connection.execute("SELECT agreement FROM agreements ORDER BY rowid").fetchall()
-        return [read_agreement(text) for (text,) in rows]
+        return [self._with_key(read_agreement(text)) for (text,) in rows]
+
+    def _with_key(self, agreement: Agreement) -> Agreement:
+        return replace(agreement, offer=replace(agreement.offer, key=self.chain(agreement).current))
+
+    def chain(self, agreement: Agreement) -> KeyChain:
+        """The keys of a collection, as far as the device has followed them."""
+        rows = self._connection.execute(
+            "SELECT payload, old, new FROM successions WHERE collection = ? ORDER BY number",
+            (agreement.collection,),
+        )
+        statements = tuple(SignedSuccession(*row) for row in rows)
+        first = statements[0].statement.before if statements else agreement.offer.key
+        return KeyChain(agreement.collection, first, statements)
+
+    def keep_chain(self, chain: KeyChain) -> None:
+        """Put down how the keys of a collection passed on; what is there stays."""
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO successions VALUES (?, ?, ?, ?, ?)",
+            [
+                (chain.collection, number, each.payload, each.old, each.new)
+                for number, each in enumerate(chain.statements, 1)
+            ],
+        )
 
     def agree(self, agreement: Agreement) -> None:
         """Put down an agreement, for good."""
@@ -142,6 +172,8 @@ def open_books(file: Path, witnesses: Path) -> str:
                 _lay_out(connection, witnesses)
             elif ours != OURS:
                 raise StoreError(f"{str(file)!r} is no device's file: name another one")
+            elif layout == 1:
+                _add_successions(connection)
             elif layout != LAYOUT:
                 raise StoreError(
                     f"{str(file)!r} was written by another graphveil (layout {layout}, this one reads {LAYOUT}): update it"
@@ -166,8 +198,13 @@ def _lay_out(connection: sqlite3.Connection, witnesses: Path) -> None:
         witness.see(mark)
     for table in TABLES:
         connection.execute(table)
+    _add_successions(connection)
     connection.execute("INSERT INTO device VALUES (1, ?, ?, ?, '')", (instance, mark.count, mark.last))
     connection.execute(f"PRAGMA application_id = {OURS}")
+
+
+def _add_successions(connection: sqlite3.Connection) -> None:
+    connection.execute(SUCCESSIONS)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
 

@@ -12,8 +12,9 @@ from graphveil.client.agreement import Cap, Offer
 from graphveil.client.device import Sealed
 from graphveil.client.transport import Response, Transport, patiently
 from graphveil.errors import InputError, ServerError
-from graphveil.privacy import Invitation, SignedQuestion
+from graphveil.privacy import Invitation, SignedQuestion, SignedSuccession
 from graphveil.privacy.envelope import check_hex
+from graphveil.privacy.succession import MAX_SUCCESSIONS
 
 JSON, BYTES = "application/json", "application/octet-stream"
 # A credential travels in a header.
@@ -58,10 +59,26 @@ class Calls:
                 private_links=bool(told.get("private_links")),
             )
 
+    def successions(self) -> list[SignedSuccession]:
+        """How the collection's key has passed to others, from the first on; none where a collector knows nothing of that."""
+        response = self._call("GET", "/v1/keys")
+        if response.status == 404:
+            return []
+        told = self._expect(response, 200).json()
+        with _checked("the list of keys"):
+            if not isinstance(told, list) or len(told) > MAX_SUCCESSIONS:
+                raise ValueError
+            return [SignedSuccession.from_dict(each) for each in told]
+
     def enrol(
-        self, invitation: Invitation, cap: Cap, excluded: tuple[int, ...] = (), volunteer: bool = False
+        self,
+        invitation: Invitation,
+        cap: Cap,
+        excluded: tuple[int, ...] = (),
+        volunteer: bool = False,
+        key: bytes | None = None,
     ) -> Enrolled:
-        """Take part, with these terms; the same once more is the same."""
+        """Take part, with these terms; the same once more is the same. ``key`` is the collection's, if it is not the invitation's any more."""
         told: dict[str, Any] = {
             "token": invitation.secret_word,
             "cap": {"epsilon": cap.epsilon, "delta": cap.delta},
@@ -77,7 +94,11 @@ class Calls:
         with _checked("the server's answer to the enrolment"):
             credential = answer["credential"]
             fits = isinstance(credential, str) and credential.isascii() and credential.isprintable()
-            if not fits or not 0 < len(credential) <= MAX_CREDENTIAL or answer["key"] != invitation.key.hex():
+            if (
+                not fits
+                or not 0 < len(credential) <= MAX_CREDENTIAL
+                or answer["key"] != (key or invitation.key).hex()
+            ):
                 raise ValueError
             return Enrolled(
                 check_hex(answer["collection"], "collection", 16),

@@ -3,7 +3,8 @@
 | reason | the question |
 | --- | --- |
 | library | cannot be verified: the library for signatures is missing |
-| signature | is not signed by the key that was pinned at enrolment |
+| signature | is not signed by the key that was pinned at enrolment, or that it has passed to |
+| key | reaches a device that has followed a newer key, or is shown keys that do not follow from the one that it knows |
 | damaged | is no question, or its plan cannot be served |
 | collection | belongs to another collection |
 | purpose | is for another purpose than the one agreed on |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from graphveil.client.agreement import Agreement
 from graphveil.client.books import Books, Line, open_books, transaction
 from graphveil.client.checking import checked_question, exact_claim
 from graphveil.client.held import Held
+from graphveil.client.key_chain import KeyChain, enrolled_chain
 from graphveil.client.witness import Witness, locked_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, answer
+from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, SignedSuccession, answer
 from graphveil.privacy.ledger import add_up
 from graphveil.settings import witness_folder
 
@@ -94,22 +95,46 @@ class Device:
             raise InputError("this device is not enrolled in that collection: enrol with a token first")
         return found[0]
 
-    def agree(self, agreement: Agreement) -> None:
+    def keys(self, collection: str) -> tuple[bytes, ...]:
+        """All keys that a collection has had, as far as this device has followed them; the last one counts."""
+        agreement = self.agreement(collection)
+        with transaction(self.path) as books:
+            return books.chain(agreement).keys
+
+    def agree(self, agreement: Agreement, served: Sequence[SignedSuccession] | None = None) -> None:
         """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change.
 
-        Where the device has answered that collection before, and its books come from a time before that, the cap counts as spent.
+        Where the device has answered that collection before, and its books come from a time before that, the cap counts as spent. ``served`` is how
+        the collection's key came about, as `enrolled_chain` has checked it.
         """
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
             for known in books.agreements():
                 if known.collection == agreement.collection:
+                    if served is not None:
+                        known = _followed(books, witness, known, books.chain(known).followed(served))
+                    if agreement.offer.key in books.chain(known).keys:
+                        agreement = _with_key(agreement, known.offer.key)
                     if replace(known, enrolled=agreement.enrolled) != agreement:
                         raise InputError(
                             "this device is enrolled in that collection already, with other terms, which hold for good"
                         )
                     return
             books.agree(agreement)
+            key = agreement.offer.key
+            _followed(books, witness, agreement, enrolled_chain(agreement.collection, key, key, served or ()))
             if witness.has_answered(agreement.collection):
                 books.charge([self._missing(books, agreement, None)])
+
+    def follow(self, collection: str, served: Sequence[SignedSuccession]) -> int:
+        """Follow the changes of a collection's key that its server shows; how many there were in all.
+
+        What was signed by an older key is refused from then on. Nothing is renewed by it: books, cap and kept answers are the collection's.
+        """
+        agreement = self.agreement(collection)
+        with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
+            chain = books.chain(agreement).followed(served)
+            _followed(books, witness, agreement, chain)
+        return chain.number
 
     def look(self, collection: str, signed: SignedQuestion) -> Inquiry:
         """What a question is and costs, without answering; a RefusalError where it would not be answered."""
@@ -117,6 +142,7 @@ class Device:
         question = checked_question(signed, agreement, self._clock())
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
             self._remember(witness, books)
+            _check_key(books, witness, agreement)
             kept = books.find(collection, question.digest) is not None
             ledger, _ = self._ledger(books, agreement, None)
             left = _left(ledger)
@@ -134,6 +160,7 @@ class Device:
         with locked_witness(self._witnesses, self._instance) as witness:
             with transaction(self.path) as books:
                 self._remember(witness, books)
+                _check_key(books, witness, agreement)
                 line = books.find(collection, question.digest)
                 if line is None:
                     ledger, period = self._ledger(books, agreement, held)
@@ -248,6 +275,34 @@ class Device:
 
     def __repr__(self) -> str:
         return f"Device({str(self.path)!r})"
+
+
+def _followed(books: Books, witness: Witness, agreement: Agreement, chain: KeyChain) -> Agreement:
+    """Put down the keys of a collection, unless the witness has seen others; the agreement with the one that counts."""
+    seen = witness.key(agreement.collection)
+    if seen is not None and (chain.number < seen[0] or chain.keys[seen[0]] != seen[1]):
+        raise RefusalError(
+            "key",
+            "the server does not show the change of its key that this device has followed before: it was set back, or is not the "
+            "collection's own",
+        )
+    books.keep_chain(chain)
+    witness.follows(agreement.collection, chain.number, chain.current)
+    return _with_key(agreement, chain.current)
+
+
+def _with_key(agreement: Agreement, key: bytes) -> Agreement:
+    return replace(agreement, offer=replace(agreement.offer, key=key))
+
+
+def _check_key(books: Books, witness: Witness, agreement: Agreement) -> None:
+    """Refuse where a newer key is known than the question was checked by."""
+    chain, seen = books.chain(agreement), witness.key(agreement.collection)
+    if chain.current != agreement.offer.key or (seen is not None and chain.number < seen[0]):
+        raise RefusalError(
+            "key",
+            "the key of this collection has passed on, and the question was signed by an older one: look again at what is asked",
+        )
 
 
 def _drawn(question: Question, private: object, ledger: Ledger, agreement: Agreement) -> Line:

@@ -1,4 +1,4 @@
-"""Signatures of questions: Ed25519 (RFC 8032), by the library `cryptography`, which the extra `device` brings.
+"""Signatures of questions and of successions of keys: Ed25519 (RFC 8032), by the library `cryptography`, which the extra `device` brings.
 
 Nothing cryptographic is written here. Keys are the 32 raw bytes of RFC 8032.
 """
@@ -8,23 +8,40 @@ from __future__ import annotations
 from typing import Any
 
 from graphveil.errors import InputError, RefusalError
-from graphveil.privacy import Question, SignedQuestion
+from graphveil.privacy import Question, SignedQuestion, SignedSuccession, Succession
 
 KEY_BYTES = 32
 
 
 def verified(signed: SignedQuestion, key: bytes) -> Question:
     """The question, if this public key's owner has signed it; else it is not even read."""
-    library = _library()
-    try:
-        library.Ed25519PublicKey.from_public_bytes(_raw(key)).verify(signed.signature, signed.signed)
-    except _invalid():
+    if not holds(key, signed.signature, signed.signed):
         raise RefusalError(
             "signature",
-            "the question is not signed by the key that was agreed on at enrolment: it comes from somebody else, or was "
-            "changed on its way",
-        ) from None
+            "the question is not signed by the key of this collection that the device knows: it comes from somebody else, was changed on "
+            "its way, or is signed by an older key",
+        )
     return Question.from_payload(signed.payload)
+
+
+def holds(key: bytes, signature: bytes, data: bytes) -> bool:
+    """Whether this public key's owner has signed these bytes."""
+    library = _library()
+    try:
+        library.Ed25519PublicKey.from_public_bytes(_raw(key)).verify(signature, data)
+    except _invalid():
+        return False
+    return True
+
+
+def sign_succession(succession: Succession, old: bytes, new: bytes) -> SignedSuccession:
+    """A statement of succession with the signatures of the private key that goes and of the one that comes."""
+    unsigned = SignedSuccession(succession.payload(), bytes(64), bytes(64))
+    signatures = (
+        _library().Ed25519PrivateKey.from_private_bytes(_raw(private)).sign(unsigned.signed)
+        for private in (old, new)
+    )
+    return SignedSuccession(unsigned.payload, *signatures)
 
 
 def sign(question: Question, private: bytes) -> SignedQuestion:

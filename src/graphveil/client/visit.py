@@ -10,6 +10,7 @@ from graphveil.client.agreement import Agreement, Cap, Offer, check_excluded, ch
 from graphveil.client.calls import Calls
 from graphveil.client.device import Device, Inquiry
 from graphveil.client.held import Held
+from graphveil.client.key_chain import enrolled_chain
 from graphveil.errors import InputError, MessageError, RefusalError, ServerError
 from graphveil.privacy import Invitation
 
@@ -44,17 +45,13 @@ def enrol(
     agree: Callable[[Offer, Cap], bool] = lambda offer, cap: True,
     clock: Callable[[], float] = time.time,
 ) -> Agreement:
-    """Take part in a collection. The invitation pins its key; ``agree`` is asked, with the terms, before anything is sent.
+    """Take part in a collection. The invitation pins its key, or one that has passed on to it; ``agree`` is asked, with the terms, before anything is sent.
 
     Without a ``cap`` it is the one that the collection offers.
     """
     invitation = Invitation.read(token)
-    offer = calls.offer()
-    if offer.key != invitation.key:
-        raise RefusalError(
-            "key",
-            "the server has another key than the invitation says: it is not the collection that invited you",
-        )
+    offer, served = calls.offer(), calls.successions()
+    enrolled_chain(offer.collection, invitation.key, offer.key, served)
     terms = offer.cap if cap is None else cap
     held.check(offer.dims)
     subjects = tuple(each for each in held.subjects if each != "links" or offer.private_links)
@@ -67,7 +64,7 @@ def enrol(
         raise InputError("this collection asks nobody for links: leave the list of them out")
     if not agree(offer, terms):
         raise RefusalError("owner", "the owner does not take part: nothing was sent")
-    told = calls.enrol(invitation, terms, without, volunteer)
+    told = calls.enrol(invitation, terms, without, volunteer, offer.key)
     if told.collection != offer.collection:
         raise RefusalError(
             "collection", "the server enrolled this device in another collection than it offered"
@@ -84,7 +81,7 @@ def enrol(
         subjects=subjects,
         volunteer=volunteer,
     )
-    device.agree(agreement)
+    device.agree(agreement, served)
     return agreement
 
 
@@ -97,8 +94,9 @@ def visit(
 ) -> list[Visited]:
     """Answer what is asked now, one question after the other, in the server's order; ``agree`` is the owner, asked before each.
 
-    Whether the owner agrees should depend on what is asked, never on the own values: silence can tell something.
+    A key that has passed to another one is followed first; where it cannot be, nothing is answered. Whether the owner agrees should depend on what is asked, never on the own values: silence can tell something.
     """
+    device.follow(collection, calls.successions())
     agreement, seen = device.agreement(collection), []
     for signed in calls.questions(agreement.credential):
         inquiry = None

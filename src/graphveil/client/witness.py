@@ -8,7 +8,8 @@ answers, brought up to date after the charge is on the disk and before the first
 - books one charge ahead, made from the witness's: the device stopped between the two, and nothing was sent: the witness follows;
 - anything else, or no witness: the books were restored, copied or moved. The device answers nothing until its owner says what was spent.
 
-It also holds in which collections anything was answered: one that restored books do not know has its cap spent when it is enrolled in anew.
+It also holds in which collections anything was answered: one that restored books do not know has its cap spent when it is enrolled in anew. And how
+often the key of each has passed on, and to which: restored books do not believe an older key.
 
 A witness that was restored together with the books, as in an image of the whole disk, notices nothing.
 """
@@ -62,6 +63,19 @@ class Witness:
             return
         self._connection.execute("INSERT OR REPLACE INTO witness VALUES (1, ?, ?)", (mark.count, mark.last))
 
+    def key(self, collection: str) -> tuple[int, bytes] | None:
+        """How many changes of a collection's key were followed, and to which key; None where it was never put down."""
+        found = self._connection.execute("SELECT number, key FROM keys WHERE collection = ?", (collection,))
+        row = found.fetchone()
+        return None if row is None else (int(row[0]), bytes(row[1]))
+
+    def follows(self, collection: str, number: int, key: bytes) -> None:
+        """Put down that a key is followed; it is on the disk once the lock is given back."""
+        if self.key(collection) != (number, key):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", (collection, number, key)
+            )
+
     def has_answered(self, collection: str) -> bool:
         """Whether the device has ever answered a collection."""
         known = self._connection.execute("SELECT 1 FROM answered WHERE collection = ?", (collection,))
@@ -85,6 +99,9 @@ def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
                 "CREATE TABLE IF NOT EXISTS witness (id INTEGER PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)"
             )
             connection.execute("CREATE TABLE IF NOT EXISTS answered (collection TEXT PRIMARY KEY)")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS keys (collection TEXT PRIMARY KEY, number INTEGER NOT NULL, key BLOB NOT NULL)"
+            )
             yield Witness(connection)
             connection.execute("COMMIT")
     except (OSError, sqlite3.Error) as error:

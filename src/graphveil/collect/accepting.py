@@ -24,8 +24,8 @@ class Acceptance:
     def __init__(self, mechanism: Mechanism) -> None:
         # Of a pool, how many of its values may be named is checked besides.
         pooled = isinstance(mechanism, FeatureMechanism) and bool(mechanism.asking.pool)
-        self._plain = type(mechanism) in PLAIN and not mechanism.uneven and not pooled
-        if not self._plain:
+        self.plain = type(mechanism) in PLAIN and not mechanism.uneven and not pooled
+        if not self.plain:
             return
         length, self._alphabet, self._places = mechanism.report_length, mechanism.alphabet, mechanism.places
         self._code = code_type(mechanism.alphabet)
@@ -39,7 +39,7 @@ class Acceptance:
 
     def accepts(self, message: bytes) -> bool:
         """Whether this is for sure a report of one user."""
-        if not self._plain or len(message) != self._size or not message.startswith(self._head):
+        if not self.plain or len(message) != self._size or not message.startswith(self._head):
             return False
         if CHECKSUM.unpack_from(message, self._size - CHECKSUM.size)[0] != zlib.crc32(
             memoryview(message)[: -CHECKSUM.size]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
 from graphveil.collect.database import beside_others
-from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
+from graphveil.collect.schema import REPORTS, ROSTER, ROWS, SECONDS_A_DAY
 
 
 class Outcome(Enum):
@@ -23,8 +23,7 @@ class Outcome(Enum):
     FORGOTTEN = "the user was forgotten"
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A checked report of one user in one round."""
 
     round: int
@@ -39,21 +38,21 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
     Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
     """
     beside_others(connection)
-    nodes = sorted({each.node for each in arrivals})
-    rounds = select(ROUNDS.c.number, ROUNDS.c.closed).where(
-        ROUNDS.c.number.in_({each.round for each in arrivals})
-    )
-    closed = {row.number: bool(row.closed) for row in connection.execute(rounds)}
-    active = set(
-        connection.execute(
-            select(ROSTER.c.node).where(ROSTER.c.node.in_(nodes), ROSTER.c.credential.is_not(None))
-        ).scalars()
-    )
-    columns = (REPORTS.c.round, REPORTS.c.node, REPORTS.c.report, REPORTS.c.message)
+    nodes = _listed({each.node for each in arrivals})
+    rounds = _listed({each.round for each in arrivals})
+    # Words, and numbers in them: expressions would be built, and compiled, for each commit anew.
+    closed = dict(_rows(connection, f"SELECT number, closed FROM rounds WHERE number IN ({rounds})"))
+    active = {
+        node
+        for (node,) in _rows(
+            connection, f"SELECT node FROM roster WHERE node IN ({nodes}) AND credential IS NOT NULL"
+        )
+    }
     there = {
-        (row.round, row.node): (bytes(row.report), bytes(row.message))
-        for row in connection.execute(
-            select(*columns).where(REPORTS.c.round.in_(list(closed)), REPORTS.c.node.in_(nodes))
+        (round, node): (bytes(report), bytes(message))
+        for round, node, report, message in _rows(
+            connection,
+            f"SELECT round, node, report, message FROM reports WHERE round IN ({rounds}) AND node IN ({nodes})",
         )
     }
     taken = _taken(connection, arrivals) if careful else set[tuple[int, bytes]]()
@@ -73,20 +72,27 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
             outcome = Outcome.STORED
             there[key] = content
             taken.add((each.round, each.report))
-            fresh.append(
-                {
-                    "round": each.round,
-                    "node": each.node,
-                    "report": each.report,
-                    "message": each.message,
-                    "day": day,
-                }
-            )
+            fresh.append((*each, day))
         outcomes.append(outcome)
     if fresh:
         # In one order in every process, so that two of them never wait for each other.
-        connection.execute(insert(REPORTS), sorted(fresh, key=lambda row: (row["round"], row["node"])))
+        connection.exec_driver_sql(_insertion(connection), sorted(fresh))
     return outcomes
+
+
+def _insertion(connection: Connection) -> str:
+    """How the driver is told to store a report."""
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    columns = (*Arrival._fields, "day")
+    return f"INSERT INTO reports ({', '.join(columns)}) VALUES ({', '.join([place] * len(columns))})"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(int(number)) for number in sorted(numbers))
+
+
+def _rows(connection: Connection, words: str) -> Sequence[Any]:
+    return connection.exec_driver_sql(words).all()
 
 
 def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int, bytes]]:

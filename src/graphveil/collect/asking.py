@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from zlib import crc32
 
 import numpy as np
 
@@ -15,7 +16,15 @@ from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import described, plan_digest
-from graphveil.privacy.envelope import Envelope, Question, envelope_size
+from graphveil.privacy.envelope import (
+    CHECKSUM,
+    HEADER,
+    MAGIC,
+    VERSION,
+    Envelope,
+    Question,
+    envelope_size,
+)
 
 
 class AskedRound:
@@ -62,6 +71,19 @@ class AskedRound:
             collection, opened.number, node, self.part(node), opened.published, opened.expires, purpose
         )
 
+    def accepted(self, body: bytes, report: bytes, node: int, pseudonym: bytes) -> bytes | None:
+        """The message in an envelope that is for sure this user's answer under this id; None where it is to be read in full."""
+        acceptance = self._acceptance
+        if not acceptance.plain or len(body) != self.limit or not self.asks(node):
+            return None
+        message = body[HEADER.size : -CHECKSUM.size]
+        head = HEADER.pack(MAGIC, VERSION, bytes(3), report, pseudonym, self._digest(node), len(message))
+        if not body.startswith(head):
+            return None
+        if CHECKSUM.unpack_from(body, len(body) - CHECKSUM.size)[0] != crc32(body[: -CHECKSUM.size]):
+            return None
+        return message if acceptance.accepts(message) else None
+
     def check(self, envelope: Envelope, node: int) -> None:
         """Refuse, with a MessageError, an answer that this user cannot have given to the own question."""
         if envelope.digest != self.digest(node):
@@ -80,9 +102,13 @@ class AskedRound:
         """The digest of the user's part."""
         if self._round.plan.lists is not None:
             return plan_digest(self.part(node))
+        return self._digest(node).hex()
+
+    def _digest(self, node: int) -> bytes:
+        """The digest of a part that differs from others by its user alone."""
         begun, (before, after) = self._begun.copy(), self._one_user
         begun.update(before + hashlib.sha256(node.to_bytes(8, "little")).hexdigest().encode() + after)
-        return begun.hexdigest()
+        return begun.digest()
 
     @cached_property
     def _one_user(self) -> tuple[bytes, bytes]:

@@ -1,15 +1,20 @@
-"""What a request says by its address, its length and its body: read as far as it is allowed to go, and no further."""
+"""What a request says by its address, its headers and its body: read as far as it is allowed to go, and no further."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from starlette.requests import Request
+from starlette.types import Receive
 
 from graphveil.collect.problems import ProblemError
 
 ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
+# Longer than any length; a number of thousands of digits is not worth reading.
+LENGTH_DIGITS = 18
+# As they come: names in lower case, with their values.
+Headers = Iterable[tuple[bytes, bytes]]
 # Read by hand, because everybody's reports pass here.
 ADDRESS: list[dict[str, Any]] = [
     {
@@ -29,9 +34,12 @@ ADDRESS: list[dict[str, Any]] = [
 ]
 
 
-def read_address(request: Request) -> tuple[int, str]:
+class GoneError(Exception):
+    """Whoever was sending has gone before all of it was here: nobody waits for an answer."""
+
+
+def read_address(number: str, report: str) -> tuple[int, str]:
     """The round and the report that a path names."""
-    number, report = request.path_params["round"], request.path_params["report"]
     if ROUND_FORM.fullmatch(number) is None or REPORT_FORM.fullmatch(report) is None:
         raise ProblemError(
             422, "a path names a round by its number, and a report by 32 hexadecimal digits in lower case"
@@ -39,17 +47,29 @@ def read_address(request: Request) -> tuple[int, str]:
     return int(number), report
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+def header(headers: Headers, name: bytes) -> bytes:
+    """The first header of this name, which is in lower case; empty where there is none."""
+    for each, value in headers:
+        if each == name:
+            return value
+    return b""
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The body, if it is not too large; one that says that it is, is not read at all."""
-    told = request.headers.get("content-length", "")
-    if told.isdecimal() and int(told) > limit:
+    told = header(headers, b"content-length")
+    if told.isdigit() and (len(told) > LENGTH_DIGITS or int(told) > limit):
         raise _too_large(limit)
     body = bytearray()
-    async for part in request.stream():
-        body += part
+    while True:
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            raise GoneError
+        body += part.get("body", b"")
         if len(body) > limit:
             raise _too_large(limit)
-    return bytes(body)
+        if not part.get("more_body", False):
+            return bytes(body)
 
 
 def _too_large(limit: int) -> ProblemError:

@@ -1,4 +1,4 @@
-"""What devices look up besides their questions: which numbers people have."""
+"""What devices look up besides their questions: how the key has passed on, and which numbers people have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from graphveil.collect.bodies import Headers
 from graphveil.collect.problems import ProblemError, documented
 from graphveil.collect.storage import Collection
 from graphveil.privacy.people import people_digests
@@ -36,9 +37,13 @@ class People:
         return known[1]
 
 
-def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Request], Awaitable[object]]) -> None:
-    """Add these routes; ``member`` refuses whoever is not enrolled."""
+def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Headers], Awaitable[object]]) -> None:
+    """Add these routes; ``member`` refuses whoever is not enrolled, by the headers of a request."""
     people = People(collection)
+
+    @app.get("/v1/keys", summary="How the collection's key has passed from one to the next, signed by both")
+    async def look_up_keys() -> list[dict[str, str]]:
+        return [each.as_dict() for each in collection.successions]
 
     @app.get(
         "/v1/people",
@@ -48,7 +53,7 @@ def add_lookups(app: FastAPI, collection: Collection, member: Callable[[Request]
         openapi_extra={"security": [{"device": []}]},
     )
     async def look_up_people(request: Request) -> Response:
-        await member(request)
+        await member(request.headers.raw)
         if not collection.settings.private_links:
             raise ProblemError(404, "this collection asks nobody for links: see GET /v1/collection")
         digests = await run_in_threadpool(people.digests)

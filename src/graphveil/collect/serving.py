@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import uvicorn
 
+from graphveil.collect.protocol import Protocol
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
@@ -34,6 +35,7 @@ def serve(collection: Collection, listening: socket.socket, origins: Sequence[st
     """Take answers until interrupted. One process: it is the only one that commits reports together."""
     config = uvicorn.Config(
         create_app(collection, origins=origins),
+        http=Protocol,
         # A path holds a report's id, and a log would put an address beside it.
         access_log=False,
         log_level="warning",

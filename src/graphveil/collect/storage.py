@@ -7,8 +7,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, text
 
-from graphveil.collect import forgetting, roster, rounds
+from graphveil.collect import forgetting, results, roster, rounds
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
     DATABASE,
@@ -28,12 +27,14 @@ from graphveil.collect.folder import (
     write_settings,
 )
 from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
+from graphveil.collect.key_ring import KeyRing, rotate_key
 from graphveil.collect.keys import OWNER_ONLY, SigningKey
 from graphveil.collect.public_graph import PublicGraph, check_links
 from graphveil.collect.reading import read_messages
+from graphveil.collect.results import KeptResult
 from graphveil.collect.roster import Invited, Roster
 from graphveil.collect.rounds import Round
-from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, RESULTS, ROSTER, ROWS
+from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, ROSTER, ROWS
 from graphveil.errors import InputError, StoreError
 from graphveil.graphs.divide import divide
 from graphveil.graphs.graph import Graph
@@ -42,20 +43,10 @@ from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.privacy import Plan
+from graphveil.privacy import Plan, SignedSuccession, Succession
 from graphveil.privacy.digest import plan_digest
 
 ROW = np.dtype("<f8")
-
-
-@dataclass(frozen=True)
-class KeptResult:
-    """What was learned; ``outdated`` where reports that it was learned with were forgotten since."""
-
-    number: int
-    card: dict[str, Any]
-    made: int
-    outdated: bool
 
 
 class Collection:
@@ -63,11 +54,24 @@ class Collection:
 
     def __init__(self, folder: Path, settings: CollectionSettings, database: Database) -> None:
         self.folder, self.settings, self.database = folder, settings, database
+        self._ring = KeyRing(folder)
 
-    @cached_property
+    @property
     def key(self) -> SigningKey:
         """The key that signs questions."""
-        return SigningKey.read(self.folder / KEY)
+        return self._ring.key
+
+    @property
+    def successions(self) -> tuple[SignedSuccession, ...]:
+        """How the key has passed from one to the next, where it has."""
+        return self._ring.successions
+
+    def rotate(self) -> Succession:
+        """Pass on to a new key; the old one is deleted."""
+        told = rotate_key(self.folder, self.settings.id)
+        with self.database.writing() as connection:
+            _note(connection, "rotate", f"change {told.number} of the key")
+        return told
 
     # -- the graph
 
@@ -297,21 +301,14 @@ class Collection:
         written = json.dumps(card)
         with self.database.writing() as connection:
             alone(connection)
-            forgotten = connection.execute(
-                select(ROSTER.c.node).where(ROSTER.c.forgotten.is_(True))
-            ).scalars()
-            outdated = not set(forgotten).isdisjoint(map(int, contributors))
-            added = connection.execute(
-                insert(RESULTS).values(card=written, made=int(time.time()), outdated=outdated)
-            )
+            number = results.keep(connection, written, contributors)
             _note(connection, "learn", "1 result")
-        return int(added.inserted_primary_key[0]) if added.inserted_primary_key else 0
+        return number
 
     def results(self) -> list[KeptResult]:
         """All that was learned, in order."""
         with self.database.reading() as connection:
-            rows = connection.execute(select(RESULTS).order_by(RESULTS.c.number)).all()
-        return [KeptResult(row.number, json.loads(row.card), row.made, bool(row.outdated)) for row in rows]
+            return results.read(connection)
 
     def actions(self) -> list[tuple[int, str, str]]:
         """What operators did: when, what, and how much of it."""

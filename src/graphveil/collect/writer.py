@@ -35,6 +35,8 @@ class Writer:
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
         self._waiting: list[tuple[Arrival, asyncio.Future[Outcome]]] = []
         self._committing: asyncio.Task[None] | None = None
+        # How many shared the last commit: whoever was told then sends the next one now.
+        self._expected = 1
 
     async def store(self, arrival: Arrival) -> Outcome:
         """What became of a report, once it is durable: all that arrive during a commit share the next one."""
@@ -57,6 +59,7 @@ class Writer:
         while self._waiting:
             await self._gathered()
             batch = self._waiting[:MOST]
+            self._expected = len(batch)
             del self._waiting[:MOST]
             arrivals = [arrival for arrival, _ in batch]
             commit = asyncio.get_running_loop().run_in_executor(self._thread, self._stored, arrivals)
@@ -72,9 +75,9 @@ class Writer:
                     future.set_result(commit.result()[place])
 
     async def _gathered(self) -> None:
-        """Wait as long as more are coming: a commit costs the same for one report and for many."""
+        """Wait as long as more are coming, up to as many as came before: a commit costs the same for one report and for many."""
         before = 0
-        while before < len(self._waiting) < MOST:
+        while before < len(self._waiting) < self._expected:
             before = len(self._waiting)
             await asyncio.sleep(GATHER)
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.shards.adjacency import Adjacency
+from graphveil.graphs.shards.partition import assign
 
 Numbers = NDArray[np.int64]
 
@@ -26,7 +28,7 @@ def divide_graph(graph: Graph, workers: int) -> Division:
     """Divide a graph among so many workers; the same graph is always divided in the same way."""
     if workers > graph.node_count:
         raise InputError(f"{workers} workers cannot share {graph.node_count} users: take fewer workers")
-    of = np.arange(graph.node_count) * workers // graph.node_count
+    of, _ = assign(Adjacency(graph.indptr, graph.indices), workers)
     order = np.argsort(of, kind="stable")
     bounds = np.searchsorted(of[order], np.arange(workers + 1))
     rows = np.repeat(of, graph.degrees)

@@ -9,7 +9,8 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,12 +51,18 @@ def read_arrays(
 
     ``what`` says in errors what the file should hold.
     """
+    with readable(path, what), open(path, "rb") as opened, zipfile.ZipFile(opened) as file:
+        members = array_members(file, path, max_gigabytes, what)
+        return {key: read_array(file, member) for key, member in members.items()}
+
+
+@contextmanager
+def readable(path: Path, what: str = "a graph") -> Iterator[None]:
+    """Whatever is wrong with an .npz file that is read meanwhile is said in a sentence."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with open(path, "rb") as opened, zipfile.ZipFile(opened) as file:
-                members = _members(file, path, max_gigabytes, what)
-                return {key: _read(file, member) for key, member in members.items()}
+            yield
     except InputError:
         raise
     except FileNotFoundError:
@@ -76,7 +83,7 @@ def check_gigabytes(path: Path, size: float, max_gigabytes: float) -> None:
         )
 
 
-def _members(
+def array_members(
     file: zipfile.ZipFile, path: Path, max_gigabytes: float, what: str
 ) -> Mapping[str, zipfile.ZipInfo]:
     """The arrays of a file by their names, all of which fit into memory together."""
@@ -130,7 +137,8 @@ def _size(stream: IO[bytes], member: zipfile.ZipInfo, path: Path, what: str) -> 
     return max(size, *shape) if shape else size
 
 
-def _read(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+def read_array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array as a whole."""
     with file.open(member) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
         # Only the end of the stream is compared with its checksum.

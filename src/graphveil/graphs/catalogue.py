@@ -12,6 +12,7 @@ from graphveil.graphs.datasets import DATASETS, Dataset
 from graphveil.graphs.graph import symmetric_csr, usual_metric
 from graphveil.graphs.npz import read_npz
 from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
+from graphveil.graphs.shards.manifest import is_sharded, read_manifest
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.outside import is_reference, package, plugins
 
@@ -70,6 +71,8 @@ def describe(source: str) -> Listing:
     if is_reference(source) or (stored is None and not Path(source).is_file() and is_outside(source)):
         return _made(source)
     path = Path(source).expanduser() if stored is None else stored.path
+    if is_sharded(path):
+        return _sharded(path)
     if not path.is_file():
         raise InputError(
             f"no graph is named {source!r}: see `graphveil data list`, or give the path of an .npz file"
@@ -118,6 +121,23 @@ def _own(path: Path, where: str) -> Listing:
         labels=("y", *raw.other_labels),
         several_labels=several,
         volunteers=0 if raw.panel is None else int(raw.panel.sum()),
+    )
+
+
+def _sharded(path: Path) -> Listing:
+    """What the manifest of a sharded graph says."""
+    manifest = read_manifest(path)
+    return Listing(
+        manifest.name,
+        manifest.users,
+        manifest.entries // 2,
+        manifest.features,
+        manifest.classes,
+        manifest.range,
+        f"{len(manifest.partitions)} shards",
+        str(path),
+        note=f"{manifest.cut:.1%} of the links are cut between shards: see `graphveil graph info {path}`",
+        metric=manifest.metric,
     )
 
 

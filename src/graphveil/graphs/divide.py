@@ -30,10 +30,10 @@ def divide(
     """
     count = _user_count(raw, users)
     labels = _checked_labels(raw.labels, count)
-    features = _checked_features(raw, count)
-    public = None if features is None else _public_range(name, raw)
+    features = checked_features(raw.features, count)
+    public = None if features is None else public_range(name, raw.range)
     if raw.binary and features is not None and public is not None:
-        _check_binary(features, public)
+        check_binary(features, public)
     metric = cast(Metric, raw.metric or usual_metric(labels))
     split = _split(labels, recipe, seed, metric) if raw.labels is not None else _nobody(count)
     indptr, indices = symmetric_csr(raw.edges, count)
@@ -168,9 +168,8 @@ def _checked_label_rows(array: NDArray[Any], count: int) -> NDArray[np.int64]:
     return rows
 
 
-def _checked_features(raw: Raw, count: int) -> Any:
+def checked_features(features: Any, count: int) -> Any:
     """Features as they are kept: CSR or a dense array, one row a user, all finite; None without any."""
-    features = raw.features
     if features is None or features.shape[-1] == 0:
         return None
     if hasattr(features, "tocsr"):
@@ -194,16 +193,17 @@ def _checked_features(raw: Raw, count: int) -> Any:
     return features
 
 
-def _public_range(name: str, raw: Raw) -> PublicRange:
-    if raw.range is None:
+def public_range(name: str, told: tuple[float, float] | None) -> PublicRange:
+    """The public range of features that are there: it must be told."""
+    if told is None:
         raise InputError(
             f"{name} has features but no public range: give range=(LOW, HIGH), or put it into the file as 'range'. It must "
             "be known in public; reading it off the data would leak it"
         )
-    return PublicRange.of(raw.range)
+    return PublicRange.of(told)
 
 
-def _check_binary(features: Any, public: PublicRange) -> None:
+def check_binary(features: Any, public: PublicRange) -> None:
     """Refuse features that are called binary and are not: anything but the two ends of the range."""
     sparse = hasattr(features, "tocsr")
     if sparse and public.low != 0:

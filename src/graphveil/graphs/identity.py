@@ -13,13 +13,14 @@ import numpy as np
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.load import TOWNS, graph_file, outside_digest
+from graphveil.graphs.load import TOWNS, graph_file, is_sharded_source, outside_digest
+from graphveil.graphs.shards.manifest import sharded_files
 from graphveil.graphs.store import digest
 from graphveil.graphs.users import Users
 
 
 def data_digest(source: str, options: Mapping[str, Any]) -> str:
-    """The SHA-256 of a graph's file; of its options, and of what it comes from, where a function gives it.
+    """The SHA-256 of a graph's file, or of all files of a sharded one; of its options, and of what it comes from, where a function gives it.
 
     What is not on this machine yet is downloaded, as `load` does.
     """
@@ -27,6 +28,12 @@ def data_digest(source: str, options: Mapping[str, Any]) -> str:
     if source in TOWNS or outside is not None:
         described = json.dumps([outside or source, options], sort_keys=True, default=str)
         return hashlib.sha256(described.encode()).hexdigest()
+    if is_sharded_source(source):
+        folder = Path(source).expanduser()
+        told = hashlib.sha256()
+        for file in sharded_files(folder):
+            told.update(f"{file.relative_to(folder).as_posix()} {file_digest(file)}\n".encode())
+        return told.hexdigest()
     return file_digest(graph_file(source))
 
 

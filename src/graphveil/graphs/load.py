@@ -17,6 +17,8 @@ from graphveil.graphs.download import get
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw, read_npz
 from graphveil.graphs.outside_data import GROUP, is_outside, load_outside
+from graphveil.graphs.shards.manifest import is_sharded
+from graphveil.graphs.shards.whole import load_whole
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.graphs.town import Town, generate_town
@@ -49,6 +51,8 @@ def load(
 ) -> tuple[Graph, Users]:
     """A graph and its users, by name (see `graphveil data list`), from an ``.npz`` file, or from a function: FILE.py:NAME.
 
+    The folder of a sharded graph is loaded as a whole where it is small, with its own split unless another one is asked for.
+
     ``seed`` fixes the split, and nothing else. ``split`` is random (the default: half of the users train, a quarter
     validates), few, given, or a recipe. ``range`` is the public range of the features where the registry and the file
     have none. ``label`` chooses another label by its name, or one of several labels a user by its number; without it all of
@@ -64,8 +68,13 @@ def load(
     if source in TOWNS:
         name = str(source)
         one = label if name == TOWN else None
-        _refuse_for_town(
-            name, range=range, label=one, largest_classes=largest_classes, max_gigabytes=max_gigabytes
+        _refuse(
+            name,
+            "its range, labels and classes follow from how it is generated",
+            range=range,
+            label=one,
+            largest_classes=largest_classes,
+            max_gigabytes=max_gigabytes,
         )
         return _town(name, seed, split, label, options)
     if isinstance(source, str) and _is_outside(source):
@@ -78,6 +87,13 @@ def load(
         }
         given = {key: value for key, value in named.items() if value is not None}
         return load_outside(source, seed, {**given, **options})
+    if is_sharded_source(source):
+        _refuse(
+            str(source),
+            "its range, labels and classes were settled when it was sharded",
+            **{"range": range, "label": label, "largest_classes": largest_classes, **options},
+        )
+        return load_whole(source, seed, split)
     if options:
         raise InputError(
             f"{source} takes no {', '.join(options)}: options of that kind are for {' and '.join(TOWNS)}"
@@ -127,12 +143,15 @@ def _town(
     return divide(name, raw, recipe, seed)
 
 
-def _refuse_for_town(name: str, **options: Any) -> None:
+def _refuse(name: str, why: str, **options: Any) -> None:
     for key, value in options.items():
         if value is not None:
-            raise InputError(
-                f"{name} takes no {key}: its range, labels and classes follow from how it is generated"
-            )
+            raise InputError(f"{name} takes no {key}: {why}")
+
+
+def is_sharded_source(source: str | Path) -> bool:
+    """Whether this names the folder of a sharded graph, and no graph that is known by that name."""
+    return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
 
 
 def _is_path(source: str | Path) -> bool:

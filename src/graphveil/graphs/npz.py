@@ -79,10 +79,17 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
     arrays = read_arrays(path, most)
     if "edges" not in arrays:
         raise InputError(f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)")
-    raw = Raw(
-        edges=_edges(arrays["edges"], path),
+    raw = raw_of(arrays, path, _edges(arrays["edges"], path), _features(arrays, path))
+    _check_fit(raw, path, most)
+    return raw
+
+
+def raw_of(arrays: Mapping[str, NDArray[Any]], path: Path, edges: NDArray[Any], features: Any) -> Raw:
+    """What a file holds besides its edges and features, checked, with those."""
+    return Raw(
+        edges=edges,
         labels=_labels(arrays, path),
-        features=_features(arrays, path),
+        features=features,
         range=_range(arrays, path),
         binary=_binary(arrays, path),
         metric=str(arrays["metric"]) if "metric" in arrays else None,
@@ -92,8 +99,6 @@ def read_npz(path: Path, max_gigabytes: float | None = None) -> Raw:
         panel=_panel(arrays, path),
         ids=arrays.get("ids"),
     )
-    _check_fit(raw, path, most)
-    return raw
 
 
 def check_gigabyte_limit(gigabytes: Any) -> float:

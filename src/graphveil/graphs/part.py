@@ -28,7 +28,7 @@ class EdgeBlocks(Protocol):
         """The first row of a block, the row after its last one, and the neighbours of all its rows, row after row."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPart(Graph):
     """Some users of a larger graph, with all their links: what one worker holds.
 
@@ -140,7 +140,8 @@ def with_halo(targets: NDArray[np.integer], begin: int, end: int) -> tuple[NDArr
     those of the part are ascending if ``targets`` are, and so are the others.
     """
     outside = (targets < begin) | (targets >= end)
-    halo = np.unique(targets[outside]).astype(np.int64)
-    indices = np.where(outside, 0, targets - begin).astype(np.int32)
-    indices[outside] = (end - begin + np.searchsorted(halo, targets[outside])).astype(np.int32)
-    return indices, halo
+    far = targets[outside]
+    halo = np.unique(far)
+    indices = (targets - begin).astype(np.int32, copy=False)
+    indices[outside] = end - begin + np.searchsorted(halo, far)
+    return indices, halo.astype(np.int64)

@@ -67,7 +67,8 @@ def generate_town(plan: Town) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDA
     random = np.random.Generator(np.random.Philox(np.random.SeedSequence([plan.seed, 7])))
     home, count = homes(plan)
     labels = random.permutation(np.arange(count) % plan.kinds)[home]
-    return draw_friendships(plan, home, count, random), _interests(plan, labels, random), labels
+    friendships = draw_friendships(plan, home, count, random)
+    return friendships, draw_interests(interest_rates(plan, random), labels, random), labels
 
 
 def homes(plan: Town) -> tuple[NDArray[np.int32], int]:
@@ -81,15 +82,34 @@ def draw_friendships(
 ) -> NDArray[np.int32]:
     """Every user picks friends: nearby mostly, some anywhere. Who picks whom does not matter."""
     everyone = np.arange(plan.users, dtype=np.int32)
+    near, friends = pick_nearby(plan, everyone, home, count, random)
+    far, strangers = pick_anywhere(plan, everyone, random)
+    return np.stack([np.concatenate([near, far]), np.concatenate([friends, strangers])], axis=1)
+
+
+def pick_nearby(
+    plan: Town,
+    pickers: NDArray[np.int32],
+    home: NDArray[np.int32],
+    count: int,
+    random: np.random.Generator,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Who of these users, who live in these of ``count`` neighbourhoods, picks whom in the own one."""
     start = home * plan.neighbourhood
     size = np.where(home == count - 1, plan.users - start, plan.neighbourhood)
-    near = np.repeat(everyone, _picks(plan.users, _near_picks(plan), random))
-    friends = start[near] + (random.random(len(near), dtype=np.float32) * size[near]).astype(np.int32)
+    chosen = _picks(len(pickers), _near_picks(plan), random)
+    near, start, size = (np.repeat(each, chosen) for each in (pickers, start, size))
+    friends = start + (random.random(len(near), dtype=np.float32) * size).astype(np.int32)
     # Rounding to float32 may reach the upper end.
-    friends = np.minimum(friends, start[near] + size[near] - 1)
-    far = np.repeat(everyone, _picks(plan.users, plan.degree * (1 - plan.nearby) / 2, random))
-    strangers = random.integers(0, plan.users, len(far), dtype=np.int32)
-    return np.stack([np.concatenate([near, far]), np.concatenate([friends, strangers])], axis=1)
+    return near, np.minimum(friends, start + size - 1)
+
+
+def pick_anywhere(
+    plan: Town, pickers: NDArray[np.int32], random: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Who of these users picks whom in the whole town."""
+    far = np.repeat(pickers, _picks(len(pickers), plan.degree * (1 - plan.nearby) / 2, random))
+    return far, random.integers(0, plan.users, len(far), dtype=np.int32)
 
 
 def _near_picks(plan: Town) -> float:
@@ -106,7 +126,7 @@ def _picks(users: int, mean: float, random: np.random.Generator) -> NDArray[np.i
     return (mean + random.random(users, dtype=np.float32)).astype(np.int32)
 
 
-def _interests(plan: Town, labels: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.uint8]:
+def interest_rates(plan: Town, random: np.random.Generator) -> NDArray[np.float32]:
     """Telling feature j is common in kind j mod kinds; every other feature has a rate of its own, the same for all."""
     telling = np.sort(random.permutation(plan.features)[: plan.telling])
     low, high = sorted((plan.rarely, plan.often))
@@ -114,11 +134,18 @@ def _interests(plan: Town, labels: NDArray[np.int64], random: np.random.Generato
     for place, feature in enumerate(telling):
         rates[:, feature] = plan.rarely
         rates[place % plan.kinds, feature] = plan.often
-    rates32 = rates.astype(np.float32)
-    interests = np.empty((plan.users, plan.features), dtype=np.uint8)
-    step = max(1, BLOCK // plan.features)
-    for begin in range(0, plan.users, step):
+    return rates.astype(np.float32)
+
+
+def draw_interests(
+    rates: NDArray[np.float32], labels: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.uint8]:
+    """What users of these kinds are interested in, where each kind has these rates."""
+    features = rates.shape[1]
+    interests = np.empty((len(labels), features), dtype=np.uint8)
+    step = max(1, BLOCK // features)
+    for begin in range(0, len(labels), step):
         block = slice(begin, begin + step)
-        chance = rates32[labels[block]]
+        chance = rates[labels[block]]
         interests[block] = random.random(chance.shape, dtype=np.float32) < chance
     return interests

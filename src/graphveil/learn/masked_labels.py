@@ -184,7 +184,7 @@ def fit_masked(
     """
     judges = targets.validation_rows
     held_out, everything = of_rows(targets, judges), inputs.everything[judges]
-    best, step = Best(held_out, schedule, progress), Adam(model, schedule, topology.graph.world)
+    best, step = Best(held_out, schedule, progress), Adam(model, schedule, topology.world)
     kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)

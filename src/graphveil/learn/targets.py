@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -49,7 +49,7 @@ class Targets:
     train: Tensor
     validation: Tensor
     transition: Tensor | None = None
-    world: World = ALONE
+    world: World = field(default=ALONE, kw_only=True)
 
     @cached_property
     def train_rows(self) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
+from graphveil.graphs.world import ALONE, World
 from graphveil.learn.dropout import Among
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
 from graphveil.linear.sight import ordered_gcn
@@ -19,8 +20,15 @@ from graphveil.linear.sparse import SparseMatrix
 class Topology:
     """The edges of a graph of n users, as the matrices (n x n, sparse) and lists that layers pass messages by, on a device."""
 
+    # Those who learn together, each with a part of the users; and where the users of a part stand among all, for what is drawn for
+    # everybody: None where they are all there are.
+    world: World = ALONE
+    everybody: Among | None = None
+
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.graph, self.device = graph, torch.device(device)
+        if isinstance(graph, GraphPart):
+            self.world, self.everybody = graph.world, Among(graph.total, graph.original)
 
     @cached_property
     def gcn(self) -> SparseMatrix:
@@ -47,12 +55,6 @@ class Topology:
     def mean(self) -> SparseMatrix:
         """D^-1 A."""
         return mean_matrix(self.graph, device=self.device)
-
-    @cached_property
-    def everybody(self) -> Among | None:
-        """Where the users of a part stand among all, for what is drawn for everybody; None where they are all there are."""
-        graph = self.graph
-        return Among(graph.total, graph.original) if isinstance(graph, GraphPart) else None
 
     @cached_property
     def looped_edges(self) -> Tensor:

@@ -164,7 +164,7 @@ def fit(
     if kept is not None and (done := kept.finished()) is not None:
         ended: Fitted = done
         return ended
-    world = topology.graph.world
+    world = topology.world
     best, step = Best(targets, schedule, progress), Adam(model, schedule, world)
     if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
         raise InputError(

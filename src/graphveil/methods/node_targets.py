@@ -34,7 +34,7 @@ def graph_targets(job: Job, topology: learn.Topology, *, drop: bool = True) -> l
         return learn.Targets(labels, train, validation, world=world)
     transition = learn.tensor(job.label_mechanism.transition.astype(np.float32), job.device)
     if settings.label_loss == "forward" or not drop:
-        return learn.Targets(labels, train, validation, transition, world)
+        return learn.Targets(labels, train, validation, transition, world=world)
     hops = denoise.KProp(settings.drop_hops).operator(topology.unlooped)
     cleaned = denoise.spread_labels(labels, train | validation, graph.class_count, hops)
-    return learn.DropTargets(labels, train, validation, transition, world, hops, cleaned)
+    return learn.DropTargets(labels, train, validation, transition, hops, cleaned, world=world)

@@ -74,12 +74,12 @@ class Questions:
         """
         by_level = self.level_budgets
         if by_level is None:
-            return users.open_ledger(self._needed(len(users)), self.cost.delta)
+            return users.open_ledger(self.needed(len(users)), self.cost.delta)
         others = [plan for plan in (*self.norms, *self.classes, self.labels, self.links) if plan is not None]
         besides = add_up(plan.claim for plan in others)
         return users.open_ledger(besides.epsilon, besides.delta, by_level=by_level)
 
-    def _needed(self, count: int) -> NDArray[np.float64]:
+    def needed(self, count: int) -> NDArray[np.float64]:
         """What each of so many users needs. Who answers which plan about features is not settled yet: everybody may need the most."""
         about = _spent(self._about_features).epsilon
         needed = np.full(count, about + (0.0 if self.links is None else self.links.claim.epsilon))

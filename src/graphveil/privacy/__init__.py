@@ -9,6 +9,7 @@ from graphveil.privacy.ledger import Charge, Ledger
 from graphveil.privacy.parts import join_parts
 from graphveil.privacy.plan import Plan
 from graphveil.privacy.reach import attributes_in_reach
+from graphveil.privacy.succession import SignedSuccession, Succession
 
 __all__ = [
     "Charge",
@@ -20,6 +21,8 @@ __all__ = [
     "Question",
     "Respondents",
     "SignedQuestion",
+    "SignedSuccession",
+    "Succession",
     "answer",
     "attributes_in_reach",
     "integer_model",

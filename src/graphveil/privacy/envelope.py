@@ -114,10 +114,10 @@ class Question:
 
     def __post_init__(self) -> None:
         check_hex(self.collection, "collection", 16)
-        _whole(self.round, "round", 1, MAX_ROUND)
-        _whole(self.user, "user", 0, MAX_USERS - 1)
-        _whole(self.published, "published", 0, MAX_SECONDS)
-        _whole(self.expires, "expires", 0, MAX_SECONDS)
+        check_integer(self.round, "round", 1, MAX_ROUND)
+        check_integer(self.user, "user", 0, MAX_USERS - 1)
+        check_integer(self.published, "published", 0, MAX_SECONDS)
+        check_integer(self.expires, "expires", 0, MAX_SECONDS)
         if not isinstance(self.purpose, str) or len(self.purpose) > MAX_PURPOSE:
             raise MessageError(f"the purpose must be a text of at most {MAX_PURPOSE} characters")
 
@@ -144,7 +144,7 @@ class Question:
     @classmethod
     def from_payload(cls, payload: bytes) -> Question:
         """Read a question; what is wrong with it is said in a MessageError, and in an InputError if it is the plan."""
-        told = _object(payload, "question", MAX_PAYLOAD)
+        told = read_object(payload, "question", MAX_PAYLOAD)
         names = (*cls.__dataclass_fields__, "digest", "format")
         if set(told) != set(names):
             raise MessageError(f"a question has the fields {', '.join(sorted(names))}, and no others")
@@ -181,15 +181,14 @@ class SignedQuestion:
 
     def as_dict(self) -> dict[str, str]:
         """As JSON has it."""
-        parts = {"payload": self.payload, "signature": self.signature}
-        return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
+        return written_words({"payload": self.payload, "signature": self.signature})
 
     @classmethod
     def from_dict(cls, told: Any) -> SignedQuestion:
         """Read what came as JSON."""
         if not isinstance(told, dict) or set(told) != {"payload", "signature"}:
             raise MessageError("a signed question must be an object with payload and signature")
-        return cls(_decoded(told["payload"], "payload"), _decoded(told["signature"], "signature"))
+        return cls(check_decoded(told["payload"], "payload"), check_decoded(told["signature"], "signature"))
 
 
 def check_hex(value: Any, name: str, size: int) -> str:
@@ -199,12 +198,19 @@ def check_hex(value: Any, name: str, size: int) -> str:
     return value
 
 
-def _whole(value: Any, name: str, least: int, most: int) -> None:
+def check_integer(value: Any, name: str, least: int, most: int) -> None:
+    """Refuse what is no whole number of these."""
     if not is_whole(value) or not least <= value <= most:
         raise MessageError(f"{name} must be an integer from {least} to {most}, got {short(value)}")
 
 
-def _decoded(text: Any, name: str) -> bytes:
+def written_words(parts: dict[str, bytes]) -> dict[str, str]:
+    """Bytes as words in base64."""
+    return {name: base64.b64encode(part).decode("ascii") for name, part in parts.items()}
+
+
+def check_decoded(text: Any, name: str) -> bytes:
+    """Bytes from a word in base64; or say that it must be such."""
     if not isinstance(text, str) or len(text) > 2 * MAX_PAYLOAD:
         raise MessageError(f"the {name} must be a word in base64")
     try:
@@ -213,7 +219,7 @@ def _decoded(text: Any, name: str) -> bytes:
         raise MessageError(f"the {name} must be a word in base64") from None
 
 
-def _object(text: bytes, what: str, limit: int) -> dict[str, Any]:
+def read_object(text: bytes, what: str, limit: int) -> dict[str, Any]:
     """A JSON object no field of which is there twice."""
     if len(text) > limit:
         raise MessageError(f"the {what} has {len(text)} bytes, at most {limit} are read")
@@ -232,5 +238,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; two fields of one name would be read in two ways."""
     told = dict(pairs)
     if len(told) != len(pairs):
-        raise MessageError("the question names a field twice: it is damaged")
+        raise MessageError("it names a field twice: what was signed is damaged")
     return told

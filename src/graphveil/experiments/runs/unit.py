@@ -206,7 +206,7 @@ def prepare(
     job = make_job(spec, part, method, public, seed, progress)
     job = replace(job, private_users=None if edges is None else edges.private_users)
     questions = method.questions(job)
-    _check_cost(spec, part, questions)
+    check_cost(spec, part, questions)
     return Prepared(method, graph, users, replace(job, questions=questions))
 
 
@@ -240,7 +240,7 @@ def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: i
     return graph
 
 
-def _check_cost(spec: Spec, part: Part, questions: Questions) -> None:
+def check_cost(spec: Spec, part: Part, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
     budgets, features = spec.budgets, 0.0
     if part not in ("structure", "unasked") and budgets.epsilon is not None:

@@ -1,0 +1,214 @@
+"""graphveil graph: sharded graphs, in which nobody has to hold the whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from graphveil.cli.bars import one_bar
+from graphveil.cli.interrupts import saying
+from graphveil.cli.options import AsJson, RangePair
+from graphveil.cli.parse import parse_settings, range_option
+from graphveil.errors import InputError
+from graphveil.graphs.load import load
+from graphveil.graphs.shards import Shards, facts, open_shards, shard_files, write_shards, write_town
+from graphveil.graphs.shards.partition import PARTITIONERS, check_partitions
+from graphveil.graphs.town import Town
+
+graph_app = typer.Typer(
+    help="Graphs too large for one machine: shards of a graph, and towns of any size.", no_args_is_help=True
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sharded graph.")]
+Out = Annotated[Path, typer.Option("--out", help="A new folder for the shards.")]
+Partitions = Annotated[int, typer.Option("--partitions", help="Into how many partitions users are divided.")]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Draws the split, and partitions where chance plays a part.")
+]
+Public = Annotated[
+    bool, typer.Option("--public", help="Leave out what users hold: nobody can be simulated then.")
+]
+
+
+@graph_app.callback()
+def _graph() -> None:
+    """Graphs too large for one machine: shards of a graph, and towns of any size."""
+
+
+@graph_app.command("shard")
+def shard(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="An .npz file, a table of links (.csv, .parquet), a name from `graphveil data list`, or FILE.py:NAME."
+        ),
+    ],
+    out: Out,
+    partitions: Partitions,
+    partition: Annotated[
+        str,
+        typer.Option(help=f"How users are divided: {', '.join(PARTITIONERS)}; auto is METIS where it fits."),
+    ] = "auto",
+    seed: Seed = 0,
+    public_range: RangePair = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="Beside a table of links, one of users and labels.")
+    ] = None,
+    users: Annotated[
+        int | None,
+        typer.Option("--users", help="How many users there are, where a table of links does not say."),
+    ] = None,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Integers in a table are ids of users, and not their numbers.")
+    ] = False,
+    max_memory: Annotated[
+        float | None,
+        typer.Option(
+            "--max-memory", help="Gigabytes that links and rows of a file may take at a time; 1 by default."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE, an option of the loader, like split=few.")
+    ] = None,
+    public: Public = False,
+    as_json: AsJson = False,
+) -> None:
+    """Divide a graph into shards. Files are sorted on disk and never held as a whole; other graphs are loaded first.
+
+    Example: graphveil graph shard links.parquet --out shards --partitions 16
+    """
+    check_partitions(partitions, partition)
+    options = {**parse_settings(settings or []), **range_option(public_range)}
+    common: dict[str, Any] = {"partitions": partitions, "partitioner": partition, "seed": seed}
+    with saying():
+        if _is_file(source) and set(options) <= {"split", "range"}:
+            made = shard_files(
+                source,
+                out,
+                labels=labels,
+                users=users,
+                ids=ids,
+                max_memory=max_memory,
+                simulated=not public,
+                **common,
+                **options,
+            )
+        else:
+            if labels is not None or users is not None or ids or max_memory is not None:
+                raise InputError(
+                    "--labels, --users, --ids and --max-memory are for files that are sharded as they are: name one, without --set"
+                )
+            graph, held = load(source, seed, **options)
+            told = {"name": source, "options": _plain(options), "split_seed": seed}
+            made = write_shards(graph, out, users=None if public else held, source=told, **common)
+    _say(made, as_json)
+
+
+@graph_app.command("town")
+def town(
+    out: Out,
+    users: Annotated[int, typer.Option("--users", help="How many users live in it.")],
+    partitions: Partitions,
+    seed: Seed = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="KEY=VALUE, an option of the town: degree, nearby, features, town_seed, …"
+        ),
+    ] = None,
+    public: Public = False,
+    as_json: AsJson = False,
+) -> None:
+    """Generate a town of any size, shard by shard: all of its links are never in memory.
+
+    Example: graphveil graph town --out town --users 1000000 --partitions 4
+    """
+    accepted = {"town_seed" if each.name == "seed" else each.name: each.name for each in fields(Town)}
+    options = parse_settings(settings or [])
+    for key in options:
+        if key not in accepted or key == "users":
+            known = ", ".join(name for name in accepted if name != "users")
+            raise InputError(f"town has no option {key!r}: it takes {known}, and --users")
+    plan = Town(**{"users": users, **{accepted[key]: value for key, value in options.items()}})
+    with one_bar() as tell:
+        made = write_town(
+            plan,
+            out,
+            partitions=partitions,
+            seed=seed,
+            simulated=not public,
+            progress=lambda done, all: tell(f"{done} of {all} partitions", done / all),
+        )
+    _say(made, as_json)
+
+
+@graph_app.command("info")
+def info(folder: Folder, as_json: AsJson = False) -> None:
+    """Say what a sharded graph holds: users, links, partitions, what is cut between them, and whose answers are kept.
+
+    Example: graphveil graph info shards
+    """
+    shards = open_shards(folder)
+    told = facts(shards)
+    if as_json:
+        typer.echo(json.dumps(told))
+        return
+    lines = {
+        "name": told["name"],
+        "users": f"{told['users']:,}",
+        "links": f"{told['links']:,}",
+        "features": f"{told['features']:,}",
+        "range": "-" if told["range"] is None else f"{told['range'][0]:g}..{told['range'][1]:g}",
+        "classes": f"{told['classes']:,}",
+        "split": "{train:,} train, {validation:,} validate, {test:,} test".format(**told["split"]),
+        "simulated": "has what users hold, for simulations" if told["simulated"] else "public alone",
+        "partitions": f"{len(told['partitions'])}, by {told['partitioner']}",
+        "cut": f"{told['cut']:.1%} of all links lead to another partition",
+        "balance": f"the largest partition has {told['balance']:.3f} times the mean",
+        "reports": ", ".join(
+            f"{each['plan']} ({each['answered']:,} of {each['asked']:,})" for each in told["reports"]
+        ),
+        "size": f"{told['bytes'] / 1e9:.3g} GB",
+    }
+    head = Table(box=None, padding=(0, 1), show_header=False)
+    head.add_column(style="bold", no_wrap=True)
+    head.add_column(overflow="fold")
+    for key, value in lines.items():
+        if value:
+            head.add_row(key, value)
+    console = Console()
+    console.print(head)
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for heading in ("partition", "first", "users", "links' ends", "cut"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, part in enumerate(told["partitions"]):
+        numbers = (part["first"], part["users"], part["entries"])
+        share = f"{part['cut'] / part['entries']:.1%}" if part["entries"] else "-"
+        table.add_row(str(place), *(f"{number:,}" for number in numbers), share)
+    console.print(table)
+
+
+def _say(shards: Shards, as_json: bool) -> None:
+    told = facts(shards)
+    if as_json:
+        typer.echo(json.dumps(told))
+        return
+    typer.echo(
+        f"{shards.path}: {told['users']:,} users and {told['links']:,} links in {shards.partition_count} partitions by "
+        f"{told['partitioner']}; {told['cut']:.1%} of the links are cut, the largest partition has {told['balance']:.3f} times the mean"
+    )
+
+
+def _is_file(source: str) -> bool:
+    """Whether links are read from this file as they are; a registered graph follows rules of its own."""
+    return Path(source).suffix.lower() in (".npz", ".csv", ".parquet")
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}

@@ -1,0 +1,200 @@
+"""Tables of links, read some rows at a time: CSV with a line of names, or Parquet with the columns source and target.
+
+Integers are the numbers of users. Text is taken for ids, and so are integers where the caller says so: users are then numbered by
+the order of their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.errors import InputError
+
+LINKS, LABELS = ("source", "target"), ("user", "label")
+# Bytes of a CSV file that are read together, and rows of a Parquet file.
+BLOCK, ROWS = 1 << 24, 1 << 20
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """A file whose columns ``names`` (of a CSV file: the first two) are read in pairs; ``texts`` reads the first as text."""
+
+    file: Path
+    names: tuple[str, str]
+    # Which columns are read as text whatever they look like.
+    texts: tuple[bool, bool] = (False, False)
+
+    def batches(self) -> Iterator[tuple[Any, Any]]:
+        """Two columns of Arrow, some rows at a time."""
+        read = {".csv": self._csv, ".parquet": self._parquet}.get(self.file.suffix.lower())
+        if read is None:
+            raise InputError(
+                f"{self.file} has an unknown form: tables are read from .csv or .parquet, a graph from .npz"
+            )
+        batches = read()
+        while True:
+            with _reading(self.file):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for column, name in zip(batch, self.names, strict=True):
+                if column.null_count:
+                    raise InputError(
+                        f"{self.file}: column {name!r} has empty cells: fill them, or leave those rows out"
+                    )
+            yield batch
+
+    def _csv(self) -> Iterator[tuple[Any, Any]]:
+        from pyarrow import csv, string
+
+        with open(self.file, encoding="utf-8") as opened:
+            names = [name.strip().strip('"') for name in opened.readline().strip().split(",")]
+        if len(names) < 2:
+            raise InputError(
+                f"{self.file} must begin with a line that names its columns, two at least, with a comma between them"
+            )
+        types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
+        reader = csv.open_csv(
+            self.file,
+            read_options=csv.ReadOptions(
+                block_size=BLOCK, use_threads=False, column_names=names, skip_rows=1
+            ),
+            convert_options=csv.ConvertOptions(include_columns=names[:2], column_types=types),
+        )
+        for batch in reader:
+            yield batch.column(0), batch.column(1)
+
+    def _parquet(self) -> Iterator[tuple[Any, Any]]:
+        from pyarrow import parquet, string
+
+        file = parquet.ParquetFile(self.file)
+        for name in self.names:
+            if name not in file.schema_arrow.names:
+                raise InputError(
+                    f"{self.file} has no column {name!r}: it needs {' and '.join(self.names)}, and has "
+                    f"{', '.join(file.schema_arrow.names)}"
+                )
+        for batch in file.iter_batches(ROWS, columns=list(self.names), use_threads=False):
+            columns = (batch.column(name) for name in self.names)
+            first, second = (
+                column.cast(string()) if text else column
+                for column, text in zip(columns, self.texts, strict=True)
+            )
+            yield first, second
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeList:
+    """A table of links between users who are numbered, or who have ``ids``, in ascending order."""
+
+    table: PairTable
+    ids: NDArray[Any] | None = None
+
+    def pairs(self) -> Iterator[NDArray[np.int64]]:
+        """All links as pairs of numbers, some at a time."""
+        for batch in self.table.batches():
+            yield np.stack([self.numbers(column) for column in batch], axis=1)
+
+    def numbers(self, column: Any) -> NDArray[np.int64]:
+        """The numbers of users in a column."""
+        if self.ids is None:
+            return integers(column, self.table.file)
+        import pyarrow
+        from pyarrow import compute
+
+        found = compute.index_in(column.cast(_id_type(self.ids)), pyarrow.array(self.ids))
+        if found.null_count:
+            raise InputError(
+                f"{self.table.file} was changed while it was read, or names somebody who has no links and no label: read it again"
+            )
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> EdgeList:
+    """A table of links; where its users have ids, all of them are read first, those of ``labels`` too."""
+    table = PairTable(file, LINKS)
+    first = next(table.batches(), None)
+    if first is not None and all(_is_integer(column) for column in first) and not ids:
+        return EdgeList(table)
+    whole = first is None or all(_is_integer(column) for column in first)
+    if not whole:
+        table = PairTable(file, LINKS, (True, True))
+    sources = [table]
+    if labels is not None:
+        sources.append(PairTable(labels, LABELS, (not whole, False)))
+    return EdgeList(table, _all_ids(sources))
+
+
+def read_labels(file: Path, links: EdgeList) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Users, by numbers, and their labels."""
+    text = links.ids is not None and links.ids.dtype.kind == "U"
+    batches = list(PairTable(file, LABELS, (text, False)).batches())
+    none = np.empty(0, dtype=np.int64)
+    users = np.concatenate([none, *(links.numbers(users) for users, _ in batches)])
+    labels = np.concatenate([none, *(integers(column, file) for _, column in batches)])
+    if len(np.unique(users)) != len(users):
+        raise InputError(f"{file} has two labels for one user: leave one of them out")
+    return users, labels
+
+
+def integers(column: Any, file: Path) -> NDArray[np.int64]:
+    """A column of integers."""
+    if not _is_integer(column):
+        raise InputError(f"{file} must hold integers here, got {column.type}: write numbers, or take --ids")
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _all_ids(tables: list[PairTable]) -> NDArray[Any]:
+    """Every id once, in order."""
+    import pyarrow
+    from pyarrow import compute
+
+    found: Any = None
+    for place, table in enumerate(tables):
+        for batch in table.batches():
+            # Of a table of labels only the users are ids.
+            for column in batch if place == 0 else batch[:1]:
+                fresh = compute.unique(column)
+                found = (
+                    fresh
+                    if found is None
+                    else compute.unique(pyarrow.concat_arrays([found, fresh.cast(found.type)]))
+                )
+    if found is None:
+        return np.empty(0, dtype=np.int64)
+    values = found.to_numpy(zero_copy_only=False)
+    return np.sort(values.astype(np.str_) if values.dtype == object else values)
+
+
+def _id_type(ids: NDArray[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.string() if ids.dtype.kind == "U" else pyarrow.from_numpy_dtype(ids.dtype)
+
+
+def _is_integer(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(column.type))
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"there is no file {file}: name a table of links, .csv or .parquet") from None
+    except (OSError, UnicodeDecodeError, ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{file} cannot be read ({reason}): mend it; where ids look like numbers at first and like words later, take --ids"
+        ) from None

@@ -1,0 +1,211 @@
+"""Read a sharded graph: partitions alone or several together, links block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.checks import check_whole
+from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN, Mask
+from graphveil.graphs.shards import edges_file
+from graphveil.graphs.shards.edges_file import Block, Targets
+from graphveil.graphs.shards.held import read_held
+from graphveil.graphs.shards.manifest import (
+    AGAIN,
+    EDGES,
+    SIMULATED,
+    USERS,
+    Manifest,
+    part_folder,
+    read_manifest,
+    simulated_file,
+)
+from graphveil.graphs.shards.stored_reports import StoredReports, find_reports
+from graphveil.graphs.shards.tables import TableFile, checked_array
+from graphveil.graphs.users import Users
+from graphveil.mechanisms.reports import row_pointers
+from graphveil.privacy import Plan
+
+# What the column `split` of a user says.
+NOBODY, TRAIN, VALIDATION, TEST = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class PartTable:
+    """The users of some partitions that follow each other, in shard order from the shard number ``first`` on.
+
+    ``original`` are their numbers in the graph that was sharded, ``indptr`` the row pointers of their links. Labels are those that
+    the server knows: of training and validation users, -1 of all others.
+    """
+
+    first: int
+    original: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    train: Mask
+    validation: Mask
+    test: Mask
+    ids: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.original)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """A sharded graph on disk. Nothing of it is in memory but its manifest."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are."""
+        return len(self.manifest.partitions)
+
+    @property
+    def users(self) -> int:
+        """How many users there are in all partitions."""
+        return self.manifest.users
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the folder has what users hold, as simulations need it."""
+        return (self.path / SIMULATED).is_dir()
+
+    def table(self, first_partition: int, last_partition: int) -> PartTable:
+        """The users of the partitions from the first to before the last."""
+        parts = [self._part(partition) for partition in self._range(first_partition, last_partition)]
+        names = ("original", "degree", "label", "split")
+        original, degree, label, split = (np.concatenate([part[name] for part in parts]) for name in names)
+        return PartTable(
+            self.manifest.partitions[first_partition].first,
+            original,
+            row_pointers(degree.astype(np.int64)),
+            label.astype(np.int64),
+            split == TRAIN,
+            split == VALIDATION,
+            split == TEST,
+            None if self.manifest.ids is None else np.concatenate([part["id"] for part in parts]),
+        )
+
+    def edge_blocks(self, first_partition: int, last_partition: int) -> Iterator[Block]:
+        """The links of these partitions, some rows at a time: from row, to row, and the neighbours of all between.
+
+        Rows are those of `table`, in order and complete. One block is in memory at a time.
+        """
+        rows = 0
+        for partition in self._range(first_partition, last_partition):
+            facts = self.manifest.partitions[partition]
+            pointers = row_pointers(self._degrees(partition).astype(np.int64))
+            file = part_folder(self.path, partition) / EDGES
+            for begin, end, targets in edges_file.edge_blocks(file, pointers, self.users):
+                yield rows + begin, rows + end, targets
+            rows += facts.users
+
+    def edges(self, first_partition: int, last_partition: int) -> Targets:
+        """The neighbours of all users of these partitions, as shard numbers; `table` has the row pointers."""
+        parts = self._range(first_partition, last_partition)
+        found = np.empty(sum(self.manifest.partitions[part].entries for part in parts), dtype=np.int32)
+        place = 0
+        for _, _, targets in self.edge_blocks(first_partition, last_partition):
+            found[place : place + len(targets)] = targets
+            place += len(targets)
+        return found
+
+    def degrees(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """How many neighbours these users have, given by ascending shard numbers; only partitions that hold some are read."""
+        if numbers.size and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self.users:
+            raise InputError(f"users must be shard numbers of 0..{self.users - 1}, in ascending order")
+        found = np.empty(len(numbers), dtype=np.int32)
+        ends = np.searchsorted(numbers, [part.end for part in self.manifest.partitions])
+        begin = 0
+        for partition, end in enumerate(ends):
+            if end > begin:
+                own = numbers[begin:end] - self.manifest.partitions[partition].first
+                found[begin:end] = self._degrees(partition)[own]
+            begin = int(end)
+        return found
+
+    def simulated_users(self, partition: int) -> Users:
+        """What the users of one partition hold, for whoever runs a simulation; refused where the folder does not have it."""
+        if not self.simulated:
+            raise InputError(
+                f"{self.path} does not have what users hold, so nobody answers here: use the reports that it has, or shard a graph "
+                "with its features for a simulation"
+            )
+        (partition,) = self._range(partition, partition + 1)
+        users = self.manifest.partitions[partition].users
+        return Users(*read_held(simulated_file(self.path, partition), users, self.manifest.features))
+
+    def reports(self, plan: Plan) -> StoredReports | None:
+        """What users have answered to a plan, partition by partition; None where it was not asked or not kept."""
+        return find_reports(self.path, self.manifest, plan)
+
+    def _range(self, first: int, last: int) -> range:
+        check_whole(first, "first_partition", least=0, most=self.partition_count - 1)
+        check_whole(last, "last_partition", least=first + 1, most=self.partition_count)
+        return range(first, last)
+
+    def _degrees(self, partition: int) -> NDArray[np.int32]:
+        table = self._users(partition)
+        return self._checked_degrees(partition, table.array("degree", np.int32), table.file)
+
+    def _users(self, partition: int) -> TableFile:
+        table = TableFile(part_folder(self.path, partition) / USERS)
+        table.check_rows(self.manifest.partitions[partition].users)
+        return table
+
+    def _checked_degrees(self, partition: int, degree: NDArray[np.int32], file: Path) -> NDArray[np.int32]:
+        entries = self.manifest.partitions[partition].entries
+        if (degree.size and int(degree.min()) < 0) or int(degree.sum(dtype=np.int64)) != entries:
+            raise InputError(f"{file} is damaged: its degrees do not sum up to {entries}; {AGAIN}")
+        return degree
+
+    def _part(self, partition: int) -> dict[str, NDArray[Any]]:
+        """All columns of a partition's users, checked."""
+        table = self._users(partition)
+        kinds = {"original": np.int64, "degree": np.int32, "label": np.int32, "split": np.int8}
+        read = table.read([*kinds, *(["id"] if self.manifest.ids else [])])
+        found = {name: checked_array(read[name], kind, name, table.file) for name, kind in kinds.items()}
+        self._checked_degrees(partition, found["degree"], table.file)
+        original, label, split = found["original"], found["label"], found["split"]
+        if original.size and not 0 <= int(original.min()) <= int(original.max()) < self.users:
+            raise InputError(
+                f"{table.file} is damaged: original numbers must be 0..{self.users - 1}; {AGAIN}"
+            )
+        known = (split == TRAIN) | (split == VALIDATION)
+        if ((label != UNKNOWN) & ~known).any():
+            raise InputError(
+                f"{table.file} has labels of users who neither train nor validate: they belong to the users; {AGAIN}"
+            )
+        if label.size and not UNKNOWN <= int(label.min()) <= int(label.max()) < max(self.manifest.classes, 1):
+            raise InputError(
+                f"{table.file} is damaged: labels must be -1..{self.manifest.classes - 1}; {AGAIN}"
+            )
+        if self.manifest.ids is not None:
+            wanted = "U" if self.manifest.ids == "text" else "iu"
+            if isinstance(read["id"], np.ndarray) and read["id"].dtype.kind in wanted:
+                found["id"] = read["id"]
+            elif not original.size:
+                found["id"] = np.empty(0, dtype=np.str_ if wanted == "U" else np.int64)
+            else:
+                raise InputError(f"{table.file} is damaged: ids must be {self.manifest.ids}; {AGAIN}")
+        return found
+
+
+def open_shards(path: str | Path) -> Shards:
+    """Open a sharded graph; one that is incomplete, damaged or of another version is refused with what to do."""
+    folder = Path(path).expanduser()
+    shards = Shards(folder, read_manifest(folder))
+    for partition in range(shards.partition_count):
+        for file in (part_folder(folder, partition) / USERS, part_folder(folder, partition) / EDGES):
+            if not file.is_file():
+                raise InputError(f"{file} is missing: copy the whole folder, or {AGAIN}")
+    return shards

@@ -1,0 +1,109 @@
+"""How a collection's key passes to another one: statements of succession, each signed by the key that goes and by the one that comes.
+
+Signatures are made and checked elsewhere: nothing here knows about keys but what they look like.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from graphveil.errors import MessageError
+from graphveil.privacy.envelope import (
+    MAX_SECONDS,
+    SIGNATURE_BYTES,
+    check_decoded,
+    check_hex,
+    check_integer,
+    read_object,
+    written_words,
+)
+
+FORMAT = "graphveil-succession-1"
+# What is signed begins with this, so that no signature of a succession is one of a question.
+PREFIX = FORMAT.encode("ascii") + b"\n"
+KEY_BYTES = 32
+# Nobody rotates a key so often; and a statement is a few words.
+MAX_SUCCESSIONS, MAX_STATEMENT = 1000, 4096
+
+
+@dataclass(frozen=True)
+class Succession:
+    """The ``number``-th change of a collection's key, from 1: from ``before`` to ``after``, made at so many seconds since 1970."""
+
+    collection: str
+    number: int
+    before: bytes
+    after: bytes
+    made: int
+
+    def __post_init__(self) -> None:
+        check_hex(self.collection, "collection", 16)
+        check_integer(self.number, "number", 1, MAX_SUCCESSIONS)
+        check_integer(self.made, "made", 0, MAX_SECONDS)
+        if not len(self.before) == len(self.after) == KEY_BYTES:
+            raise MessageError(f"keys of a succession must have {KEY_BYTES} bytes")
+
+    def payload(self) -> bytes:
+        """The bytes that are signed: JSON in ASCII, keys sorted, no white space."""
+        told = {
+            "after": self.after.hex(),
+            "before": self.before.hex(),
+            "collection": self.collection,
+            "format": FORMAT,
+            "made": self.made,
+            "number": self.number,
+        }
+        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> Succession:
+        """Read a statement; what is wrong with it is said in a MessageError."""
+        told = read_object(payload, "succession", MAX_STATEMENT)
+        names = (*cls.__dataclass_fields__, "format")
+        if set(told) != set(names) or told["format"] != FORMAT:
+            raise MessageError(
+                f"a succession has the fields {', '.join(sorted(names))} and the format {FORMAT}: it is damaged, or update graphveil"
+            )
+        keys = {
+            name: bytes.fromhex(check_hex(told[name], f"key {name}", KEY_BYTES))
+            for name in ("before", "after")
+        }
+        return cls(told["collection"], told["number"], keys["before"], keys["after"], told["made"])
+
+
+@dataclass(frozen=True)
+class SignedSuccession:
+    """A statement's bytes with the Ed25519 signatures of the key before and of the key after."""
+
+    payload: bytes
+    old: bytes
+    new: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.payload, bytes) or len(self.payload) > MAX_STATEMENT:
+            raise MessageError(f"the payload of a succession must be bytes, at most {MAX_STATEMENT}")
+        if not len(self.old) == len(self.new) == SIGNATURE_BYTES:
+            raise MessageError(f"a signature must have {SIGNATURE_BYTES} bytes")
+
+    @property
+    def signed(self) -> bytes:
+        """What both signatures are of."""
+        return PREFIX + self.payload
+
+    @property
+    def statement(self) -> Succession:
+        """What it says; who said so is not checked here."""
+        return Succession.from_payload(self.payload)
+
+    def as_dict(self) -> dict[str, str]:
+        """As JSON has it."""
+        return written_words({"payload": self.payload, "old": self.old, "new": self.new})
+
+    @classmethod
+    def from_dict(cls, told: Any) -> SignedSuccession:
+        """Read what came as JSON."""
+        if not isinstance(told, dict) or set(told) != {"payload", "old", "new"}:
+            raise MessageError("a signed succession must be an object with payload, old and new")
+        return cls(*(check_decoded(told[name], name) for name in ("payload", "old", "new")))

@@ -1,0 +1,70 @@
+"""Addresses, headers and bodies, as far as they are read."""
+
+import asyncio
+
+import pytest
+
+from graphveil.collect.bodies import GoneError, header, read_address, read_body
+from graphveil.collect.problems import ProblemError
+
+
+def read(parts, limit=10, headers=()):
+    """A body that comes in parts; the last one ends it. How many parts were asked for."""
+    left = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    if left:
+        left[-1]["more_body"] = False
+
+    async def receive():
+        return left.pop(0) if left else {"type": "http.disconnect"}
+
+    try:
+        return asyncio.run(read_body(headers, receive, limit)), len(parts) - len(left)
+    except ProblemError as error:
+        return error.status, len(parts) - len(left)
+
+
+def test_a_body_may_come_in_parts():
+    assert read([b"ab", b"", b"cd"]) == (b"abcd", 3)
+    assert read([b""]) == (b"", 1)
+
+
+def test_what_is_too_long_is_read_no_further():
+    assert read([b"x" * 10]) == (b"x" * 10, 1)
+    assert read([b"x" * 6, b"x" * 5, b"x"]) == (413, 2)
+
+
+@pytest.mark.parametrize("told", [b"11", b"0" * 18 + b"11", b"9" * 5000])
+def test_what_says_that_it_is_too_long_is_not_read(told):
+    assert read([b"x"], headers=[(b"content-length", told)]) == (413, 0)
+
+
+@pytest.mark.parametrize("told", [b"", b"-1", b"1e9", b"\xb2", b" 99"])
+def test_a_length_that_is_none_is_not_believed(told):
+    assert read([b"x"], headers=[(b"content-length", told)]) == (b"x", 1)
+
+
+def test_whoever_goes_is_noticed():
+    with pytest.raises(GoneError):
+        read([])
+
+
+def test_the_first_of_several_headers_counts():
+    headers = [(b"a", b"1"), (b"b", b"2"), (b"b", b"3")]
+    assert header(headers, b"b") == b"2" and header(headers, b"c") == b""
+
+
+@pytest.mark.parametrize(
+    ("number", "report"),
+    [
+        ("0", "a" * 32),
+        ("1\n", "a" * 32),
+        ("\u0661", "a" * 32),
+        ("1", "A" * 32),
+        ("1", "a" * 32 + "\n"),
+        ("", ""),
+    ],
+)
+def test_addresses_have_one_form(number, report):
+    assert read_address("1", "a" * 32) == (1, "a" * 32)
+    with pytest.raises(ProblemError):
+        read_address(number, report)

@@ -1,0 +1,109 @@
+"""A collection's key passes on as a whole: the old one or the new one counts, and the new one is signed by both."""
+
+import json
+import os
+
+import pytest
+
+from graphveil.client.key_chain import KeyChain
+from graphveil.collect import key_ring
+from graphveil.collect.key_ring import SUCCESSIONS, KeyRing, key_file, read_successions, rotate_key
+from graphveil.collect.keys import signature_holds
+from graphveil.errors import InputError
+from tests.collect.small import made
+
+
+@pytest.fixture
+def collection(tmp_path):
+    opened = made(tmp_path / "c")
+    yield opened
+    opened.database.close()
+
+
+def test_a_rotated_key_is_followed_by_a_device(collection):
+    keys = [collection.key.public]
+    for number in (1, 2, 3):
+        told = collection.rotate()
+        keys.append(collection.key.public)
+        assert (told.number, told.before, told.after) == (number, keys[-2], keys[-1])
+    chain = KeyChain(collection.settings.id, keys[0]).followed(collection.successions)
+    assert chain.keys == tuple(keys) and len(set(keys)) == 4
+    assert [action for _, action, _ in collection.actions()].count("rotate") == 3
+
+
+def test_the_new_key_signs_and_the_old_one_is_gone(collection):
+    folder, old = collection.folder, collection.key
+    collection.rotate()
+    assert [file.name for file in sorted(folder.glob("key*"))] == ["key-1"]
+    assert os.stat(folder / "key-1").st_mode & 0o777 == os.stat(folder / SUCCESSIONS).st_mode & 0o777 == 0o600
+    assert signature_holds(collection.key.public, collection.key.sign(b"words"), b"words")
+    assert not signature_holds(collection.key.public, old.sign(b"words"), b"words")
+
+
+def test_somebody_else_who_has_the_folder_open_sees_it(collection):
+    ring = KeyRing(collection.folder)
+    before = ring.key.public
+    collection.rotate()
+    assert ring.key.public == collection.key.public != before
+    assert len(ring.successions) == 1
+
+
+def test_time_never_runs_back_in_a_chain(collection):
+    rotate_key(collection.folder, collection.settings.id, now=2_000_000_000)
+    assert rotate_key(collection.folder, collection.settings.id, now=5).made == 2_000_000_000
+
+
+@pytest.mark.parametrize("broken", ["_write", "signed_over"])
+def test_a_change_that_did_not_come_to_its_end_changed_nothing(collection, monkeypatch, broken):
+    before = collection.key.public
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(key_ring, broken, stop)
+        collection.rotate()
+    assert KeyRing(collection.folder).key.public == before
+    told = collection.rotate()
+    assert (told.number, told.before) == (1, before)
+
+
+def test_a_stop_before_the_old_key_is_deleted_leaves_the_new_one_in_force(collection, monkeypatch):
+    sync, calls = key_ring._sync, []
+
+    def stop_at_the_end_of_writing(folder):
+        sync(folder)
+        calls.append(folder)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(key_ring, "_sync", stop_at_the_end_of_writing)
+        collection.rotate()
+    assert key_file(collection.folder, 0).exists()
+    assert KeyRing(collection.folder).successions[0].statement.after == KeyRing(collection.folder).key.public
+
+
+def test_two_at_once_do_not_change_it(collection):
+    with (
+        key_ring._alone(collection.folder),
+        pytest.raises(InputError, match="is being changed by somebody else"),
+    ):
+        collection.rotate()
+
+
+def test_a_key_and_a_list_that_do_not_belong_together_are_refused(collection):
+    collection.rotate()
+    first = (collection.folder / SUCCESSIONS).read_bytes()
+    collection.rotate()
+    (collection.folder / "key-1").write_bytes((collection.folder / "key-2").read_bytes())
+    (collection.folder / SUCCESSIONS).write_bytes(first)
+    with pytest.raises(InputError, match="is not the key that successions.json ends with"):
+        _ = KeyRing(collection.folder).key
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", json.dumps([{"payload": "", "old": "", "new": ""}])])
+def test_a_damaged_list_is_said(collection, content):
+    (collection.folder / SUCCESSIONS).write_text(content)
+    with pytest.raises(InputError, match="is damaged: restore it from a backup"):
+        read_successions(collection.folder)

@@ -1,0 +1,142 @@
+"""Uploads are answered ahead of the application, and as it would answer them."""
+
+import asyncio
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from graphveil.collect.service import create_app
+from graphveil.errors import StoreError
+from tests.collect.small import PLAN, address, bearer, enrolled, envelope, later, made
+
+PREFIX = "/below"
+
+
+@pytest.fixture
+def collection(tmp_path):
+    opened = made(tmp_path / "c")
+    yield opened
+    opened.database.close()
+
+
+async def answers_of(app, requests, prefix=""):
+    """Statuses, headers and bodies of answers, over ASGI."""
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
+        told = [
+            await client.put(prefix + path, content=body, headers=headers) for path, body, headers in requests
+        ]
+    return [(answer.status_code, dict(answer.headers), answer.content) for answer in told]
+
+
+def many_requests(collection):
+    """Uploads of all kinds: stored, again, other bytes, of nobody, to no round, too large, damaged, badly addressed."""
+    credentials = enrolled(collection)
+    opened = collection.publish(PLAN, later())
+    whole, path = envelope(collection, opened, 3), address(opened, 3)
+    other = envelope(collection, opened, 3, report="00" * 16)
+    own = bearer(credentials[3])
+    return [
+        (path, whole, own),
+        (path, whole, own),
+        ("/v1/rounds/1/reports/" + "00" * 16, other, own),
+        (path, whole, {}),
+        (path, whole, bearer("x")),
+        (path, whole, bearer(credentials[4])),
+        (address(opened, 3, number=9), whole, own),
+        (path, whole + bytes(1000), own),
+        (path, whole[:-1], own),
+        (path, b"", own),
+        (path.upper(), whole, own),
+        (path + "/", whole, own),
+        (path + "0", whole, own),
+        (path.replace("rounds/1", "rounds/01"), whole, own),
+    ]
+
+
+def test_under_a_prefix_the_route_gives_the_same_answers(tmp_path):
+    both = []
+    for prefix in ("", PREFIX):
+        collection = made(tmp_path / f"c{prefix.strip('/')}")
+        requests = many_requests(collection)
+        app = create_app(collection)
+        both.append(asyncio.run(answers_of(Starlette(routes=[Mount(prefix, app)]), requests, prefix)))
+        assert collection.round(1).answered == 1
+        collection.database.close()
+    ahead, by_route = both
+    assert [status for status, *_ in ahead] == [
+        *(201, 200, 409, 401, 401, 422, 404, 413, 422, 422),
+        *(404, 404, 422, 422),
+    ]
+    assert ahead == by_route
+
+
+def test_a_database_that_cannot_be_used_is_said_so(collection, monkeypatch):
+    (first, *_) = many_requests(collection)
+
+    def fails(*_, **__):
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("graphveil.collect.writer.store", fails)
+    app = create_app(collection)
+    ((status, headers, body),) = asyncio.run(answers_of(app, [first]))
+    assert status == 503 and headers["retry-after"] == "5"
+    assert headers["content-type"] == "application/problem+json" and b"send the same again" in body
+
+
+def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
+    (path, whole, own), *_ = many_requests(collection)
+    named = {**own, "Origin": "https://one.example"}
+    app = create_app(collection, origins=["https://one.example"])
+    stored, again, without = asyncio.run(
+        answers_of(app, [(path, whole, named), (path, whole, named), (path, whole, own)])
+    )
+    assert stored[1]["access-control-allow-origin"] == again[1]["access-control-allow-origin"]
+    assert stored[1]["vary"] == again[1]["vary"] == "Origin"
+    assert "access-control-allow-origin" not in without[1]
+
+
+@pytest.mark.parametrize("path", [None, "/v1/row"])
+def test_whoever_goes_before_the_end_leaves_nothing(collection, path):
+    (upload, whole, own), *_ = many_requests(collection)
+    parts = [
+        {"type": "http.request", "body": whole[:40], "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    told = []
+
+    async def receive():
+        return parts.pop(0)
+
+    async def send(message):
+        told.append(message)
+
+    headers = [(b"authorization", own["Authorization"].encode())]
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": path or upload,
+        "headers": headers,
+        "query_string": b"",
+    }
+    # No exception comes out of it: a server would write that down, with its traces.
+    asyncio.run(create_app(collection)(scope, receive, send))
+    assert [message["status"] for message in told if "status" in message] == ([] if path is None else [400])
+    assert collection.round(1).answered == 0
+
+
+def test_no_trace_is_made_of_a_request_though_the_process_has_a_tracer(collection, monkeypatch):
+    trace = pytest.importorskip("opentelemetry.trace", reason="nothing could make a trace")
+    asked = []
+
+    class Noting(trace.TracerProvider):
+        def get_tracer(self, *names, **told):
+            asked.append(names)
+            return trace.NoOpTracer()
+
+    monkeypatch.setattr(trace, "get_tracer_provider", Noting)
+    requests = many_requests(collection)
+    asyncio.run(answers_of(create_app(collection), requests))
+    assert asked == []

@@ -1,0 +1,32 @@
+"""Rows that stand among others are dropped as if all of them were here."""
+
+import numpy as np
+import pytest
+import torch
+
+from graphveil.learn import dropout as module
+from graphveil.learn.dropout import Among, dropout
+
+
+@pytest.mark.parametrize("few", [None, 0], ids=["by torch", "from few words"])
+@pytest.mark.parametrize("columns", [1, 3, 16])
+def test_parts_draw_what_the_whole_draws(few, columns, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 64)
+    values = torch.randn(501, columns)
+    torch.manual_seed(5)
+    whole = dropout(values, 0.4, True, few)
+    after = torch.rand(1)
+    order = np.random.default_rng(0).permutation(501)
+    for own in (order[:200], order[200:], order[:0]):
+        torch.manual_seed(5)
+        part = dropout(values[torch.from_numpy(own)], 0.4, True, few, Among(501, own))
+        torch.testing.assert_close(part, whole[torch.from_numpy(own)], rtol=0, atol=0)
+        assert torch.equal(torch.rand(1), after)
+
+
+def test_nothing_is_drawn_outside_training():
+    torch.manual_seed(5)
+    values = torch.randn(10, 2)
+    before = torch.get_rng_state()
+    assert torch.equal(dropout(values, 0.5, False, 0, Among(20, np.arange(10))), values)
+    assert torch.equal(torch.get_rng_state(), before)

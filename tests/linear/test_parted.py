@@ -1,0 +1,147 @@
+"""Products of workers that hold a part of a graph each equal those of one process."""
+
+import numpy as np
+import pytest
+import torch
+
+from graphveil.errors import InputError
+from graphveil.graphs import load
+from graphveil.graphs.part import GraphPart, cut_part
+from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.propagation import (
+    gcn_matrix,
+    mean_matrix,
+    pagerank_matrix,
+    scaled_matrix,
+    sum_matrix,
+    weighted_mean_matrix,
+)
+from tests.worlds import together
+
+COLUMNS = 3
+
+
+def _weights(graph):
+    numbers = graph.original if isinstance(graph, GraphPart) else np.arange(graph.node_count)
+    return (numbers % 5).astype(np.float64)
+
+
+MATRICES = {
+    "gcn": gcn_matrix,
+    "unlooped": lambda graph: gcn_matrix(graph, loops=False),
+    "mean": mean_matrix,
+    "sum": sum_matrix,
+    "sum without loops": lambda graph: sum_matrix(graph, loops=False),
+    "pagerank": lambda graph: pagerank_matrix(graph, 0.1),
+    "pagerank, symmetric": lambda graph: pagerank_matrix(graph, 0.5),
+    "code": lambda graph: scaled_matrix(graph, 1.5, 0.5),
+    "weighted mean": lambda graph: weighted_mean_matrix(graph, _weights(graph)),
+}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    graph, _ = load("town", users=400)
+    # Somebody without a neighbour.
+    pairs = graph.pairs()
+    return graph.with_edges(pairs[(pairs != 7).all(axis=1)])
+
+
+def parted(graph, size, work, seed=0):
+    """What ``work(part)`` returns for each part of a graph that is divided at random."""
+    order = np.random.default_rng(seed).permutation(graph.node_count)
+    bounds = np.linspace(0, graph.node_count, size + 1).astype(np.int64)
+    return together(
+        size, lambda world: work(GraphPart(**cut_part(graph, order, bounds, world.rank), world=world))
+    )
+
+
+def factor(graph):
+    return torch.randn(graph.node_count, COLUMNS, generator=torch.Generator().manual_seed(1))
+
+
+def put_together(graph, pieces):
+    whole = torch.empty(graph.node_count, COLUMNS)
+    for numbers, rows in pieces:
+        whole[torch.from_numpy(numbers)] = rows
+    return whole
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("name", MATRICES)
+def test_products_and_their_transposes_equal_those_of_one_process(graph, name, size):
+    dense, make = factor(graph), MATRICES[name]
+
+    def work(part):
+        matrix, own = make(part), dense[torch.from_numpy(part.original)]
+        return part.original, matrix.multiply(own), matrix.transposed.multiply(own)
+
+    pieces = parted(graph, size, work)
+    whole = make(graph)
+    found = put_together(graph, [(numbers, rows) for numbers, rows, _ in pieces])
+    torch.testing.assert_close(found, whole.multiply(dense), rtol=1e-5, atol=1e-5)
+    turned = put_together(graph, [(numbers, rows) for numbers, _, rows in pieces])
+    torch.testing.assert_close(turned, whole.transposed.multiply(dense), rtol=1e-5, atol=1e-5)
+
+
+def test_a_polynomial_and_its_gradient_equal_those_of_one_process(graph):
+    dense, weights = factor(graph), torch.linspace(-1, 1, graph.node_count)[:, None]
+
+    def gradient(matrix, rows, aims):
+        rows = rows.clone().requires_grad_()
+        ((Polynomial(matrix, [0.5, 0.0, 2.0]) @ rows) * aims).sum().backward()
+        return rows.grad
+
+    def work(part):
+        own = torch.from_numpy(part.original)
+        return part.original, gradient(mean_matrix(part), dense[own], weights[own])
+
+    found = put_together(graph, parted(graph, 2, work))
+    torch.testing.assert_close(found, gradient(mean_matrix(graph), dense, weights), rtol=1e-5, atol=1e-5)
+
+
+def test_a_product_sends_the_rows_that_others_need_and_no_more(graph):
+    def work(part):
+        matrix = gcn_matrix(part)
+        before = part.world.sent_bytes
+        matrix.multiply(torch.ones(part.node_count, COLUMNS))
+        return part, part.world.sent_bytes - before, matrix.halo.sent_rows
+
+    told = parted(graph, 3, work)
+    for part, sent, rows in told:
+        needed = sum(
+            int(np.isin(part.original, _numbers(told, other)).sum())
+            for other, _, _ in told
+            if other is not part
+        )
+        assert sent == 4 * COLUMNS * rows == 4 * COLUMNS * needed
+    assert sum(rows for _, _, rows in told) == sum(len(part.halo) for part, _, _ in told)
+
+
+def _numbers(told, part):
+    """The original numbers of a part's neighbours elsewhere."""
+    everybody = np.concatenate([each.original for each, _, _ in told])
+    return everybody[part.halo]
+
+
+def test_what_needs_every_edge_in_one_place_is_refused(graph):
+    def work(part):
+        with pytest.raises(InputError, match="leave (--)?workers out"):
+            part.pairs()
+        with pytest.raises(InputError, match="leave (--)?workers out"):
+            part.edge_list()
+        with pytest.raises(InputError, match="part of this matrix"):
+            gcn_matrix(part).to_dense()
+
+    parted(graph, 2, work)
+
+
+def test_rows_of_chosen_users_come_in_the_order_of_their_numbers(graph):
+    def work(part):
+        assert part.total_count == graph.node_count
+        assert part.count(part.train) == int(graph.train.sum())
+        return part.everywhere(part.validation, part.original[part.validation], part.labels[part.validation])
+
+    for numbers, labels in parted(graph, 3, work):
+        np.testing.assert_array_equal(numbers, np.flatnonzero(graph.validation))
+        np.testing.assert_array_equal(labels, graph.labels[graph.validation])
