@@ -15,7 +15,14 @@ from graphveil.methods import check_method
 ROOT = Path(__file__).parent.parent
 EXAMPLES = [
     pytest.param(code, id=f"{name} {place}")
-    for name in ("README.md", "CONTRIBUTING.md", "docs/attacks.md", "docs/python.md", "docs/start.md")
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/attacks.md",
+        "docs/python.md",
+        "docs/shards.md",
+        "docs/start.md",
+    )
     for place, code in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL))
 ]
 
@@ -118,6 +125,7 @@ def test_there_are_examples():
         "docs/mechanisms.md",
         "docs/methods.md",
         "docs/python.md",
+        "docs/shards.md",
         "docs/start.md",
         "docs/veil.md",
     ],

@@ -18,6 +18,7 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
+    "source",
     "starting",
     "errors",
     "extras",
@@ -155,9 +156,10 @@ INSIDE_FUNCTIONS = {
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/collect_demo.py": {"graphveil.collect.demo"},
-    "cli/collect.py": {
+    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.storage"},
+    "cli/collect_export.py": {
         "graphveil.collect.export",
-        "graphveil.collect.serving",
+        "graphveil.collect.export_shards",
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
@@ -183,6 +185,8 @@ INSIDE_FUNCTIONS = {
     },
     "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
     "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
+    # Only who asks for Ray needs it.
+    "engine/engine.py": {"graphveil.engine.ray_pool", "graphveil.engine.ray_session"},
 }
 HEAVY = {
     "matplotlib",
@@ -190,6 +194,7 @@ HEAVY = {
     "optuna",
     "pandas",
     "pyarrow",
+    "ray",
     "scipy",
     "sklearn",
     "torch",

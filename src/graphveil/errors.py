@@ -8,6 +8,7 @@
     ├── BudgetError         a plan would overdraw somebody's privacy budget
     ├── PrivacyError        private data was asked for other than by a report
     ├── RefusalError        a device does not answer what it is asked; its reason is a word
+    ├── EngineError         what computes elsewhere cannot be reached, is lost, or would give other numbers
     ├── ServerError         a collector cannot be reached, or does not do what it was asked
     └── StoreError          a file of results or of a device cannot be read or written
 
@@ -26,6 +27,7 @@ __all__ = [
     "BudgetError",
     "ClaimError",
     "ClippedWarning",
+    "EngineError",
     "GraphveilError",
     "GraphveilWarning",
     "InputError",
@@ -108,6 +110,10 @@ class RefusalError(GraphveilError):
 
     def __reduce__(self) -> tuple[type[RefusalError], tuple[str, str]]:
         return type(self), (self.reason, str(self))
+
+
+class EngineError(GraphveilError):
+    """What computes elsewhere cannot be reached, is lost, or would give other numbers."""
 
 
 class ServerError(GraphveilError):

@@ -13,7 +13,7 @@ SHORT = [*TOWN, "--set", "epochs=2", "--share", "0.1"]
 def test_a_table_and_what_it_rests_on(capsys):
     assert status(["advise", "poisoning", *SHORT]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "10.0%" in said and "exact, from the alphabet" in said
+    assert "10.0%" in said and "exact, from the alphabet and what is refused" in said
     assert "Predictions are measured, in 1 run" in said
 
 

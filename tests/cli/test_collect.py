@@ -8,6 +8,7 @@ from pyarrow import parquet
 
 from graphveil.cli import status
 from graphveil.collect.storage import open_collection
+from graphveil.graphs.shards import open_shards
 from graphveil.privacy.invitation import Invitation
 from tests.collect.small import PLAN, arrived, enrolled, later
 
@@ -120,6 +121,11 @@ def test_status_close_export_and_forget(folder, collection, capsys):
     pairs = list(zip(links["source"], links["target"], strict=True))
     assert pairs == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)]
     assert "external" not in parquet.read_table("tables/roster.parquet").column_names
+    assert status(["collect", "export", str(folder), "--out", "shards", "--shards", "2"]) == 0
+    assert "6 people in 2 partitions" in capsys.readouterr().out
+    assert open_shards("shards").reports(PLAN).answered == 4
+    assert status(["collect", "export", str(folder), "--out", "shards", "--shards", "2"]) == 2
+    assert "name a new folder" in capsys.readouterr().err
     assert status(["collect", "forget", str(folder), "b"]) == 0
     assert "1 reports were deleted" in capsys.readouterr().out
 

@@ -311,6 +311,15 @@ def test_messages_are_the_bytes_that_the_page_shows():
     assert message_of(Plan.from_json(MULTIBIT), given, words).hex() in ALONE
 
 
+def test_the_longest_report_of_a_direction_is_that_of_the_page():
+    assert "√(k + 2√(kt) + 4t + g²) + √k·2^-10" in PAGE and "t = 64·ln 2" in PAGE
+    built = Plan(mechanism="privunit", epsilon=2.0, dims=9, range=(0, 1)).build()
+    k, g, t = 9, built.cap.threshold, 64 * math.log(2)
+    assert built.longest == pytest.approx(
+        math.sqrt(k + 2 * math.sqrt(k * t) + 4 * t + g**2) + math.sqrt(k) * 2**-10
+    )
+
+
 @pytest.mark.parametrize("plan", [KRR, Plan.from_json(PLANS[0]).part([17])])
 def test_digests_follow_from_the_bytes_on_the_page(plan):
     shown = canonical(described(plan)).decode("ascii")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.stats import kstest, norm
 
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.words import SeededWords
-from graphveil.errors import ClaimError, InputError
+from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, Cap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
@@ -414,3 +415,29 @@ def test_budgets_out_of_reach_are_refused(epsilon):
 
 def test_repr_names_the_ball():
     assert repr(unit()) == "PrivUnitMechanism(privunit, epsilon=2, 5 values in the ball of radius 2 around 0)"
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "dims"), [(0.5, 1), (4.0, 2), (30.0, 3), (1.0, 500)])
+def test_honest_reports_are_never_too_long(epsilon, dims):
+    """Of 4,000 reports each, one is too long in fewer than one of 2^49 cases."""
+    built = privunit(epsilon, dims, PublicBall(1.0))
+    rows = np.zeros((4000, dims))
+    rows[:2000, 0] = 1.0
+    reports = built.randomize(rows, SeededWords(0))
+    reports.check()
+    steps = (reports.codes.reshape(-1, dims).astype(float) - (1 << 15)) * 2.0**-10
+    assert np.linalg.norm(steps, axis=1).max() < built.longest
+
+
+def test_a_report_that_is_too_long_is_refused_by_its_own_length():
+    built = privunit(1.0, 16, PublicBall(1.0))
+    reports = built.randomize(np.zeros((2, 16)), SeededWords(0))
+    codes = reports.codes.copy()
+    # The longest along one number, and a step more.
+    codes[16:] = 1 << 15
+    codes[16] += int(built.longest * 2**10)
+    replace(reports, codes=codes).check()
+    codes[16] += 1
+    with pytest.raises(MessageError, match="standard deviations long, and one is longer"):
+        replace(reports, codes=codes).check()

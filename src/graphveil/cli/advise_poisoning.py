@@ -18,6 +18,9 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.poisoning import Influence, PoisoningAdvice, advise_poisoning
 from graphveil.methods.terms import Budgets
 
+# Malicious users who say nothing, who push a class, and who push it from where they weigh most.
+KINDS = ("careless", "colluding", "and placed")
+
 
 def poisoning_command(
     method: Annotated[str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME.")] = "base",
@@ -41,8 +44,9 @@ def poisoning_command(
 ) -> None:
     """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
 
-    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users send what speaks most
-    for a target class; the table says how well the method does with them, and how many honest test users are taken for that class.
+    What one report adds to an estimate is bounded by its alphabet: a server refuses everything else. Malicious users collude: all send what speaks
+    most for a target class. The table says how well the method does with them, and how many honest test users are taken for that class;
+    beside it, if as many people sent reports that say nothing, and if the liars were those who weigh most among their neighbours.
 
     Example: graphveil advise poisoning --data town --epsilon 2
 
@@ -72,10 +76,15 @@ def _show(advice: PoisoningAdvice) -> None:
     for each in advice.influences:
         table.add_column(f"mean moved ({each.mechanism})", justify="right")
     for heading in (f"{advice.metric} of {advice.method}", f"others taken for class {advice.target}"):
-        table.add_column(heading, justify="right")
+        table.add_column(f"{heading}\n{' / '.join(KINDS)}", justify="right")
     for line in advice.lines:
         moved = (f"≤ {rounded(each.moved(line.share))}" for each in advice.influences)
-        table.add_row(percent(line.share), *moved, percent(line.score), percent(line.drawn_in))
+        harms = (line.careless, line, line.placed)
+        told = (
+            " / ".join(percent(each.score) for each in harms),
+            " / ".join(percent(each.drawn_in) for each in harms),
+        )
+        table.add_row(percent(line.share), *moved, *told)
     print_table(table)
     console = Console(soft_wrap=True, highlight=False)
     for sentence in sentences(advice):
@@ -91,8 +100,9 @@ def sentences(advice: PoisoningAdvice) -> list[str]:
         else "send the worst codes where they can be chosen, and else answer for a false row"
     )
     told.append(
-        f"Predictions are measured, in {advice.runs} run{'s' if advice.runs > 1 else ''}: liars are drawn at random, know what rows of each class "
-        f"look like, and {how}. Others who know more may do worse."
+        f"Predictions are measured, in {advice.runs} run{'s' if advice.runs > 1 else ''}. Colluding liars know what rows of each class look like, all push "
+        f"class {advice.target}, and {how}: drawn at random, and placed where their reports weigh most in the means of their neighbours. Careless ones send "
+        "reports that say nothing. Others who know more, the trained model for one, may do worse."
     )
     return told
 
@@ -106,5 +116,5 @@ def _influence_sentence(influence: Influence) -> str:
     return (
         f"One report by {influence.mechanism} at ε = {influence.epsilon:g} adds at most {rounded(influence.most)} widths of a value's range to the "
         f"sum of its estimates, about {influence.values:,} of {influence.dims:,} values; {honest}. So a share s of liars moves a mean by at most "
-        f"{rounded(influence.most)}·s widths on average: exact, from the alphabet."
+        f"{rounded(influence.most)}·s widths on average: exact, from the alphabet and what is refused."
     )

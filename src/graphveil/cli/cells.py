@@ -11,6 +11,7 @@ from rich.table import Table
 
 from graphveil.cli.interrupts import GOES_ON, saying
 from graphveil.cli.kept import keep, results_file, told
+from graphveil.engine.engine import HERE, Engine
 from graphveil.experiments.measures.measure import Apart, Measure, all_apart
 from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
 from graphveil.experiments.runs.unit_store import UnitStore
@@ -22,7 +23,8 @@ COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), 
 def watched_cells(
     specs: Sequence[Spec],
     *,
-    jobs: int,
+    jobs: int | None,
+    engine: Engine = HERE,
     fresh: bool = False,
     skip: tuple[Part, ...] = (),
     tolerant: bool = False,
@@ -38,11 +40,12 @@ def watched_cells(
         Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars,
     ):
         whole = bars.add_task("starting", total=unit_count(specs, skip))
-        current = bars.add_task("starting", total=100, visible=jobs == 1)
+        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
         return run_cells(
             specs,
             store=store,
             jobs=jobs,
+            engine=engine,
             fresh=fresh,
             skip=skip,
             tolerant=tolerant,

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
+from graphveil.cli.collect_export import collect_export
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.collect_rotate import collect_rotate
 from graphveil.cli.groups import grouped
@@ -37,6 +38,7 @@ collect_app = typer.Typer(
     no_args_is_help=True,
 )
 collect_app.command("learn")(collect_learn)
+collect_app.command("export")(collect_export)
 collect_app.command("demo")(collect_demo)
 collect_app.command("rotate")(collect_rotate)
 
@@ -244,22 +246,6 @@ def close(
     """
     closed = _opened(folder).close(round_number, force=force)
     typer.echo(f"Round {closed.number} is closed: {closed.answered} of {len(closed.asked)} answered.")
-
-
-@collect_app.command("export")
-def export_tables(
-    folder: Folder,
-    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
-) -> None:
-    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
-
-    Example: graphveil collect export survey --out tables
-    """
-    collection = _opened(folder)
-    from graphveil.collect.export import export
-
-    for name, count in export(collection, out).items():
-        typer.echo(f"{out / name}: {count}")
 
 
 @collect_app.command("forget")

@@ -12,6 +12,7 @@ import typer
 from graphveil.cli.interrupts import going_on, interrupted
 from graphveil.cli.named import default_file
 from graphveil.cli.swept import print_rows, run_sweep
+from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import budget, gained
 from graphveil.experiments.runs.privacy_record import Privacy
@@ -31,9 +32,10 @@ EPSILON = "epsilon"
 class How:
     """How runs are computed, and which are reused."""
 
-    jobs: int = 1
+    jobs: int | None = None
     resume: bool = True
     any_version: bool = False
+    engine: Engine = HERE
 
 
 def run_budgets(spec: Spec, budgets: Sequence[float], how: How, out: Path | None, as_json: bool) -> None:
@@ -45,7 +47,9 @@ def run_budgets(spec: Spec, budgets: Sequence[float], how: How, out: Path | None
     file = check_figure(out or default_file(spec.having(epsilon=budgets[0]), ".svg", budgets))
     sweep = over_budgets(spec, budgets)
     ready = ReadySweep(sweep, tuple(sweep.cells()))
-    result = run_sweep(ready, jobs=how.jobs, fresh=not how.resume, any_version=how.any_version)
+    result = run_sweep(
+        ready, jobs=how.jobs, engine=how.engine, fresh=not how.resume, any_version=how.any_version
+    )
     drawn = None if result.interrupted else file
     if drawn is not None:
         write_figure(result, drawn)

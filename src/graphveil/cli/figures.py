@@ -14,6 +14,7 @@ from rich.table import Table
 
 from graphveil.cli.cells import print_table
 from graphveil.cli.swept import print_rows, run_sweep, show_sweep
+from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.papers.figures.draw import write_computed
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Terms
@@ -67,7 +68,14 @@ def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tup
 
 
 def swept_figure(
-    figure: PaperFigure, file: Path | None, terms: Terms, *, jobs: int, everything: bool, any_version: bool
+    figure: PaperFigure,
+    file: Path | None,
+    terms: Terms,
+    *,
+    jobs: int | None,
+    engine: Engine,
+    everything: bool,
+    any_version: bool,
 ) -> tuple[FigureAnswer, bool]:
     """Run a sweep and draw it; and whether that was interrupted. What is not finished is not drawn."""
     try:
@@ -77,7 +85,7 @@ def swept_figure(
         asked = ready(sweep, everything=everything, quick=terms.quick)
     except GraphveilError as error:
         return FigureAnswer(figure, note=str(error)), False
-    result = run_sweep(asked, jobs=jobs, tolerant=True, any_version=any_version)
+    result = run_sweep(asked, jobs=jobs, engine=engine, tolerant=True, any_version=any_version)
     answer = FigureAnswer(figure, swept=SweptAnswer(asked, result))
     if not answer.ran:
         return replace(answer, note=UNFINISHED if result.interrupted else ""), result.interrupted

@@ -56,6 +56,25 @@ RangePair = Annotated[
     str | None, typer.Option("--range", help="LOW,HIGH: the public range, where the data names none.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        help="How many processes; it changes no number. One by default, on Ray as many as it has processors.",
+        show_default=False,
+    ),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="What computes: local (processes of this machine), ray (started for this command), ray://HOST:PORT or ray://auto (one that "
+        "is running). It changes no number.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="How many workers of Ray share the learning of one run, on a sharded graph."),
+]
 Resume = Annotated[
     bool,
     typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),

@@ -13,10 +13,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.cli.cells import print_table, watched_cells
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.figures import check_files, computed_figure, show_figure, swept_figure
 from graphveil.cli.interrupts import interrupted
-from graphveil.cli.options import AnyVersion, AsJson
+from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers
 from graphveil.cli.pages import check_page
+from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.papers.figures.figure import Terms
 from graphveil.experiments.papers.page import not_runnable, papers_page
@@ -78,7 +80,9 @@ def paper(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +120,8 @@ def paper(
     Example: graphveil paper --every --quick --page papers.html
 
     Example: graphveil paper my-paper.toml/table1
+
+    Example: graphveil paper upgnet --engine ray://auto
     """
     if name is None and not every:
         if everything or quick or data or column or page is not None:
@@ -132,16 +138,18 @@ def paper(
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
         check_page(page, "--page")
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+    computing = chosen_engine(engine, workers, jobs)
+    computing.check_units()
     if runs is not None and runs < 1:
         raise InputError(f"runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)
     done: list[PaperAnswer] = []
     stopped = False
-    for parts, drawn in zip(chosen, files, strict=True):
-        done.append(answered(parts, drawn, Asked(terms, jobs, everything, any_version), stopped))
-        stopped = done[-1].interrupted
+    asked = Asked(terms, jobs, computing, everything, any_version)
+    with computing.open():
+        for parts, drawn in zip(chosen, files, strict=True):
+            done.append(answered(parts, drawn, asked, stopped))
+            stopped = done[-1].interrupted
     if page is not None:
         write_whole(page, papers_page(done).encode())
     if as_json:
@@ -212,7 +220,8 @@ class Asked:
     """How all that was chosen is to be run."""
 
     terms: Terms
-    jobs: int
+    jobs: int | None
+    engine: Engine
     everything: bool
     any_version: bool
 
@@ -252,6 +261,7 @@ def _figure(figure: PaperFigure, file: Path | None, asked: Asked, stopped: bool)
         file,
         asked.terms,
         jobs=asked.jobs,
+        engine=asked.engine,
         everything=asked.everything,
         any_version=asked.any_version,
     )
@@ -275,6 +285,7 @@ def computed(
         done = watched_cells(
             [cell.spec for cell in learning],
             jobs=asked.jobs,
+            engine=asked.engine,
             tolerant=True,
             kept=not quick,
             skip=("structure",) if quick else (),

@@ -11,11 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from graphveil.cli.curve import How, run_budgets
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.interrupts import GOES_ON, going_on, interrupted, saying
 from graphveil.cli.kept import check_resume, keep, results_file, told
-from graphveil.cli.options import AnyVersion, AsJson, Resume
+from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Resume, Workers
 from graphveil.cli.parse import parse_numbers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted
@@ -39,7 +40,9 @@ def run(
     ] = None,
     runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
     seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
-    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
     terms: Terms,
     no_control: Annotated[
         bool,
@@ -66,12 +69,12 @@ def run(
     Example: graphveil run base --data town --epsilon 2 --runs 5 --jobs 2
 
     Example: graphveil run lpgnn --data town --epsilon 0.5,1,2,4 --out town.svg
+
+    Example: graphveil run base --data town --epsilon 2 --runs 20 --engine ray://10.0.0.7:6379
     """
     given = spec_of(asked, terms, runs=runs, seed=seed, control=not no_control)
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+    how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs))
     check_resume(resume, any_version)
-    how = How(jobs, resume, any_version)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:
         run_budgets(given, budgets, how, out, as_json)
@@ -115,6 +118,7 @@ def watched(spec: Spec, how: How) -> Result:
         result = run_spec(
             spec,
             jobs=how.jobs,
+            engine=how.engine,
             store=store,
             reuse=how.resume,
             watch=watch,

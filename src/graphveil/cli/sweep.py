@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.interrupts import going_on, interrupted
 from graphveil.cli.kept import check_resume
-from graphveil.cli.options import AnyVersion, AsJson, Resume, SettingPairs
+from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Resume, SettingPairs, Workers
 from graphveil.cli.parse import parse_settings
 from graphveil.cli.swept import run_sweep, show_sweep
 from graphveil.errors import InputError
@@ -57,7 +58,9 @@ def sweep(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="How many processes; it changes no number.")] = 1,
+    jobs: Jobs = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
     setting: SettingPairs = None,
     out: Annotated[
         Path | None,
@@ -90,6 +93,8 @@ def sweep(
     Example: graphveil sweep ppgnn-hops --measure seconds --runs 1
 
     Example: graphveil sweep my-sweep.toml --fresh
+
+    Example: graphveil sweep ppgnn-hops --engine ray://auto
     """
     if name is None:
         listed(as_json)
@@ -103,12 +108,12 @@ def sweep(
     asked = ready(chosen, everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+    computing = chosen_engine(engine, workers, jobs)
+    computing.check_units()
     check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
-    result = run_sweep(asked, jobs=jobs, fresh=not resume, any_version=any_version)
+    result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
     drawn = None if result.interrupted else file
     if drawn is not None:
         write_figure(result, drawn)

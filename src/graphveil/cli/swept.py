@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.cli.cells import print_table, watched_apart, watched_cells
+from graphveil.engine.engine import HERE, Engine
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.statistics import SPREADS
 from graphveil.experiments.specs.spec import Part, Spec
@@ -18,7 +19,13 @@ from graphveil.experiments.sweeps.run_sweep import run_ready
 
 
 def run_sweep(
-    ready: ReadySweep, *, jobs: int, fresh: bool = False, tolerant: bool = False, any_version: bool = False
+    ready: ReadySweep,
+    *,
+    jobs: int | None,
+    engine: Engine = HERE,
+    fresh: bool = False,
+    tolerant: bool = False,
+    any_version: bool = False,
 ) -> SweepResult:
     """Run all cells with a progress bar."""
 
@@ -26,6 +33,7 @@ def run_sweep(
         return watched_cells(
             specs,
             jobs=jobs,
+            engine=engine,
             fresh=fresh,
             skip=skip,
             tolerant=tolerant,

@@ -13,12 +13,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.interrupts import interrupted, saying
 from graphveil.cli.kept import results_file, told
 from graphveil.cli.named import default_file
-from graphveil.cli.options import AnyVersion, AsJson
+from graphveil.cli.options import AnyVersion, AsJson, EngineName, Workers
+from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted, exact_text, points
 from graphveil.experiments.specs.spec import Spec
@@ -41,11 +43,15 @@ def tune(
         typer.Option(help="How many settings to try at most: the whole grid if it has no more, else by TPE."),
     ] = 50,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="How many processes. A whole grid gives the same; TPE sees results in another order."
+            help="How many processes. A whole grid gives the same; TPE sees results in another order. One by default, on Ray as many "
+            "as it has processors.",
+            show_default=False,
         ),
-    ] = 1,
+    ] = None,
+    engine: EngineName = "local",
+    workers: Workers = None,
     terms: Terms,
     out: Annotated[
         Path | None,
@@ -72,12 +78,16 @@ def tune(
     practice: report them with another --seed than the search had.
 
     Example: graphveil tune base --data town --epsilon 4 --trials 20 --jobs 2
+
+    Example: graphveil tune base --data town --epsilon 4 --trials 200 --engine ray://10.0.0.7:6379
     """
     spec = spec_of(asked, terms, runs=runs, seed=seed)
     space = check_search(spec, trials, jobs)
+    computing = chosen_engine(engine, workers, jobs)
+    computing.check_units()
     file = check_out(out or default_file(spec))
     with saying("no trial is finished, and the same command begins anew"):
-        tuned = watched(spec, space, trials, jobs, any_version)
+        tuned = watched(spec, space, trials, jobs, computing, any_version)
     write_settings(tuned, file)
     if as_json:
         extra = {"file": str(file), "command": command(spec, file)}
@@ -89,13 +99,15 @@ def tune(
         raise interrupted(f"{done}, the same command goes on from there")
 
 
-def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool) -> Tuned:
+def watched(
+    spec: Spec, space: Space, trials: int, jobs: int | None, engine: Engine, any_version: bool
+) -> Tuned:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
-        current = bars.add_task("starting", total=100, visible=jobs == 1)
+        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
 
         def watch(tuned: Tuned) -> None:
             best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
@@ -105,6 +117,7 @@ def watched(spec: Spec, space: Space, trials: int, jobs: int, any_version: bool)
             spec,
             trials=trials,
             jobs=jobs,
+            engine=engine,
             store=store,
             watch=watch,
             inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),

@@ -10,7 +10,19 @@ from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteer
 
 # Arguments that are options of the same name: those of all records that a spec has, and of the commands themselves.
 TERMS = (Budgets, Levels, Turnout, Volunteers, Machine)
-OWN = ("runs", "seed", "jobs", "trials", "backbone", "task", "dims", "range", "partitions")
+OWN = (
+    "runs",
+    "seed",
+    "jobs",
+    "engine",
+    "workers",
+    "trials",
+    "backbone",
+    "task",
+    "dims",
+    "range",
+    "partitions",
+)
 ARGUMENTS = (*(each.name for record in TERMS for each in fields(record)), *OWN)
 PAIR = re.compile(r"(?<=give )range=\(([^,)]*), ([^)]*)\)")
 # Where a word that is an argument cannot be anything else.

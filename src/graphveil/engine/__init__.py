@@ -1,1 +1,1 @@
-"""Where work is done: processes of this machine, or of a cluster."""
+"""Where work is done: in this process, in others beside it, or on a cluster. Numbers are the same everywhere."""

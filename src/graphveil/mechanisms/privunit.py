@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import TOTAL, Claim, Loss, exp_below, target
 from graphveil.channels.words import SystemWords, Words
-from graphveil.errors import InputError
+from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Answer, Mechanism, Subject, verified
 from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.normal import MAX_THRESHOLD, density, draw_normals, draw_sides, tail, tail_bounds
@@ -28,6 +28,10 @@ THRESHOLD_STEP = 2.0**-10
 # Codes are multiples of 2^-10 standard deviations of the noise, from -32 to 32: 16 bits, 10^-7 of the variance.
 CODE_BITS, CODE_STEP = 16, 2.0**-10
 CODES, MIDDLE = 1 << CODE_BITS, 1 << (CODE_BITS - 1)
+# t of a tail e^-t: of honest reports fewer than one in 2^62 is longer than what is taken.
+LONG_TAIL = 64 * math.log(2)
+# Codes that are looked at together.
+BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,33 @@ class PrivUnitMechanism(Mechanism):
     def _unit(self) -> float:
         """What one step of a code is worth."""
         return self.ball.radius / self.cap.gain * CODE_STEP
+
+    @cached_property
+    def longest(self) -> float:
+        """The largest length of a report that is taken, in standard deviations of the noise.
+
+        ‖y‖² = ‖Z⊥‖² + a². With probability 1 - e^-t, ‖Z⊥‖² ≤ d + 2√(dt) + 2t (Laurent and Massart 2000), and a² ≤ g² + 2t. What is longer
+        comes from no honest client: codes alone would let one report weigh as much as 32 honest ones.
+        """
+        noise = self.size + 2 * math.sqrt(self.size * LONG_TAIL) + 2 * LONG_TAIL
+        rounding = math.sqrt(self.size) * CODE_STEP
+        return math.sqrt(noise + self.cap.threshold**2 + 2 * LONG_TAIL) + rounding
+
+    @property
+    def reach(self) -> float:
+        """How far the estimate of one report that is taken lies from the centre at most."""
+        return self.longest * self.ball.radius / self.cap.gain
+
+    def check_reports(self, reports: Reports) -> None:
+        """Refuse reports that are longer than noise and a direction together can be."""
+        codes, rows = reports.codes.reshape(-1, self.size), max(1, BLOCK // self.size)
+        for start in range(0, len(codes), rows):
+            steps = (codes[start : start + rows].astype(np.float64) - MIDDLE) * CODE_STEP
+            if (np.einsum("ij,ij->i", steps, steps) > self.longest**2).any():
+                raise MessageError(
+                    f"a report of {self.name} is at most {self.longest:.4g} standard deviations long, and one is longer: no client "
+                    "sends it"
+                )
 
     def squared_error(self, distance: float) -> float:
         """E‖estimate - row‖² for a row at this distance from the centre of the ball; rounding to codes included."""

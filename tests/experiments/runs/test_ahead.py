@@ -8,8 +8,8 @@ import pytest
 from graphveil.experiments.runs import cells
 from graphveil.experiments.runs.ahead import DEPTH, Ahead
 from graphveil.experiments.runs.cells import run_cells
+from graphveil.experiments.runs.elsewhere import unit_elsewhere
 from graphveil.experiments.runs.runner import run_spec
-from graphveil.experiments.runs.unit import run_unit
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Spec
 
@@ -23,11 +23,13 @@ def spec(**more):
 class Pool:
     """Computes at once, and counts what it is asked for."""
 
+    count = 1
+
     def __init__(self):
         self.asked = []
 
     def submit(self, function, asked, part, number, *more):
-        assert function is run_unit
+        assert function is unit_elsewhere
         self.asked.append((asked.seed + number, part))
         future = Future()
         future.set_result((asked.seed + number, part))
@@ -37,7 +39,7 @@ class Pool:
 @pytest.fixture
 def ahead():
     pool = Pool()
-    found = Ahead(lambda: pool, 1, lambda asked: [("method", number) for number in range(asked.runs)])
+    found = Ahead(lambda: pool, lambda asked: [("method", number) for number in range(asked.runs)])
     found.of = pool
     return found
 
@@ -82,7 +84,7 @@ def test_what_cannot_be_run_begins_nothing(ahead):
 def test_what_began_with_other_data_is_computed_anew(ahead, monkeypatch):
     ahead.coming = [spec(seed=7)]
     taken(ahead, spec())
-    monkeypatch.setattr("graphveil.experiments.runs.ahead.input_digest", lambda *_: "changed")
+    monkeypatch.setattr("graphveil.experiments.runs.elsewhere.input_digest", lambda *_: "changed")
     taken(ahead, spec(seed=7))
     assert ahead.of.asked.count((7, "method")) == 2
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from graphveil.errors import MessageError
 from graphveil.experiments.tuning.forged import ForgingUsers
 from graphveil.graphs.users import Users
 from graphveil.privacy import Plan
@@ -67,8 +70,65 @@ def test_liars_report_the_target_s_place_or_the_last():
     assert sent.codes.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("dims", "options"), [(DIMS, {}), (DIMS, {"inputs": DIMS}), (2, {"inputs": DIMS, "hash_seed": 3})]
+)
+def test_a_forged_direction_is_as_long_as_a_server_takes_and_points_at_the_target(dims, options):
+    plan = Plan(mechanism="privunit", epsilon=2.0, dims=dims, range=(0, 1), options=options)
+    honest, sent, forged = reported(plan)
+    built = plan.build()
+    assert forged and sent.row(1) == honest.row(1)
+    lies = (sent.estimate().dense() - built.ball.centre)[LIARS]
+    own = DIRECTION
+    if dims < DIMS:
+        own = np.array(
+            [
+                sum(
+                    built.sketch.signs[i] * DIRECTION[i]
+                    for i in range(DIMS)
+                    if built.sketch.places[i] == place
+                )
+                for place in range(dims)
+            ]
+        )
+    np.testing.assert_allclose(lies, lies[:1].repeat(2, axis=0))
+    assert lies[0] @ own / np.linalg.norm(own) == pytest.approx(built.reach, rel=1e-3)
+    # A code more, and it is refused.
+    longer = np.array(sent.codes).reshape(PEOPLE, dims)
+    longer[0] = np.where(longer[0] > 1 << 15, (1 << 16) - 1, 0)
+    with pytest.raises(MessageError, match="one is longer: no client sends it"):
+        replace(sent, codes=longer.ravel()).check()
+
+
 def test_where_codes_cannot_be_chosen_liars_answer_for_a_false_row():
-    plan = Plan(mechanism="privunit", epsilon=1.0, dims=DIMS, range=(0, 1))
+    plan = Plan(mechanism="item", epsilon=1.0, dims=DIMS, range=(0, 1), options={"length": 2})
     honest, sent, forged = reported(plan)
     assert not forged
-    assert sent.row(1) == honest.row(1) and sent.row(0) != honest.row(0)
+    assert [sent.row(user) == honest.row(user) for user in np.flatnonzero(~LIARS)] == [True] * 4
+
+
+def test_a_norm_is_forged_as_the_longest_row():
+    plan = Plan(mechanism="piecewise", epsilon=1.0, of="norm", dims=1, range=(0, 2))
+    _, sent, forged = reported(plan)
+    assert forged
+    assert sent.estimate().dense()[LIARS].ravel().tolist() == [sent.estimate().dense().max()] * 2
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=(0, 1), sampled=2),
+        Plan(mechanism="privunit", epsilon=1.0, dims=DIMS, range=(0, 1)),
+        Plan(mechanism="krr", epsilon=1.0, classes=3),
+    ],
+)
+def test_careless_reports_have_the_form_of_others_and_are_the_liars_alone(plan):
+    users = Users(np.full((PEOPLE, DIMS), 0.5), np.zeros(PEOPLE, dtype=np.int64))
+    honest = users.declare(9.0, seed=0).report(plan)
+    liars = np.ones(PEOPLE, dtype=bool)
+    liars[2] = False
+    sent = ForgingUsers(users.declare(9.0, seed=0), liars, 1, DIRECTION, 0, careless=True).report(plan)
+    sent.check()
+    assert sent.row(2) == honest.row(2) and sent != honest
+    again = ForgingUsers(users.declare(9.0, seed=0), liars, 1, DIRECTION, 0, careless=True).report(plan)
+    assert again == sent

@@ -10,7 +10,8 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.runs.unit import run_unit
 from graphveil.experiments.specs.spec import Spec
-from graphveil.experiments.tuning.poisoning import advise_poisoning, influence_of
+from graphveil.experiments.tuning.poisoning import Harm, advise_poisoning, influence_of, weights_in_means
+from graphveil.graphs import from_arrays
 from graphveil.privacy import Plan
 
 TOWN = {"epochs": 2, "data.users": 200, "data.neighbourhood": 10, "data.degree": 8.0}
@@ -60,6 +61,31 @@ def test_all_shares_are_measured_beside_none(advice):
     assert advice.forged and advice.target == 1
     told = advice.to_dict()
     assert told["lines"][1]["moved"] == [advice.influences[0].moved(0.1)]
+
+
+def test_careless_and_well_placed_liars_stand_beside_those_drawn_at_random(advice):
+    none, some, many = advice.lines
+    assert none.careless == none.placed == Harm(none.score, none.drawn_in)
+    for line in (some, many):
+        assert len({line.careless, line.placed, Harm(line.score, line.drawn_in)}) == 3
+    # Who pushes a class draws in more than who says nothing.
+    assert many.drawn_in > many.careless.drawn_in and many.placed.drawn_in > many.careless.drawn_in
+    told = advice.to_dict()["lines"][1]
+    assert told["placed"] == {"score": some.placed.score, "drawn_in": some.placed.drawn_in}
+
+
+def test_a_hub_weighs_most_in_the_means_of_others():
+    star = from_arrays(np.array([[0, 1], [0, 2], [0, 3], [3, 4]]), None, None)[0]
+    assert weights_in_means(star).tolist() == pytest.approx([2.5, 1 / 3, 1 / 3, 4 / 3, 0.5])
+
+
+def test_a_sketch_reaches_as_far_as_its_longest_report():
+    plan = Plan(mechanism="privunit", epsilon=2.0, dims=64, range=(0, 5), options={"inputs": 300})
+    built, told = plan.build(), influence_of(plan)
+    # A number of a sketch lies between -1 and 1: the width is 2, whatever the range of values is.
+    assert told.most == pytest.approx(0.5 + built.longest / built.cap.gain / 2)
+    # Codes alone would allow 32 standard deviations in every number.
+    assert built.reach < 0.1 * 32 * 8 / built.cap.gain
 
 
 def test_without_liars_the_numbers_are_those_of_a_run(advice):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 
+from graphveil.engine.pool import Pool
 from graphveil.errors import GraphveilError
-from graphveil.experiments.runs.unit import UnitResult, run_unit
+from graphveil.experiments.runs.elsewhere import digest_for, unit_elsewhere
+from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.specs.inputs import input_digest
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users
 
-# So many units a process are begun before their turn.
+# So many units a worker are begun before their turn.
 DEPTH = 4
 
 Units = Sequence[tuple[Part, int]]
@@ -29,16 +31,14 @@ class Begun:
 
 
 class Ahead:
-    """Processes that several experiments share: an experiment takes its units, and then units of later ones are begun.
+    """Workers that several experiments share: an experiment takes its units, and then units of later ones are begun.
 
     What is begun before its turn is the same unit with the same numbers. It counts where its experiment takes it, and only if its data are
     still those that it began with.
     """
 
-    def __init__(
-        self, pool: Callable[[], ProcessPoolExecutor], jobs: int, todo: Callable[[Spec], Units] = lambda _: ()
-    ) -> None:
-        self.pool, self._most, self._todo = pool, jobs * DEPTH, todo
+    def __init__(self, pool: Callable[[], Pool], todo: Callable[[Spec], Units] = lambda _: ()) -> None:
+        self.pool, self._todo = pool, todo
         # The experiments that come next, in their order.
         self.coming: Sequence[Spec] = ()
         self._begun: dict[str, Begun] = {}
@@ -48,8 +48,9 @@ class Ahead:
         taken = {spec.key(part, number) for part, number in units}
         futures = {self._own(spec, part, number, given) for part, number in units}
         if given is None:
+            most = self.pool().count * DEPTH
             for later in self.coming:
-                if len(self._begun) >= self._most:
+                if len(self._begun) >= most:
                     break
                 self._begin(later, taken)
         return futures
@@ -63,10 +64,10 @@ class Ahead:
     def _own(
         self, spec: Spec, part: Part, number: int, given: tuple[Graph, Users] | None
     ) -> Future[UnitResult]:
-        begun = self._begun.pop(spec.key(part, number), None)
-        if begun is not None and begun.digest == input_digest(spec, part):
+        begun, digest = self._begun.pop(spec.key(part, number), None), digest_for(spec, part, given)
+        if begun is not None and begun.digest == digest:
             return begun.future
-        return self.pool().submit(run_unit, spec, part, number, None, given)
+        return self.pool().submit(unit_elsewhere, spec, part, number, given, digest)
 
     def _begin(self, spec: Spec, taken: set[str]) -> None:
         """Begin what nobody computes yet. What cannot be run says so when its turn comes."""
@@ -77,5 +78,5 @@ class Ahead:
             return
         for key, digest, (part, number) in wanted:
             if key not in taken and key not in self._begun:
-                future = self.pool().submit(run_unit, spec, part, number)
+                future = self.pool().submit(unit_elsewhere, spec, part, number, None, digest)
                 self._begun[key] = Begun(spec, part, digest, future)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import GraphveilError, StoreError
 from graphveil.experiments.runs.ahead import Ahead
-from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import Inside, parts_of, run_spec, units_left
 from graphveil.experiments.runs.unit import UnitResult
@@ -53,7 +53,8 @@ def run_cells(
     specs: Sequence[Spec],
     *,
     store: UnitStore,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: Engine = HERE,
     fresh: bool = False,
     skip: tuple[Part, ...] = (),
     tolerant: bool = False,
@@ -68,13 +69,14 @@ def run_cells(
     ``tolerant`` notes why one cannot be run and goes on with the next. ``alone`` says for each whether its units run one after
     the other in processes of their own, so that seconds and memory are theirs (none by default). ``watch`` is told how many units are done in all.
     An interrupt returns the experiments that are finished; finished units of those that are not are in the store.
-    All share the same processes, which begin with the units of the next where there are no more of this one. ``given`` are graph and users of all of them, where they were given as objects.
+    All share the same workers, which begin with the units of the next where there are no more of this one. ``given`` are graph and users of all of them, where they were given as objects.
     """
     used = FreshStore(store) if fresh else store
     results: list[Result | GraphveilError | None] = [None] * len(specs)
     before = 0
-    with shared_workers(jobs) as pool:
-        ahead = Ahead(pool, jobs, lambda spec: _left(spec, used, skip))
+    engine.check_units()
+    with engine.shared(jobs) as pool:
+        ahead = Ahead(pool, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(specs):
             watch(spec, before)
             ahead.coming = _together(specs, alone, place + 1)
@@ -88,6 +90,7 @@ def run_cells(
                 result = run_spec(
                     spec,
                     jobs=jobs,
+                    engine=engine,
                     store=used,
                     skip=skip,
                     reuse=True,

@@ -9,9 +9,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from graphveil.engine.engine import HERE, Engine
+from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
-from graphveil.experiments.runs.pool import stop, workers
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data, run_unit
@@ -39,7 +40,8 @@ def run(
     data: Any,
     users: Users | None = None,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str | Engine = HERE,
     keep: bool | None = None,
     resume: bool = False,
     store: UnitStore | None = None,
@@ -55,16 +57,18 @@ def run(
 
     The result is kept as the command line keeps it, where `graphveil results` lists it, unless ``keep`` is False. Of named data finished
     runs are kept too, one by one, and ``resume`` reuses them. A graph that is given is listed by its name and a digest of its content.
+    ``jobs`` processes compute, or ``engine`` (``ray``, ``ray://HOST:PORT``); neither changes a number.
 
     >>> result = run("base", "town", epsilon=2.0, keep=False, settings={"epochs": 3, "data.users": 400})
     >>> len(result.scores()), len(result.scores("control"))
     (1, 1)
     """
     name, given, options = take_data(data, users, options)
+    engine = Engine.of(engine)
     if not isinstance(method, str):
-        if jobs > 1 or store is not None or keep or resume:
+        if not engine.inside(jobs) or store is not None or keep or resume:
             raise InputError(
-                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, keep, "
+                "a method that is given as an object runs in this process alone, and its runs are not kept: leave out jobs, engine, keep, "
                 "resume and store, or put it into a file and name it FILE.py:NAME"
             )
         method, keep = take_method(method), False
@@ -72,7 +76,16 @@ def run(
     if store is None and kept:
         store = UnitStore(results_file())
     spec = Spec.of(method, name, **options)
-    result = run_spec(spec, jobs=jobs, store=store, watch=watch, inside=inside, given=given, reuse=resume)
+    result = run_spec(
+        spec,
+        jobs=jobs,
+        engine=engine,
+        store=store,
+        watch=watch,
+        inside=inside,
+        given=given,
+        reuse=resume,
+    )
     if kept:
         ResultStore(results_file()).add(result)
     return result
@@ -103,7 +116,8 @@ def parts_of(spec: Spec, given: tuple[Graph, Users] | None = None) -> list[Part]
 def run_spec(
     spec: Spec,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: Engine = HERE,
     store: UnitStore | None = None,
     watch: Watcher | None = None,
     inside: Inside | None = None,
@@ -115,11 +129,12 @@ def run_spec(
 ) -> Result:
     """Run all units of a spec, but for the parts to skip and, with ``reuse``, those that the store holds already.
 
-    ``alone`` runs one unit after the other, each in a process of its own: its seconds and its memory are then its own. Units
-    that the store holds are then reused only if they ran so too. ``ahead`` has processes that several experiments share, where jobs are
-    more than one; else there are new ones.
+    ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its memory
+    are then its own. Units that the store holds are then reused only if they ran so too. ``ahead`` has workers that several experiments
+    share, where they are computed outside this process; else there are new ones.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
+    engine.check_units()
     spec.check()
     if given is not None:
         spec.check_given(given[0])
@@ -135,8 +150,8 @@ def run_spec(
     total = len(done) + len(todo)
     if alone:
         units = _alone(spec, todo, given)
-    elif jobs > 1 and (len(todo) > 1 or (todo and ahead is not None)):
-        units = _parallel(spec, todo, jobs, given, ahead)
+    elif engine.outside(jobs, len(todo), shared=ahead is not None):
+        units = _parallel(spec, todo, jobs, engine, given, ahead)
     else:
         units = _serial(spec, todo, inside, given)
     try:
@@ -179,16 +194,16 @@ def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> I
 def _parallel(
     spec: Spec,
     todo: list[Unit],
-    jobs: int,
+    jobs: int | None,
+    engine: Engine,
     given: tuple[Graph, Users] | None,
     ahead: Ahead | None,
 ) -> Iterator[UnitResult]:
-    """Units in processes of their own, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
-    with workers(min(jobs, len(todo))) if ahead is None else nullcontext(ahead.pool()) as pool:
-        if ahead is not None:
-            waiting = ahead.take(spec, todo, given)
-        else:
-            waiting = {pool.submit(run_unit, spec, part, number, None, given) for part, number in todo}
+    """Units outside this process, in the order in which they finish. Nobody waits for shared ones after an interrupt."""
+    with engine.pool(jobs, len(todo)) if ahead is None else nullcontext(ahead.pool()) as pool:
+        if ahead is None:
+            ahead = Ahead(lambda: pool)
+        waiting = ahead.take(spec, todo, given)
         try:
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -196,7 +211,7 @@ def _parallel(
                     yield future.result()
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
-            stop(pool)
+            pool.stop()
             raise
         except Exception:
             # Of an experiment that cannot be run nothing more is started.

@@ -8,9 +8,9 @@ from typing import Any
 
 from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.engine.engine import HERE
 from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.format import NONE, budget, counted, gained, points, reach
-from graphveil.experiments.runs.pool import shared_workers
 from graphveil.experiments.runs.predictions import learn_again
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
@@ -114,8 +114,8 @@ def run_demo(
         keep(found)
         return found
 
-    with shared_workers(jobs) as pool:
-        ahead = Ahead(pool, jobs)
+    with HERE.shared(jobs) as pool:
+        ahead = Ahead(pool)
 
         def ran(spec: Spec, skip: tuple[Part, ...] = ()) -> Result:
             said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 from graphveil.errors import InputError
@@ -21,6 +22,15 @@ def input_digest(spec: Spec, part: Part = "method") -> str:
         files += [levels] if spec.has_levels and isinstance(levels, Path) else []
         files += spec.found_method.public_files(spec.full_settings())
     return "+".join([whole, *(file_digest(file) for file in files)])
+
+
+def check_same(spec: Spec, digest: str, part: Part = "method") -> None:
+    """Refuse to compute from other data than those that an experiment began with."""
+    if input_digest(spec, part) != digest:
+        raise InputError(
+            f"{spec.data} was changed while it was computed with, or is another one on the machine that computes ({platform.node()}): "
+            "give all machines the same files and run it again"
+        )
 
 
 def check_unchanged(spec: Spec, digest: str, part: Part = "method") -> None:

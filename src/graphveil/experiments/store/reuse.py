@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from graphveil.experiments.store.source import source_digest
+from graphveil.source import source_digest
 from graphveil.version import __version__
 
 # Of a digest, as many digits as tell versions apart.

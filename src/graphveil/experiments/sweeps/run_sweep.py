@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.measures.measure import PARTS, Apart, Measure, all_apart
 from graphveil.experiments.runs.cells import Cells, run_cells
@@ -37,7 +38,8 @@ def sweep(
     *,
     over: Mapping[str, Sequence[Any]] | None = None,
     measure: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str | Engine = HERE,
     fresh: bool = False,
     keep: bool = True,
     **options: Any,
@@ -67,7 +69,7 @@ def sweep(
             f"{asked.measured} is measured on data that has a name: write the graph to an .npz file"
         )
     whole = ready(asked, everything=True) if given is None else ReadySweep(asked, tuple(asked.cells()))
-    return run_ready(whole, _runner(jobs, fresh, keep, given), all_apart)
+    return run_ready(whole, _runner(jobs, Engine.of(engine), fresh, keep, given), all_apart)
 
 
 def run_ready(ready: ReadySweep, cells: RunCells, apart: RunApart) -> SweepResult:
@@ -101,7 +103,7 @@ def _named(name: str, data: Any, users: Users | None, options: dict[str, Any]) -
     return asked.over(spec_fields(options, "the options")).on([data] if data else asked.graphs)
 
 
-def _runner(jobs: int, fresh: bool, keep: bool, given: Given | None) -> RunCells:
+def _runner(jobs: int | None, engine: Engine, fresh: bool, keep: bool, given: Given | None) -> RunCells:
     """What runs cells in silence."""
 
     def run(specs: Sequence[Spec], skip: tuple[Part, ...], kept: bool, alone: Sequence[bool]) -> Cells:
@@ -113,7 +115,15 @@ def _runner(jobs: int, fresh: bool, keep: bool, given: Given | None) -> RunCells
             # Cells share what they have in common, as structure, wherever that is kept.
             store = UnitStore(results_file() if keep else Path(folder) / RESULTS)
             return run_cells(
-                specs, store=store, jobs=jobs, fresh=fresh, skip=skip, alone=alone, keep=add, given=given
+                specs,
+                store=store,
+                jobs=jobs,
+                engine=engine,
+                fresh=fresh,
+                skip=skip,
+                alone=alone,
+                keep=add,
+                given=given,
             )
 
     return run

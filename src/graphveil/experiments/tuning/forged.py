@@ -11,6 +11,7 @@ from graphveil.channels.words import SeededWords
 from graphveil.mechanisms import FeatureMechanism, Reports
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.privunit import CODE_STEP, CODES, MIDDLE, PrivUnitMechanism
 from graphveil.privacy import Plan, Respondents
 
 Floats = NDArray[np.float64]
@@ -23,14 +24,23 @@ class ForgingUsers:
     """Users as they are, but for malicious ones, whose reports are replaced by the worst that a server takes.
 
     ``direction`` says of every value how much more of it users of the target class have. `forged` is False where a mechanism's codes
-    could not be chosen: then liars answer for the row that speaks most for the target, by the mechanism itself.
+    could not be chosen: then liars answer for the row that speaks most for the target, by the mechanism itself. With ``careless``
+    they want nothing, and send what says nothing: blinded reports.
     """
 
     def __init__(
-        self, users: Respondents, malicious: Truths, target: int, direction: Floats, seed: int
+        self,
+        users: Respondents,
+        malicious: Truths,
+        target: int,
+        direction: Floats,
+        seed: int,
+        *,
+        careless: bool = False,
     ) -> None:
         self._users, self._malicious, self._target, self._direction = users, malicious, target, direction
-        self._words = SeededWords(seed, STREAM)
+        self._words, self._careless = SeededWords(seed, STREAM), careless
+        self._random = np.random.default_rng([seed, STREAM])
         self.forged = True
 
     def report(self, plan: Plan) -> Reports:
@@ -48,6 +58,8 @@ class ForgingUsers:
 
     def _forge(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
         built = reports.mechanism
+        if self._careless:
+            return self._careless_reports(plan, reports, liars)
         if isinstance(built, ClassMechanism):
             lists = np.broadcast_to(built.lists.array, (reports.asked, built.places_open))[
                 reports.places[liars]
@@ -58,18 +70,37 @@ class ForgingUsers:
             return _with_codes(reports, liars, places[:, None])
         if isinstance(built, LabelMechanism):
             return _with_codes(reports, liars, np.full((len(liars), 1), self._target))
-        if type(built) is FeatureMechanism and plan.of == "values":
-            return self._worst_codes(built, reports, liars)
+        # The target class is made out to have the longest rows.
+        direction = np.ones(1) if plan.of == "norm" else self._direction
+        if type(built) is FeatureMechanism:
+            return self._worst_codes(built, reports, liars, direction)
+        if type(built) is PrivUnitMechanism:
+            return _with_codes(
+                reports, liars, np.broadcast_to(longest_codes(built, direction), (len(liars), built.size))
+            )
         self.forged = False
         return self._false_rows(plan, reports, liars)
 
-    def _worst_codes(self, built: FeatureMechanism, reports: Reports, liars: NDArray[np.int64]) -> Reports:
+    def _careless_reports(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
+        """What says nothing: any class, or what the blinded mechanism draws."""
+        built = reports.mechanism
+        if isinstance(built, (ClassMechanism, LabelMechanism)):
+            return _with_codes(reports, liars, self._random.integers(0, built.alphabet, (len(liars), 1)))
+        return self._false_rows(plan, reports, liars, blind=True)
+
+    def _worst_codes(
+        self,
+        built: FeatureMechanism,
+        reports: Reports,
+        liars: NDArray[np.int64],
+        direction: Floats,
+    ) -> Reports:
         """The code of the largest value where the target class has more, of the smallest where it has less.
 
         Where reports name their values and all are asked alike, liars name those in which the target class differs most.
         """
         length = built.report_length
-        most = np.sort(np.argsort(-np.abs(self._direction), kind="stable")[:length])
+        most = np.sort(np.argsort(-np.abs(direction), kind="stable")[:length])
         dims = np.broadcast_to(most, (len(liars), length))
         if reports.dims is None:
             dims = np.broadcast_to(np.arange(length), (len(liars), length))
@@ -78,7 +109,7 @@ class ForgingUsers:
             dims = reports.dims[at]
         ends = np.array([[each.outputs.argmin(), each.outputs.argmax()] for each in built.channels])
         channel = dims if len(built.channels) > 1 else np.zeros_like(dims)
-        codes = ends[channel, (self._direction[dims] > 0).astype(np.int64)]
+        codes = ends[channel, (direction[dims] > 0).astype(np.int64)]
         forged = _with_codes(reports, liars, codes)
         if reports.dims is None:
             return forged
@@ -86,14 +117,17 @@ class ForgingUsers:
         named[reports.indptr[liars][:, None] + np.arange(length)] = dims
         return replace(forged, dims=named)
 
-    def _false_rows(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
-        """What the mechanism itself makes of the row that speaks most for the target class."""
+    def _false_rows(
+        self, plan: Plan, reports: Reports, liars: NDArray[np.int64], *, blind: bool = False
+    ) -> Reports:
+        """What the mechanism itself, or its blinded twin, makes of the row that speaks most for the target class."""
         assert plan.range is not None
         low, high = plan.range
         row = np.where(self._direction > 0, high, low)
         if plan.of == "norm":
             row = np.array([high])
-        drawn = reports.mechanism.randomize(np.broadcast_to(row, (len(liars), len(row))), self._words)
+        drawing = reports.mechanism.blind() if blind else reports.mechanism
+        drawn = drawing.randomize(np.broadcast_to(row, (len(liars), len(row))), self._words)
         length = reports.mechanism.report_length
         at = reports.indptr[liars][:, None] + np.arange(length)
         codes = reports.codes.copy()
@@ -103,6 +137,19 @@ class ForgingUsers:
         dims = reports.dims.copy()
         dims[at] = drawn.dims.reshape(len(liars), length)
         return replace(reports, codes=codes, dims=dims)
+
+
+def longest_codes(built: PrivUnitMechanism, direction: Floats) -> NDArray[np.int64]:
+    """The codes of the longest report along a direction of rows that a server takes: all of it signal, none of it noise."""
+    sketch = built.sketch
+    own = direction
+    if sketch is not None and sketch.size < sketch.inputs:
+        own = np.bincount(sketch.places, direction * sketch.signs, sketch.size).astype(np.float64)
+    length = float(np.linalg.norm(own))
+    unit = own / length if length > 0 else np.full(built.size, built.size**-0.5)
+    # Rounded towards the middle, so that no code leaves the alphabet and the whole is not too long.
+    steps = np.trunc(unit * built.longest / CODE_STEP)
+    return np.clip(steps, -MIDDLE, CODES - 1 - MIDDLE).astype(np.int64) + MIDDLE
 
 
 def _with_codes(reports: Reports, liars: NDArray[np.int64], chosen: NDArray[np.int64]) -> Reports:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.checks import check_number, check_whole
@@ -15,10 +16,12 @@ from graphveil.errors import InputError
 from graphveil.experiments.runs.unit import Ready, make_ready
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.tuning.forged import Floats, ForgingUsers, Truths
+from graphveil.graphs import Graph
 from graphveil.mechanisms import Mechanism
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.privunit import PrivUnitMechanism
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.privacy import Plan
 
@@ -49,16 +52,28 @@ class Influence:
 
 
 @dataclass(frozen=True)
-class Poisoned:
-    """What came of a share of malicious users, as means over runs.
+class Harm:
+    """What malicious users brought about, as means over runs.
 
     ``score`` is the method's on test users, ``drawn_in`` the share of honest test users of other classes who are taken for the target class.
     """
 
-    share: float
-    malicious: int
     score: float
     drawn_in: float
+
+
+@dataclass(frozen=True)
+class Poisoned(Harm):
+    """A share of malicious users, drawn at random, who all push the target class; and what others of the same number would do.
+
+    Those of ``careless`` are drawn at random and send what says nothing. Those of ``placed`` push the target class too, and are the users whose
+    reports weigh most in the means of their neighbours.
+    """
+
+    share: float
+    malicious: int
+    careless: Harm
+    placed: Harm
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,7 @@ def influence_of(plan: Plan) -> Influence:
         most = float(decoded.max() - (0.0 if label.unbiased else decoded.min()))
     elif plan.subject == "features" and plan.range is not None:
         # An estimate is a constant, the middle of the range, and what reports add to it, up to so many widths either way.
-        reach = built.largest / (plan.range[1] - plan.range[0])
+        reach = _reach(built, plan.range[1] - plan.range[0])
         most = reach + (0.5 if built.unbiased else reach)
     else:
         raise InputError(f"what a report about {plan.subject} adds to an estimate has no bound of this kind")
@@ -104,6 +119,14 @@ def influence_of(plan: Plan) -> Influence:
     return Influence(
         plan.subject, plan.mechanism, plan.claim.epsilon, most, values, built.dimensions, label.unbiased
     )
+
+
+def _reach(built: Mechanism, width: float) -> float:
+    """How far the estimate of one report lies from the middle at most, in widths of what a value can be."""
+    if not isinstance(built, PrivUnitMechanism):
+        return built.largest / width
+    # A number of a sketch lies between -1 and 1.
+    return min(built.largest, built.reach) / (width if built.sketch is None else 2.0)
 
 
 def _decoded(mechanism: Mechanism) -> Floats:
@@ -120,36 +143,29 @@ def advise_poisoning(
 ) -> PoisoningAdvice:
     """Run a method with no malicious users and with each share of them; they want others taken for the target class.
 
-    They know what rows of every class look like on average. Where codes can be chosen they send those that speak most for the
-    target class; else they answer as a row would that does. The target is the rarest class where none is named.
+    They know what rows of every class look like on average, and all say the same. Where codes can be chosen they send those that speak most for
+    the target class; else they answer as a row would that does. The target is the rarest class where none is named. Beside them stand
+    as many who send what says nothing, and as many who push and are placed where they weigh most.
     """
     _check(spec, shares)
     all_shares = (0.0, *(each for each in shares if each))
     lines: dict[float, list[Poisoned]] = {share: [] for share in all_shares}
-    forged, chosen = True, 0
-    influences: tuple[Influence, ...] = ()
+    first = make_ready(spec, "method", 0, None, None)
+    # What cannot be measured is refused before anything is learned.
+    chosen, influences, forged = _target(first, target), _influences(first), True
     import_module("graphveil.learn.registry")
     for run in range(spec.runs):
         for place, share in enumerate(all_shares):
             if tell is not None:
                 done = (run * len(all_shares) + place) / (spec.runs * len(all_shares))
                 tell(f"run {run + 1}, {share:.0%} malicious", done)
-            ready = make_ready(spec, "method", run, None, None)
-            chosen = _target(ready, target)
-            line, all_forged = _poisoned(ready, share, chosen)
+            line, all_forged = _poisoned(spec, run, share, chosen)
             lines[share].append(line)
             forged &= all_forged
-            questions = ready.job.questions
-            asked = [
-                *questions.features,
-                *questions.classes,
-                *([] if questions.labels is None else [questions.labels]),
-            ]
-            influences = tuple(dict.fromkeys(influence_of(plan) for plan in asked))
     return PoisoningAdvice(
         spec.data,
         spec.method,
-        ready.graph.metric,
+        first.graph.metric,
         chosen,
         spec.runs,
         forged,
@@ -183,21 +199,58 @@ def _target(ready: Ready, target: int | None) -> int:
     return int(np.bincount(labels[labels >= 0], minlength=count).argmin())
 
 
-def _poisoned(ready: Ready, share: float, target: int) -> tuple[Poisoned, bool]:
-    """One run with malicious users among those who answer, and whether all that they sent was forged."""
+def _influences(ready: Ready) -> tuple[Influence, ...]:
+    """What one report can do, for every question."""
+    questions = ready.job.questions
+    labels = () if questions.labels is None else (questions.labels,)
+    asked = (*questions.features, *questions.classes, *labels)
+    return tuple(dict.fromkeys(influence_of(plan) for plan in asked))
+
+
+def _poisoned(spec: Spec, run: int, share: float, target: int) -> tuple[Poisoned, bool]:
+    """One run with each kind of malicious users among those who answer, and whether all that was sent was forged."""
+    ready = make_ready(spec, "method", run, None, None)
+    count = round(share * ready.graph.node_count)
+    drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(ready.graph.node_count)[:count]
+    harm, forged = _harm(ready, drawn, target)
+    careless = placed = harm
+    if count:
+        # Users answer on a ledger, so whoever asks them again needs users anew.
+        careless, _ = _harm(make_ready(spec, "method", run, None, None), drawn, target, careless=True)
+        heavy = np.argsort(-weights_in_means(ready.graph), kind="stable")[:count]
+        placed, _ = _harm(make_ready(spec, "method", run, None, None), heavy, target)
+    return Poisoned(harm.score, harm.drawn_in, share, count, careless, placed), forged
+
+
+def _harm(
+    ready: Ready, liars: NDArray[np.int64], target: int, *, careless: bool = False
+) -> tuple[Harm, bool]:
+    """What these users bring about, and whether all that they sent was forged."""
     labels, graph = ready.users.raw.labels, ready.graph
-    count = round(share * graph.node_count)
-    drawn = np.random.default_rng([ready.job.seed, STREAM]).permutation(graph.node_count)[:count]
     malicious: Truths = np.zeros(graph.node_count, dtype=bool)
-    malicious[drawn] = True
-    users = ForgingUsers(ready.job.users, malicious, target, _direction(ready, target), ready.job.seed)
+    malicious[liars] = True
+    users = ForgingUsers(
+        ready.job.users, malicious, target, _direction(ready, target), ready.job.seed, careless=careless
+    )
     with learn.one_thread():
         outcome = ready.method.run(replace(ready.job, users=users))
     score = ready.users.evaluate(outcome.scores, graph)
     assert outcome.scores is not None
     others = graph.test & ~malicious & (labels != target)
     drawn_in = (outcome.scores.argmax(axis=1) == target)[others]
-    return Poisoned(share, count, score, float(drawn_in.mean()) if drawn_in.size else 0.0), users.forged
+    return Harm(score, float(drawn_in.mean()) if drawn_in.size else 0.0), users.forged
+
+
+def weights_in_means(graph: Graph) -> Floats:
+    """How much each user weighs in the means over their neighbours' neighbourhoods: Σ 1/degree over the own neighbours; public.
+
+    >>> from graphveil.graphs import from_arrays
+    >>> weights_in_means(from_arrays(np.array([[0, 1], [0, 2]]), None, None)[0]).tolist()
+    [2.0, 0.5, 0.5]
+    """
+    degrees = np.diff(graph.indptr)
+    owners = np.repeat(np.arange(graph.node_count), degrees)
+    return np.bincount(owners, 1.0 / degrees[graph.indices], graph.node_count).astype(np.float64)
 
 
 def _direction(ready: Ready, target: int) -> Floats:
@@ -209,8 +262,17 @@ def _direction(ready: Ready, target: int) -> Floats:
 
 
 def _mean(lines: Sequence[Poisoned]) -> Poisoned:
+    whole = _mean_harm(lines)
     return replace(
         lines[0],
-        score=float(np.mean([each.score for each in lines])),
-        drawn_in=float(np.mean([each.drawn_in for each in lines])),
+        score=whole.score,
+        drawn_in=whole.drawn_in,
+        careless=_mean_harm([each.careless for each in lines]),
+        placed=_mean_harm([each.placed for each in lines]),
+    )
+
+
+def _mean_harm(harms: Sequence[Harm]) -> Harm:
+    return Harm(
+        float(np.mean([each.score for each in harms])), float(np.mean([each.drawn_in for each in harms]))
     )

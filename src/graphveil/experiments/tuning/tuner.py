@@ -7,11 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.runs.pool import workers
+from graphveil.experiments.runs.elsewhere import digest_for
 from graphveil.experiments.runs.unit import validate_unit
 from graphveil.experiments.specs.given import take_data
-from graphveil.experiments.specs.inputs import check_unchanged, input_digest
+from graphveil.experiments.specs.inputs import check_same, check_unchanged, input_digest
+from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.store.place import results_file
 from graphveil.experiments.tuning.space import Point, Space
@@ -91,7 +93,8 @@ def tune(
     users: Users | None = None,
     *,
     trials: int = TRIALS,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str | Engine = HERE,
     keep: bool = True,
     store: TrialStore | None = None,
     watch: Callable[[Tuned], None] | None = None,
@@ -109,7 +112,16 @@ def tune(
     spec = Spec.of(method, name, **options)
     if store is None and keep and given is None:
         store = TrialStore(results_file())
-    return tune_spec(spec, trials=trials, jobs=jobs, store=store, watch=watch, inside=inside, given=given)
+    return tune_spec(
+        spec,
+        trials=trials,
+        jobs=jobs,
+        engine=Engine.of(engine),
+        store=store,
+        watch=watch,
+        inside=inside,
+        given=given,
+    )
 
 
 @held()
@@ -117,7 +129,8 @@ def tune_spec(
     spec: Spec,
     *,
     trials: int = TRIALS,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: Engine = HERE,
     store: TrialStore | None = None,
     watch: Callable[[Tuned], None] | None = None,
     inside: Inside | None = None,
@@ -131,6 +144,7 @@ def tune_spec(
     depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. An interrupt
     returns what there is, marked as interrupted, if there is anything.
     """
+    engine.check_units()
     space = check_search(spec, trials, jobs)
     total = min(trials, space.size)
     kept = None if store is None else _Kept(spec, space, store, given)
@@ -140,8 +154,8 @@ def tune_spec(
     todo = total - len(so_far.trials)
     search = _Search(so_far, spec.seed)
     results = (
-        _parallel(search, todo, jobs, given)
-        if jobs > 1 and todo > 1
+        _parallel(search, todo, jobs, engine, given)
+        if engine.outside(jobs, todo)
         else _serial(search, todo, inside, given)
     )
     try:
@@ -157,10 +171,10 @@ def tune_spec(
     return search.so_far
 
 
-def check_search(spec: Spec, trials: int, jobs: int) -> Space:
+def check_search(spec: Spec, trials: int, jobs: int | None) -> Space:
     """Refuse what cannot be searched, before anything heavy is imported; else the space to search."""
     spec.check()
-    for name, number in (("trials", trials), ("jobs", jobs)):
+    for name, number in (("trials", trials), ("jobs", 1 if jobs is None else jobs)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InputError(f"{name} must be an integer of at least 1, got {number!r}")
     return Space.of(spec)
@@ -228,17 +242,26 @@ def _serial(search: _Search, todo: int, inside: Inside | None, given: Given) -> 
         yield _try(search.so_far.spec, search.next(), inside, given)
 
 
-def _parallel(search: _Search, todo: int, jobs: int, given: Given) -> Iterator[Tried]:
-    """Trials in fresh processes, in the order in which they finish; this process alone suggests and keeps."""
-    with workers(min(jobs, todo)) as pool:
+def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, given: Given) -> Iterator[Tried]:
+    """Trials outside this process, in the order in which they finish; this process alone suggests and keeps."""
+    digest = digest_for(search.so_far.spec, "method", given)
+    with engine.pool(jobs, todo) as pool:
         waiting: set[Future[Tried]] = set()
         while todo or waiting:
-            while todo and len(waiting) < jobs:
-                waiting.add(pool.submit(_try, search.so_far.spec, search.next(), None, given))
+            while todo and len(waiting) < pool.count:
+                waiting.add(pool.submit(_try_elsewhere, search.so_far.spec, search.next(), given, digest))
                 todo -= 1
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield future.result()
+
+
+def _try_elsewhere(spec: Spec, point: Point, given: Given, digest: str | None) -> Tried:
+    """A point, where the data are those of the digest."""
+    if digest is not None:
+        load_names(spec)
+        check_same(spec, digest)
+    return _try(spec, point, None, given)
 
 
 def _try(spec: Spec, point: Point, inside: Inside | None, given: Given) -> Tried:

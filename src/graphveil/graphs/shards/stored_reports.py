@@ -143,7 +143,7 @@ def write_reports(
 def mechanism_of(plan: Plan, users: NDArray[np.int64]) -> Mechanism:
     """What answers the part of a plan for these users, given by original numbers in the order of the part."""
     mechanism = plan.build()
-    if not isinstance(mechanism, ClassMechanism) or plan.users == "all":
+    if not isinstance(mechanism, ClassMechanism) or plan.users == "all" or not users.size:
         return mechanism
     asked = np.array(plan.users, dtype=np.int64)
     order = np.argsort(asked)

@@ -6,18 +6,19 @@ import time
 
 import pytest
 
-from graphveil.experiments.runs.pool import shared_workers, stop, workers
+from graphveil.engine.engine import HERE
+from graphveil.engine.processes import workers
 
 # Ample on any machine; a worker that watches its parent ends at once.
 DEADLINE = 60.0
 
 PARENT = """
 import os, time
-from graphveil.experiments.runs.pool import workers
+from graphveil.engine.processes import workers
 
 if __name__ == "__main__":
     with workers(2) as pool:
-        numbers = {pool.submit(os.getpid).result() for _ in range(20)} | set(pool._processes)
+        numbers = {pool.submit(os.getpid).result() for _ in range(20)} | set(pool.executor._processes)
         for _ in range(2):
             pool.submit(time.sleep, 600)
         print(*numbers, flush=True)
@@ -60,18 +61,18 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path):
 
 def test_workers_compute_and_end():
     with workers(2) as pool:
-        assert list(pool.map(abs, [-1, 2])) == [1, 2]
-        numbers = list(pool._processes)
+        assert [pool.submit(abs, number).result() for number in (-1, 2)] == [1, 2]
+        numbers = list(pool.executor._processes)
     assert not any(map(alive, numbers))
 
 
 def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
-    with shared_workers(1) as give:
+    with HERE.shared(1) as give:
         first = give()
         assert give() is first
         one = first.submit(os.getpid).result()
         first.submit(time.sleep, 600)
-        stop(first)
+        first.stop()
         other = give().submit(os.getpid).result()
         assert other != one
     assert not alive(one) and not alive(other)

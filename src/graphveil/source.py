@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parent
 
 
 @lru_cache(maxsize=1)

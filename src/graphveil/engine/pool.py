@@ -1,0 +1,29 @@
+"""What computes somewhere else, as those who hand out work see it: a function goes in, a future comes back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Pool(ABC):
+    """Workers that compute functions of importable modules, ``count`` of them at a time, in the order in which they were handed in."""
+
+    count: int
+
+    @abstractmethod
+    def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
+        """Hand in a call. What it raises, its future raises."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop at once, whatever is computed; what is not finished never will be."""
+
+    @property
+    @abstractmethod
+    def stopped(self) -> bool:
+        """Whether nothing can be handed in any more."""

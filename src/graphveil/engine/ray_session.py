@@ -1,0 +1,167 @@
+"""Ray, started here or found at an address: quietly, and ended with what it was started for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+import ray._private.worker as ray_worker
+
+from graphveil.engine.ray_reach import check_reachable, not_reached
+from graphveil.errors import EngineError
+
+# Results are small; what is larger goes to a file of Ray's.
+STORE_BYTES = 128 << 20
+# How often a call is repeated whose worker died, or was ended for want of memory.
+RETRIES = 3
+# Sockets of Ray lie in its folder, and their paths are at most 107 bytes, of which Ray takes 64.
+LONGEST_FOLDER = 40
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Workers see the same devices as this process.
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+# How many ask that Ray stays until they are done, once it is started.
+_keeping: list[None] = []
+# What ends the Ray that was started or found here.
+_ending: list[_Session] = []
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Ray that is started meanwhile stays until the end of it."""
+    _keeping.append(None)
+    try:
+        yield
+    finally:
+        _keeping.pop()
+        _end_unless_kept()
+
+
+@contextmanager
+def connected(address: str | None, count: int | None) -> Iterator[int]:
+    """Ray until the end, and how many calls it computes at a time: ``count``, or as many as it has processors.
+
+    A Ray that this process has been connected to before is taken as it is, and left.
+    """
+    if not ray.is_initialized():
+        session = _Session(address)
+        # Noted first: an interrupt may come while Ray starts.
+        _ending.append(session)
+        try:
+            session.start(count)
+        except BaseException:
+            session.end()
+            _ending.remove(session)
+            raise
+    _keeping.append(None)
+    try:
+        yield count or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    finally:
+        _keeping.pop()
+        _end_unless_kept()
+
+
+def _end_unless_kept() -> None:
+    if not _keeping:
+        while _ending:
+            _ending.pop().end()
+
+
+class _Session:
+    """One start of Ray, or one connection to it, and what this process was before."""
+
+    def __init__(self, address: str | None) -> None:
+        self.address = address
+        self.folder: str | None = None
+        self.printing = ray_worker._worker_logs_enabled
+        self.terminating: Any = None
+
+    def start(self, count: int | None) -> None:
+        """Start or find Ray; whatever it would print is left out."""
+        if threading.current_thread() is threading.main_thread():
+            self.terminating = signal.getsignal(signal.SIGTERM)
+        ray_worker._worker_logs_enabled = False
+        options: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
+        if self.address is not None:
+            check_reachable(self.address)
+        # What an interrupt left half started, nobody would end.
+        with _variables(QUIET), uninterrupted():
+            if self.address is None:
+                self.folder = _folder()
+                ray.init(
+                    "local",
+                    num_cpus=count or _processors(),
+                    include_dashboard=False,
+                    object_store_memory=STORE_BYTES,
+                    _temp_dir=self.folder,
+                    _system_config={"task_oom_retries": RETRIES},
+                    **options,
+                )
+                return
+            try:
+                ray.init(self.address, **options)
+            except (OSError, RuntimeError, ValueError) as error:
+                # It was there a moment ago.
+                raise EngineError(not_reached(self.address, str(error).partition("\n")[0])) from None
+
+    def end(self) -> None:
+        """End what was started, or leave what was found; this process is as before."""
+        with uninterrupted():
+            ray.shutdown()
+            ray_worker._worker_logs_enabled = self.printing
+            if self.terminating is not None:
+                signal.signal(signal.SIGTERM, self.terminating)
+            if self.folder is not None:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """An interrupt that comes meanwhile takes effect at the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _folder() -> str:
+    """A folder of this user alone, with a short name."""
+    place = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="graphveil-", dir=place if len(place) + 20 <= LONGEST_FOLDER else "/tmp")
+
+
+@contextmanager
+def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Variables of the environment, which are put back."""
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
