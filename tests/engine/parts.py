@@ -7,20 +7,16 @@ import os
 import signal
 import threading
 import time
-from contextlib import ExitStack
 
 import numpy as np
 
 from graphveil import learn
-from graphveil.engine.dividing import Division, divide_graph
-from graphveil.engine.house import House
-from graphveil.engine.learning import joined, learn_in_parts
-from graphveil.engine.part_work import PartWork, learn_part, stripped
+from graphveil.engine.dividing import Division
+from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.runs.unit import learn_unit, make_ready
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Spec
-from graphveil.graphs.part import cut_part
 
 
 def small_spec(method="base", **options):
@@ -72,33 +68,3 @@ def by_role(graph, workers):
     roles = np.where(graph.train, 0, np.where(graph.validation, 1, 2))
     order = np.argsort(roles, kind="stable")
     return Division(order, np.searchsorted(roles[order], np.arange(4)), 0.5)
-
-
-def each_in_parts(cases, workers, divide=divide_graph):
-    """The same for several cases (spec and part of a run each), by workers that are started once."""
-    ready = [make_ready(spec, part, 0, None, None) for spec, part in cases]
-    divided = [divide(each.job.graph, workers) for each in ready]
-    with ExitStack() as stack:
-        houses = [stack.enter_context(House(each.job.users)) for each in ready]
-        tasks = [
-            [
-                PartWork(
-                    each.method.name,
-                    stripped(each.job),
-                    cut_part(each.job.graph, division.order, division.bounds, rank),
-                    house.address,
-                    functools.partial(load_names, spec),
-                )
-                for (spec, _), each, division, house in zip(cases, ready, divided, houses, strict=True)
-            ]
-            for rank in range(workers)
-        ]
-        parts = ProcessCrew().run(learn_each, tasks, None)
-    found = zip(*parts, strict=True)
-    return [
-        (each, joined(part, division.cut)) for each, part, division in zip(ready, found, divided, strict=True)
-    ]
-
-
-def learn_each(tasks, world, progress):
-    return [learn_part(task, world) for task in tasks]

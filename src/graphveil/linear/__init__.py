@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from graphveil.linear.push import Push
     from graphveil.linear.series import Series
-    from graphveil.linear.sight import Sight
+    from graphveil.linear.sight import links_of
     from graphveil.linear.sparse import SparseMatrix
     from graphveil.linear.walks import walk_distances
     from graphveil.linear.wide_products import weighted_products
@@ -36,7 +36,7 @@ else:
             "propagation": ("gcn_matrix", "mean_matrix", "pagerank_matrix", "scaled_matrix", "sum_matrix"),
             "push": ("Push",),
             "series": ("Series",),
-            "sight": ("Sight",),
+            "sight": ("links_of",),
             "sparse": ("SparseMatrix",),
             "walks": ("walk_distances",),
             "wide_products": ("weighted_products",),
@@ -53,9 +53,9 @@ __all__ = [
     "Push",
     "Scaled",
     "Series",
-    "Sight",
     "SparseMatrix",
     "gcn_matrix",
+    "links_of",
     "mean_matrix",
     "pagerank_matrix",
     "scaled",

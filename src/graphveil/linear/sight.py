@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,12 @@ class Sight:
     def __init__(self, graph: Graph) -> None:
         n = graph.node_count
         self._halo: Halo | None = None
-        columns, seen = graph.indices, n
+        columns: NDArray[np.integer] = graph.indices
+        seen = n
         self.places: NDArray[np.int64] = np.arange(n)
         if isinstance(graph, GraphPart):
             if graph.blocks is not None:
-                raise InputError("edges that stay on disk are not seen at once: keep them in memory")
+                raise InputError("edges that stay on disk are not seen at once: load the graph into memory")
             self._halo = Halo(graph)
             numbers = self._with_halo(torch.from_numpy(graph.original)).numpy()
             order = np.argsort(numbers, kind="stable")
@@ -57,6 +59,24 @@ class Sight:
     def _with_halo(self, rows: Tensor) -> Tensor:
         assert self._halo is not None
         return torch.cat([rows, self._halo.fetch(rows).rows()])
+
+
+def links_of(
+    graph: Graph, users: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
+    """The links of some users who are here: how many each has, and what gives the row of each link's other end, from a row for each
+    user who is here."""
+    if isinstance(graph, GraphPart) and graph.blocks is not None:
+        chosen = np.zeros(graph.node_count, dtype=bool)
+        chosen[users] = True
+        kept = [
+            ends[np.repeat(chosen[begin:end], graph.degrees[begin:end])] for begin, end, ends in graph.blocks
+        ]
+        others = np.concatenate([*kept, np.empty(0, dtype=np.int32)])
+        return graph.degrees[users], lambda rows: rows[others]
+    sight = Sight(graph)
+    links = sight.pattern[users]
+    return np.diff(links.indptr).astype(np.int64), lambda rows: sight.see(rows)[links.indices]
 
 
 class OrderedMatrix(SparseMatrix):

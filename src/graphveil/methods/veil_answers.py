@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,8 +216,8 @@ def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
     if about == "self":
         who, told, certainty = group.places, told[group.users], certainty[group.users]
     else:
-        who, ends = _neighbours(graph, group)
-        told, certainty = ends(told), ends(certainty)
+        counts, ends = linear.links_of(graph, group.users)
+        who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
     there = told[:, 0] >= 0
     who, told, certainty = (
         graph.world.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
@@ -229,14 +229,6 @@ def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
         learn.Judged(answers, likely[who], judges.folds[who]),
         learn.Asked(answers, told[:, 1:], told[:, 0], certainty, asked.least),
     )
-
-
-def _neighbours(graph: Graph, group: Group) -> tuple[Whole, Callable[[NDArray[Any]], NDArray[Any]]]:
-    """The links of those of a group who are here: whose each is, by the place in the group, and what gives the row of its other
-    end, from a row for each user who is here."""
-    sight = linear.Sight(graph)
-    links = sight.pattern[group.users]
-    return np.repeat(group.places, np.diff(links.indptr)), lambda rows: sight.see(rows)[links.indices]
 
 
 def _spread_to(graph: Graph, users: Whole, about: str) -> Callable[[Floats], Floats]:
