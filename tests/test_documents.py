@@ -122,6 +122,7 @@ def test_there_are_examples():
         "SECURITY.md",
         "CHANGELOG.md",
         "docs/collection.md",
+        "docs/engine.md",
         "docs/mechanisms.md",
         "docs/methods.md",
         "docs/python.md",

@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.graphs import Town, load
-from graphveil.graphs.shards import load_whole, open_shards
+from graphveil.graphs.shards import load_whole, open_shards, sharded_town, writer
 from graphveil.graphs.town import generate_town
 
 
@@ -105,6 +105,33 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, words, said, capsys):
     ended, out, err = run(words, capsys)
     assert (ended, out) == (2, "") and err.strip().startswith("Error: ") and said in err
     assert not (folder / "s").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "graph shard mine.npz --range 0,1 --out s --partitions 2",
+        "graph shard town --out s --partitions 2",
+        "graph town --out s --users 800 --partitions 2",
+    ],
+)
+def test_an_interrupt_leaves_nothing_and_says_so(folder, words, monkeypatch, capsys):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    for module in (writer, sharded_town):
+        monkeypatch.setattr(module, "write_users", interrupted)
+    ended, out, err = run(words, capsys)
+    assert (ended, out) == (130, "") and "Interrupted: nothing was written" in err
+    assert not (folder / "s").exists()
+
+
+def test_a_split_of_one_s_own_choice(folder, capsys):
+    words = "graph shard mine.npz --range 0,1 --out few --partitions 2 --set split=few"
+    assert run(words, capsys)[0] == 2
+    words = "graph shard mine.npz --range 0,1 --out half --partitions 2 --set split=random"
+    assert run(words, capsys)[0] == 0
+    assert open_shards("half").manifest.source["split"] == "random"
 
 
 @pytest.mark.parametrize("command", ["shard", "town", "info"])

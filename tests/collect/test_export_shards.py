@@ -82,6 +82,15 @@ def test_rounds_whose_reports_were_deleted_are_left_out(collection, tmp_path, mo
     assert exported.left_out == {1: "its reports were deleted when their time was over"}
 
 
+def test_rounds_of_links_are_left_out(collection, tmp_path, monkeypatch):
+    rounds = collection.rounds()
+    links = replace(rounds[0], plan=Plan(mechanism="link-rr", epsilon=1.0, dims=12))
+    monkeypatch.setattr(type(collection), "rounds", lambda self: [links, *rounds[1:]])
+    exported = export_shards(collection, tmp_path / "shards", 2)
+    assert exported.rounds == (2,) and list(exported.left_out) == [1]
+    assert "shards number them anew" in exported.left_out[1]
+
+
 def test_a_collection_without_links_is_refused(tmp_path):
     public = replace(ring(12), edges=np.empty((0, 2), dtype=np.int64))
     settings = CollectionSettings(id="", purpose="to test", epsilon=2.0, dims=8, range=(0.0, 1.0))

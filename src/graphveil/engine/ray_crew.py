@@ -39,7 +39,8 @@ class RayCrew:
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
         with connected(self.address, None), tempfile.TemporaryDirectory() as folder, _quiet():
-            mailbox = _Mailbox.remote()
+            actor: Any = ray.remote(num_cpus=0)(_Mailbox)
+            mailbox = actor.remote()
             config = {
                 "sender": Sender.here(),
                 "tasks": [ray.put(pickle.dumps((work, task))) for task in tasks],
@@ -102,7 +103,6 @@ def _work(config: dict[str, Any]) -> None:
     torch.distributed.barrier()
 
 
-@ray.remote(num_cpus=0)
 class _Mailbox:
     """Where workers leave what they have found, and how far they are."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import ray
 import ray._private.worker as ray_worker
 
+from graphveil.engine.address import AUTO
 from graphveil.engine.ray_reach import check_reachable, not_reached
 from graphveil.errors import EngineError
 
@@ -24,6 +25,8 @@ STORE_BYTES = 128 << 20
 RETRIES = 3
 # Sockets of Ray lie in its folder, and their paths are at most 107 bytes, of which Ray takes 64.
 LONGEST_FOLDER = 40
+# Workers run with the priority of this process, as processes of its own would; Ray's have a lower one.
+CONFIGURATION = {"task_oom_retries": RETRIES, "worker_niceness": 0}
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Workers see the same devices as this process.
@@ -51,9 +54,11 @@ def kept_open() -> Iterator[None]:
 def connected(address: str | None, count: int | None) -> Iterator[int]:
     """Ray until the end, and how many calls it computes at a time: ``count``, or as many as it has processors.
 
-    A Ray that this process has been connected to before is taken as it is, and left.
+    A Ray that this process has been connected to before is taken as it is, and left; unless another one is named.
     """
-    if not ray.is_initialized():
+    if ray.is_initialized():
+        _check_named(address)
+    else:
         session = _Session(address)
         # Noted first: an interrupt may come while Ray starts.
         _ending.append(session)
@@ -69,6 +74,16 @@ def connected(address: str | None, count: int | None) -> Iterator[int]:
     finally:
         _keeping.pop()
         _end_unless_kept()
+
+
+def _check_named(address: str | None) -> None:
+    """Refuse an address where this process has another Ray already; it cannot have two."""
+    known = [session.address for session in _ending] or [ray.get_runtime_context().gcs_address]
+    if address not in (None, AUTO, *known):
+        raise EngineError(
+            f"this process has another Ray already ({known[0] or 'one that was started for it'}): leave the address out, or end that "
+            "one with ray.shutdown() before"
+        )
 
 
 def _end_unless_kept() -> None:
@@ -104,7 +119,7 @@ class _Session:
                     include_dashboard=False,
                     object_store_memory=STORE_BYTES,
                     _temp_dir=self.folder,
-                    _system_config={"task_oom_retries": RETRIES},
+                    _system_config=CONFIGURATION,
                     **options,
                 )
                 return
@@ -149,7 +164,9 @@ def _processors() -> int:
 def _folder() -> str:
     """A folder of this user alone, with a short name."""
     place = tempfile.gettempdir()
-    return tempfile.mkdtemp(prefix="graphveil-", dir=place if len(place) + 20 <= LONGEST_FOLDER else "/tmp")
+    return tempfile.mkdtemp(
+        prefix="graphveil-ray-", dir=place if len(place) + 24 <= LONGEST_FOLDER else "/tmp"
+    )
 
 
 @contextmanager
@@ -165,3 +182,10 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def own_address(address: str) -> str:
+    """The address of this machine that others of a running Ray can reach."""
+    with connected(address, None):
+        own: str = ray.util.get_node_ip_address()
+        return own

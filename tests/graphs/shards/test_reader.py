@@ -87,6 +87,8 @@ def test_degrees_of_any_users_by_shard_number(town, monkeypatch):
     assert shards.degrees(np.empty(0, dtype=np.int64)).tolist() == []
     with pytest.raises(InputError, match=r"shard numbers of 0\.\.799"):
         shards.degrees(np.array([800]))
+    with pytest.raises(InputError, match="in ascending order"):
+        shards.degrees(np.array([3, 2, 5]))
 
 
 def test_simulated_users_hold_what_users_of_the_partition_held(town):
@@ -95,6 +97,7 @@ def test_simulated_users_hold_what_users_of_the_partition_held(town):
     original = shards.table(2, 3).original
     assert np.array_equal(own.raw.features, users.raw.features[original])
     assert np.array_equal(own.raw.labels, users.raw.labels[original])
+    assert np.array_equal(shards.simulated_labels(2), users.raw.labels[original])
 
 
 @pytest.mark.parametrize("span", [(0, 0), (3, 2), (-1, 2), (0, 5), (4, 5)])
@@ -115,6 +118,8 @@ def test_without_what_users_hold_nobody_is_simulated(copy):
     shutil.rmtree(copy / "users")
     with pytest.raises(InputError, match="does not have what users hold, so nobody answers here"):
         open_shards(copy).simulated_users(0)
+    with pytest.raises(InputError, match="does not have what users hold"):
+        open_shards(copy).simulated_labels(0)
 
 
 def test_a_missing_file_is_named(copy):

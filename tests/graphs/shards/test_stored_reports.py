@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from graphveil import InputError, MessageError, Plan, SeededWords
 from graphveil.graphs import load
-from graphveil.graphs.shards import PartReports, finish_reports, write_part_reports, write_shards
+from graphveil.graphs.shards import PartReports, facts, finish_reports, write_part_reports, write_shards
 from graphveil.graphs.shards.stored_reports import write_reports
 from graphveil.privacy.digest import plan_digest
 
@@ -96,7 +96,8 @@ def test_a_class_is_told_with_the_lists_of_the_part(town):
     lists = dict(zip(SOME, CLASS.lists.array.tolist(), strict=True))
     for partition in range(3):
         table = shards.table(partition, partition + 1)
-        part = shards.reports(CLASS).partition(partition, table.original)
+        # Original numbers are read where they are not given.
+        part = shards.reports(CLASS).partition(partition)
         own = table.original[part.users - table.first]
         assert not own.size or part.reports.mechanism.lists.array.tolist() == [
             lists[int(user)] for user in own
@@ -151,7 +152,10 @@ def test_a_plan_that_is_damaged_or_another_one_is_refused(damaged):
     (place / "plan.json").write_text(json.dumps({**told, "digest": "0" * 64}))
     with pytest.raises(InputError, match="holds answers to another plan, 0000"):
         shards.reports(LABELS)
+    assert facts(shards)["reports"] == [{"plan": place.name, "asked": 134, "answered": 134}]
     (place / "plan.json").write_text("{")
+    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+        facts(shards)
     with pytest.raises(InputError, match=r"plan\.json is damaged"):
         shards.reports(LABELS)
 

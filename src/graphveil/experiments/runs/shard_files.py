@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
 
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.graphs.part import GraphPart
@@ -26,7 +25,8 @@ def write_rows(out: Path, shards: Shards, part: GraphPart, users: ShardUsers, ou
             who["id"] = part.ids[begin:end]
         name = f"part-{partition:04d}.parquet"
         scores = outcome.scores[begin:end]
-        chances = softmax(scores.astype(np.float64), axis=1).astype(np.float32)
+        chances = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float32)
+        chances /= chances.sum(axis=1, keepdims=True)
         told: dict[str, Column] = {
             **who,
             "class": scores.argmax(axis=1).astype(np.int32),

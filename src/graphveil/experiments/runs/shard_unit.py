@@ -82,7 +82,7 @@ def run_shard_unit(
         parts = [learn_shards(work, ALONE, progress)]
     else:
         parts = crew.run(learn_shards, [work] * workers, progress)
-    return _unit(part, run, parts, time.perf_counter() - start)
+    return _unit(part, run, parts, time.perf_counter() - start, shared=crew is not None)
 
 
 def check_shards(spec: Spec, shards: Shards) -> None:
@@ -145,7 +145,7 @@ def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**whole, "rounds": rounds}
 
 
-def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float) -> UnitResult:
+def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float, *, shared: bool) -> UnitResult:
     taken = [each.taken for each in parts]
     first = taken[0].outcome
     stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
@@ -159,7 +159,7 @@ def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float) -
         _added([each.privacy for each in parts]),
         {**stages, "total": seconds},
         max(each.peak_mb for each in taken),
-        {**first.also, **worker_numbers(taken)},
+        {**first.also, **(worker_numbers(taken) if shared else {"on_disk": 1.0})},
         asked,
         asked,
     )

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 
 LINKS, LABELS = ("source", "target"), ("user", "label")
-# Bytes of a CSV file that are read together, and rows of a Parquet file.
-BLOCK, ROWS = 1 << 24, 1 << 20
+# Bytes of a file that are read together, and rows of a Parquet file.
+BLOCK, ROWS = 1 << 22, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class PairTable:
     def _parquet(self) -> Iterator[tuple[Any, Any]]:
         from pyarrow import parquet, string
 
-        file = parquet.ParquetFile(self.file)
+        # Left to itself it would keep all that was read until the end.
+        file = parquet.ParquetFile(self.file, pre_buffer=False, buffer_size=BLOCK)
         for name in self.names:
             if name not in file.schema_arrow.names:
                 raise InputError(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
 from graphveil.graphs.shards.manifest import REPORTS, USERS, part_folder
 from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards
-from graphveil.graphs.shards.stored_reports import PLAN
+from graphveil.graphs.shards.stored_reports import PLAN, kept_plan
 from graphveil.graphs.shards.tables import TableFile
 
 
@@ -43,6 +42,6 @@ def _reports(shards: Shards) -> list[dict[str, Any]]:
     """The plans whose answers are kept, by the beginnings of their digests."""
     kept = []
     for file in sorted((shards.path / REPORTS).glob(f"*/{PLAN}")):
-        told = json.loads(file.read_text(encoding="utf-8"))
-        kept.append({"plan": file.parent.name, "asked": told["asked"], "answered": told["answered"]})
+        _, asked, answered = kept_plan(file)
+        kept.append({"plan": file.parent.name, "asked": asked, "answered": answered})
     return kept

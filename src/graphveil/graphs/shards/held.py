@@ -35,8 +35,7 @@ def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
 def read_held(file: Path, users: int, features: int) -> tuple[Any, NDArray[np.int64]]:
     """Features and labels of a partition's users."""
     table = TableFile(file)
-    table.check_rows(users)
-    labels = table.array("label", np.int32).astype(np.int64)
+    labels = read_held_labels(file, users)
     if ROW in table.names:
         return _dense(table, users, features), labels
     if INDICES in table.names:
@@ -44,6 +43,13 @@ def read_held(file: Path, users: int, features: int) -> tuple[Any, NDArray[np.in
     if features:
         raise InputError(f"{file} has no features, and the manifest says {features}: {AGAIN}")
     return None, labels
+
+
+def read_held_labels(file: Path, users: int) -> NDArray[np.int64]:
+    """Labels of a partition's users, without their features."""
+    table = TableFile(file)
+    table.check_rows(users)
+    return table.array("label", np.int32).astype(np.int64)
 
 
 def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Mask
 from graphveil.graphs.shards import edges_file
 from graphveil.graphs.shards.edges_file import Block, Targets
-from graphveil.graphs.shards.held import read_held
+from graphveil.graphs.shards.held import read_held, read_held_labels
 from graphveil.graphs.shards.manifest import (
     AGAIN,
     EDGES,
@@ -121,7 +121,8 @@ class Shards:
 
     def degrees(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """How many neighbours these users have, given by ascending shard numbers; only partitions that hold some are read."""
-        if numbers.size and not 0 <= int(numbers[0]) <= int(numbers[-1]) < self.users:
+        within = not numbers.size or 0 <= int(numbers[0]) <= int(numbers[-1]) < self.users
+        if not within or (np.diff(numbers) < 0).any():
             raise InputError(f"users must be shard numbers of 0..{self.users - 1}, in ascending order")
         found = np.empty(len(numbers), dtype=np.int32)
         ends = np.searchsorted(numbers, [part.end for part in self.manifest.partitions])
@@ -135,18 +136,26 @@ class Shards:
 
     def simulated_users(self, partition: int) -> Users:
         """What the users of one partition hold, for whoever runs a simulation; refused where the folder does not have it."""
+        file, users = self._held(partition)
+        return Users(*read_held(file, users, self.manifest.features))
+
+    def simulated_labels(self, partition: int) -> NDArray[np.int64]:
+        """Everybody's label in one partition, for whoever measures a simulation; no row is read."""
+        return read_held_labels(*self._held(partition))
+
+    def reports(self, plan: Plan) -> StoredReports | None:
+        """What users have answered to a plan, partition by partition; None where it was not asked or not kept."""
+        return find_reports(self.path, self.manifest, plan)
+
+    def _held(self, partition: int) -> tuple[Path, int]:
+        """The file of what the users of a partition hold, and how many they are."""
         if not self.simulated:
             raise InputError(
                 f"{self.path} does not have what users hold, so nobody answers here: use the reports that it has, or shard a graph "
                 "with its features for a simulation"
             )
         (partition,) = self._range(partition, partition + 1)
-        users = self.manifest.partitions[partition].users
-        return Users(*read_held(simulated_file(self.path, partition), users, self.manifest.features))
-
-    def reports(self, plan: Plan) -> StoredReports | None:
-        """What users have answered to a plan, partition by partition; None where it was not asked or not kept."""
-        return find_reports(self.path, self.manifest, plan)
+        return simulated_file(self.path, partition), self.manifest.partitions[partition].users
 
     def _range(self, first: int, last: int) -> range:
         check_whole(first, "first_partition", least=0, most=self.partition_count - 1)

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.alias import code_type
+from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.shards.manifest import REPORTS, Manifest
+from graphveil.graphs.shards.manifest import REPORTS, USERS, Manifest, part_folder
 from graphveil.graphs.shards.tables import Column, Lists, TableFile, checked_array, checked_lists, write_table
 from graphveil.mechanisms import Mechanism, Reports
 from graphveil.mechanisms.classes import ClassMechanism
@@ -54,8 +55,9 @@ class StoredReports:
     asked: int
     answered: int
 
-    def partition(self, partition: int, original: NDArray[np.int64]) -> PartReports:
-        """The answers of one partition, whose users have these original numbers (`PartTable.original`)."""
+    def partition(self, partition: int, original: NDArray[np.int64] | None = None) -> PartReports:
+        """The answers of one partition. ``original`` are the numbers of its users (`PartTable.original`), read where they are not given."""
+        check_whole(partition, "partition", least=0, most=len(self.manifest.partitions) - 1)
         facts = self.manifest.partitions[partition]
         table = TableFile(_part(self.folder, partition))
         named = self.plan.build().names_dimensions
@@ -65,6 +67,9 @@ class StoredReports:
         own = users - facts.first
         if own.size and (not 0 <= int(own[0]) <= int(own[-1]) < facts.users or (np.diff(own) <= 0).any()):
             raise InputError(f"{table.file} is damaged: its users are not those of the partition; {ANEW}")
+        if original is None:
+            place = part_folder(self.folder.parent.parent, partition) / USERS
+            original = TableFile(place).array("original", np.int64)
         mechanism = mechanism_of(self.plan, original[own])
         pointers, codes = checked_lists(columns["codes"], code_type(mechanism.alphabet), "codes", table.file)
         dims: NDArray[np.int32] | None = None
@@ -85,14 +90,19 @@ def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports 
     place = folder / REPORTS / digest[:DIGITS]
     if not (place / PLAN).is_file():
         return None
-    try:
-        told = json.loads((place / PLAN).read_text(encoding="utf-8"))
-        known, asked, answered = told["digest"], int(told["asked"]), int(told["answered"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{place / PLAN} is damaged: {ANEW}") from None
+    known, asked, answered = kept_plan(place / PLAN)
     if known != digest:
         raise InputError(f"{place} holds answers to another plan, {known}: {ANEW}")
     return StoredReports(place, plan, manifest, asked, answered)
+
+
+def kept_plan(file: Path) -> tuple[str, int, int]:
+    """The digest of a plan that was asked, how many it asks, and how many of them have answered."""
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        return str(told["digest"]), int(told["asked"]), int(told["answered"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{file} is damaged: {ANEW}") from None
 
 
 def write_part_reports(folder: Path, plan: Plan, partition: int, part: PartReports) -> None:

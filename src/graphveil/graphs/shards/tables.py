@@ -91,7 +91,7 @@ class TableFile:
 
         self.file = file
         with _reading(file):
-            self._table = parquet.ParquetFile(file, memory_map=True)
+            self._table = parquet.ParquetFile(file, memory_map=True, pre_buffer=False)
             self.names: tuple[str, ...] = tuple(self._table.schema_arrow.names)
             groups = range(self._table.metadata.num_row_groups)
             self.groups = tuple(self._table.metadata.row_group(group).num_rows for group in groups)

@@ -1,0 +1,108 @@
+"""Engines on the command line: what is refused, and an interrupt with a Ray of its own."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphveil.cli import status
+from graphveil.experiments.store.database import RESULTS, select
+from tests.test_extras import hidden_run
+
+SMALL = [
+    *("--set", "epochs=2", "--set", "data.users=200", "--set", "data.features=16"),
+    *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),
+]
+BASE = ["--data", "town", "--epsilon", "2", *SMALL]
+RUN = ["run", "base", *BASE]
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_interrupt_ends_ray_and_keeps_what_is_finished(folder):
+    # A shell starts what runs in its background with interrupts ignored: listen to them again.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    endless = ["--runs", "5000", "--no-control", "--engine", "ray", "--jobs", "2"]
+    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN, *endless]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        while select(folder / "cache" / RESULTS, "SELECT id FROM units", ()) == [[]]:
+            assert process.poll() is None
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert re.search(
+        r"Interrupted: \d+ of 5000 runs, .*, are finished and kept; the same command goes on", err
+    )
+    assert "Traceback" not in err
+    assert left_of(process.pid) == []
+
+
+def left_of(session):
+    """The processes of a session that are still there, but for those that wait to be counted as ended."""
+    end = time.monotonic() + 30
+    while True:
+        listed = subprocess.run(
+            ["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        fields = [line.split(None, 2) for line in listed]
+        left = [words for words in fields if words[0] == str(session) and not words[1].startswith("Z")]
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("command", [RUN, ["tune", "base", *BASE, "--out", "x.toml"]])
+def test_a_wrong_address_is_one_sentence(command, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    assert status([*command, "--engine", f"ray://127.0.0.1:{port}"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert err.startswith(f"Error: no Ray can be reached at 127.0.0.1:{port} (Connection refused): start one")
+    assert "or give --engine ray" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            [*RUN, "--engine", "dask"],
+            "--engine must be local, ray, ray://HOST:PORT or ray://auto, got 'dask'",
+        ),
+        ([*RUN, "--engine", "ray://head"], "ray://head is no address: give ray://HOST:PORT"),
+        ([*RUN, "--engine", "ray", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["sweep", "ppgnn-hops", "--engine", "ray", "--workers", "2"], "leave --workers out"),
+        (["paper", "ppgnn", "--engine", "ray", "--workers", "2"], "leave --workers out"),
+        (["tune", "base", *BASE, "--engine", "ray", "--workers", "2"], "leave --workers out"),
+        ([*RUN, "--workers", "0", "--engine", "ray"], "--workers must be an integer of at least 1, got 0"),
+    ],
+)
+def test_what_is_no_engine_is_refused_before_anything_is_computed(words, said, capsys):
+    assert status(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_ray_one_sentence_names_the_extra(folder):
+    code = f"from graphveil.cli import main\nmain({[*RUN, '--engine', 'ray']!r})"
+    done = hidden_run({"ray"}, code, folder=folder)
+    assert done.returncode == 2 and done.stdout == ""
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == "Error: this needs ray, which is not installed: pip install 'graphveil[ray]'"
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "paper", "tune"])
+def test_help_has_the_engine_and_an_example(command, capsys):
+    assert status([command, "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "--engine" in printed and "--engine ray://" in printed
