@@ -11,7 +11,16 @@ import pytest
 
 from graphveil import Plan
 from graphveil.cli import status
-from tests.client.support import INVITATION, ROW, Server, digits_of_row, fast_folder, values
+from tests.client.support import (
+    INVITATION,
+    ROW,
+    Server,
+    digits_of_row,
+    fast_folder,
+    private_key,
+    succession,
+    values,
+)
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.answer")
@@ -209,3 +218,19 @@ def test_links_that_were_left_out_at_enrolment_are_left_out_for_good(server, fol
     (folder / "friends.txt").write_text("p3\n")
     assert run(folder, "--yes", "--links", str(folder / "friends.txt"), token=False) == 2
     assert "you enrolled in this collection without a list of links" in capsys.readouterr().err
+
+
+def test_a_new_key_is_followed_and_a_server_that_was_set_back_is_refused(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    server.plans.append(values(round=2))
+    server.private, server.successions = private_key(1), [succession(1)]
+    # The token from before the change names the same collection.
+    assert run(folder, "--yes") == 0
+    assert list(server.reports) == [1, 2]
+    assert sum(path == "/v1/enrolment" for _, path, *_ in server.calls) == 1
+    server.plans.append(values(round=3))
+    server.private, server.successions = private_key(0), []
+    capsys.readouterr()
+    assert run(folder, "--yes", token=False) == 2
+    assert "the server shows 0 changes of the key, and this device has followed 1" in capsys.readouterr().err
+    assert list(server.reports) == [1, 2]

@@ -9,9 +9,12 @@ import pytest
 from sqlalchemy import delete, select
 
 from graphveil.client import Calls, Device, Held, Response, enrol, visit
+from graphveil.collect.folder import KEY
+from graphveil.collect.key_ring import SUCCESSIONS, KeyRing
 from graphveil.collect.keys import SigningKey
 from graphveil.collect.schema import REPORTS
 from graphveil.collect.service import create_app
+from graphveil.errors import RefusalError
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder
 from tests.collect.small import DIMS, PLAN, later, made
@@ -59,9 +62,24 @@ def test_a_collector_from_an_old_backup_gets_the_same_bytes_again_for_nothing(as
     assert device.spendings()[0].left == left
 
 
-def test_a_key_that_was_changed_is_another_collection_to_a_device(asked):
+def test_a_key_that_was_replaced_and_not_rotated_is_another_collection_to_a_device(asked):
     collection, _, visits = asked
-    collection.__dict__["key"] = SigningKey.generate()
+    (collection.folder / KEY).unlink()
+    SigningKey.generate().write(collection.folder / KEY)
+    collection._ring = KeyRing(collection.folder)
     (seen,) = visits()
     assert seen.refusal is not None and seen.refusal.reason == "signature"
     assert stored(collection) == []
+
+
+def test_a_key_from_a_backup_before_a_rotation_gets_no_answer_from_who_has_followed(asked):
+    collection, device, visits = asked
+    kept = (collection.folder / KEY).read_bytes()
+    collection.rotate()
+    (seen,) = visits()
+    assert seen.delivered and len(device.keys(collection.settings.id)) == 2
+    (collection.folder / SUCCESSIONS).unlink()
+    (collection.folder / KEY).write_bytes(kept)
+    with pytest.raises(RefusalError, match="shows 0 changes of the key") as caught:
+        visits()
+    assert caught.value.reason == "key"

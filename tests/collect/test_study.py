@@ -86,6 +86,16 @@ def test_the_result_is_that_of_one_process_with_the_same_reports_of_links(linked
     same_alone(*linked)
 
 
+@pytest.mark.parametrize("method", ["heterorr", "ldpge", "lpgnn", "togl", "upgnet"])
+def test_every_method_learns_from_links_that_devices_report(method):
+    town = StandIn(users=80, private_links=True)
+    told = {"link_epsilon": 4.0, "link_mechanism": "dprr", "settings": {"epochs": 2}}
+    learned, _ = collected(town, Spec.of(method, "town", epsilon=2.0, **told))
+    alone = learned_alone(town, learned)
+    assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
+    assert "links" in {each.plan.subject for each in learned.replayed}
+
+
 def same_alone(town, learned, _waits):
     alone = learned_alone(town, learned)
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()

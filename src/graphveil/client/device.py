@@ -286,8 +286,9 @@ def _followed(books: Books, witness: Witness, agreement: Agreement, chain: KeyCh
             "the server does not show the change of its key that this device has followed before: it was set back, or is not the "
             "collection's own",
         )
-    books.keep_chain(chain)
-    witness.follows(agreement.collection, chain.number, chain.current)
+    if chain.number:
+        books.keep_chain(chain)
+        witness.follows(agreement.collection, chain.number, chain.current)
     return _with_key(agreement, chain.current)
 
 
