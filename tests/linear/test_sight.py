@@ -10,7 +10,7 @@ from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.part import GraphPart, cut_part
 from graphveil.linear.propagation import gcn_matrix
-from graphveil.linear.sight import Sight, links_of, ordered_gcn
+from graphveil.linear.sight import Sight, ordered_gcn, other_ends
 from tests.worlds import parted
 
 
@@ -86,7 +86,7 @@ def linked(graph):
     """The numbers of the neighbours of each of some users, by the user's own number."""
     numbers = getattr(graph, "original", np.arange(graph.node_count))
     users = np.flatnonzero(numbers % 7 == 0)
-    counts, ends = links_of(graph, users)
+    counts, ends = other_ends(graph, users)
     found = np.split(ends(numbers), np.cumsum(counts)[:-1])
     return {int(numbers[user]): each.tolist() for user, each in zip(users, found, strict=True)}
 
@@ -114,7 +114,7 @@ class Blocks:
 
 def on_disk(graph):
     part = GraphPart(**cut_part(graph, np.arange(400), np.array([0, 400]), 0))
-    return replace(part, indices=np.empty(0, dtype=np.int32), blocks=Blocks(graph.indptr, graph.indices))
+    return replace(part, near=None, far=None, blocks=Blocks(graph.indptr, graph.indices))
 
 
 def test_links_that_stay_on_disk_have_the_same_ends(graph):

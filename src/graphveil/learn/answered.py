@@ -22,7 +22,7 @@ from graphveil.graphs.group import Group
 from graphveil.graphs.part import GraphPart
 from graphveil.learn.calibration import log_losses
 from graphveil.linear.propagation import scaled_matrix
-from graphveil.linear.sight import Sight
+from graphveil.linear.sight import Sight, sight_of
 from graphveil.linear.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
@@ -81,7 +81,7 @@ def edge_operators(graph: Graph) -> dict[str, Any]:
         powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
         return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
     if isinstance(graph, GraphPart):
-        sight = Sight(graph)
+        sight = sight_of(graph)
         found = _operators(sight.pattern, sight)
         return {name: _Seeing(matrix, sight) for name, matrix in found.items()}
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights

@@ -29,21 +29,20 @@ class Sight:
     def __init__(self, graph: Graph) -> None:
         n = graph.node_count
         self._halo: Halo | None = None
-        columns: NDArray[np.integer] = graph.indices
-        seen = n
         self.places: NDArray[np.int64] = np.arange(n)
-        if isinstance(graph, GraphPart):
-            if graph.blocks is not None:
-                raise InputError("edges that stay on disk are not seen at once: load the graph into memory")
-            self._halo = Halo(graph)
-            numbers = self._with_halo(torch.from_numpy(graph.original)).numpy()
-            order = np.argsort(numbers, kind="stable")
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            self._order = torch.from_numpy(order)
-            self.places, columns, seen = place[:n], place[graph.indices], len(order)
-        ones = np.ones(len(columns))
-        self.pattern = csr_array((ones, columns, graph.indptr), shape=(n, seen))
+        if not isinstance(graph, GraphPart):
+            self.pattern = _ones(graph.indptr, graph.indices, n)
+            return
+        if graph.near is None or graph.far is None:
+            raise InputError("edges that stay on disk are not seen at once: load the graph into memory")
+        self._halo = Halo(graph)
+        numbers = self._with_halo(torch.from_numpy(graph.original)).numpy()
+        order = np.argsort(numbers, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self._order, self.places = torch.from_numpy(order), place[:n]
+        near = _ones(graph.near.indptr, place[graph.near.indices], len(order))
+        self.pattern = near + _ones(graph.far.indptr, place[n + graph.far.indices], len(order))
         self.pattern.sort_indices()
 
     def see(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -61,7 +60,22 @@ class Sight:
         return torch.cat([rows, self._halo.fetch(rows).rows()])
 
 
-def links_of(
+def _ones(indptr: NDArray[np.int64], columns: NDArray[np.integer], seen: int) -> Any:
+    """A 1 in these columns of each row."""
+    return csr_array((np.ones(len(columns)), columns, indptr), shape=(len(indptr) - 1, seen))
+
+
+def sight_of(graph: Graph) -> Sight:
+    """Whom the users of a graph see; a part keeps it."""
+    if not isinstance(graph, GraphPart):
+        return Sight(graph)
+    if "sight" not in graph.made:
+        graph.made["sight"] = Sight(graph)
+    sight: Sight = graph.made["sight"]
+    return sight
+
+
+def other_ends(
     graph: Graph, users: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
     """The links of some users who are here: how many each has, and what gives the row of each link's other end, from a row for each
@@ -74,7 +88,7 @@ def links_of(
         ]
         others = np.concatenate([*kept, np.empty(0, dtype=np.int32)])
         return graph.degrees[users], lambda rows: rows[others]
-    sight = Sight(graph)
+    sight = sight_of(graph)
     links = sight.pattern[users]
     return np.diff(links.indptr).astype(np.int64), lambda rows: sight.see(rows)[links.indices]
 
@@ -117,7 +131,7 @@ class OrderedMatrix(SparseMatrix):
 
 def ordered_gcn(part: GraphPart) -> OrderedMatrix:
     """D^-1/2 (A + I) D^-1/2 of a part, as `gcn_matrix` has it in one process: D are the degrees with the loop."""
-    sight = Sight(part)
+    sight = sight_of(part)
     n = part.node_count
     loops = csr_array((np.ones(n), sight.places, np.arange(n + 1)), shape=sight.pattern.shape)
     entries = csr_array(sight.pattern + loops)

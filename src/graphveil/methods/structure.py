@@ -130,7 +130,10 @@ def _blend_key(job: Job) -> str:
         repr((graph.class_count, graph.metric, job.seed, job.device, job.settings.label_loss)).encode()
     )
     told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
-    for array in (graph.indptr, graph.indices, graph.labels, graph.train, graph.validation, transition):
+    edges: tuple[Any, ...] = (graph.indptr, graph.indices)
+    if isinstance(graph, GraphPart) and graph.near is not None and graph.far is not None:
+        edges = (*edges, graph.near.indices, graph.far.indices, graph.halo)
+    for array in (*edges, graph.labels, graph.train, graph.validation, transition):
         told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
     # Workers blend together: all of them find a blend that is kept, or none does.
     told.update(graph.world.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())

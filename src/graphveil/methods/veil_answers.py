@@ -216,7 +216,7 @@ def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
     if about == "self":
         who, told, certainty = group.places, told[group.users], certainty[group.users]
     else:
-        counts, ends = linear.links_of(graph, group.users)
+        counts, ends = linear.other_ends(graph, group.users)
         who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
     there = told[:, 0] >= 0
     who, told, certainty = (
