@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ from graphveil.privacy.envelope import Envelope
 UPLOAD_TARGET, MEMORY_TARGET, READING_TARGET = 2.0, 1.1, 1 / 50
 HOST, CONNECTIONS = "127.0.0.1", 64
 # How often both servers are measured; of the reports in memory, the share that comes before the first look.
-TURNS, WARM = 3, 0.2
+TURNS, WARM = 5, 0.2
 PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=64, range=(0, 1))
 SEED, EXPIRES = 0, 1 << 33
 
@@ -77,6 +78,9 @@ def uploads(users: int) -> list[Result]:
             min(each[place] for each in times["ours"]),
             min(each[place] for each in times["bare"]),
             target,
+            median(
+                ours[place] / bare[place] for ours, bare in zip(times["ours"], times["bare"], strict=True)
+            ),
         )
         for place, (what, target) in enumerate(
             {"time": UPLOAD_TARGET, "processor of the server": None}.items()

@@ -32,6 +32,7 @@ KNOWN = [
     "/v1/enrolment",
     "/v1/questions",
     "/v1/people",
+    "/v1/keys",
     "/v1/row",
     "/v1/me",
     "/healthz",

@@ -1,6 +1,6 @@
 """Sends fuzzed requests over real sockets, as many at a time as there are connections, and looks at what comes back.
 
-    python -m tests.collect.fuzzing FOLDER 1000000
+    python -m tests.collect.fuzzing FOLDER 1000000 [SEED]
 
 prints how far it is, and at the end all of it as JSON. What the collector says of itself goes to FOLDER.log.
 """
@@ -171,5 +171,6 @@ if __name__ == "__main__":
     def progress(seen):
         print(f"{time.monotonic() - begun:.0f} s", json.dumps(seen.as_dict()), file=sys.stderr, flush=True)
 
-    found = fuzz_for(sys.argv[1], int(sys.argv[2]), told=progress, log=f"{sys.argv[1]}.log")
+    folder, count, *seed = sys.argv[1:]
+    found = fuzz_for(folder, int(count), seed=int(seed[0]) if seed else 0, told=progress, log=f"{folder}.log")
     print(json.dumps(found.as_dict()))

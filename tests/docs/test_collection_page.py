@@ -155,4 +155,13 @@ def test_the_page_names_the_metrics_that_there_are():
 
 
 def test_the_page_says_of_what_was_not_run_that_it_was_not():
-    assert "None of the configurations below was run" in PAGE and "not run with this version either" in PAGE
+    for what in ("That of Caddy was", "A unit of systemd,", "A compose file,"):
+        assert re.search(rf"{what}\s+not\s+run\s+with\s+this\s+version", PAGE), what
+
+
+def test_a_proxy_writes_no_address_beside_the_id_of_a_report():
+    (nginx,) = re.findall(r"    limit_req_zone.*?\n    server \{.*?\n    \}\n", PAGE, re.DOTALL)
+    # Refused requests stand in the error log, with address and path; bodies beyond the buffer in temporary files.
+    assert "access_log off;" in nginx and "error_log /dev/null" in nginx
+    most, buffer = re.findall(r"client_(?:max_body|body_buffer)_size (\w+);", nginx)
+    assert most == buffer

@@ -4,6 +4,7 @@ import pytest
 
 from tests.collect.campaign import run_campaign
 from tests.collect.conftest import database, postgresql
+from tests.collect.described import described_requests
 from tests.collect.fuzzing import fuzz_for
 
 __all__ = ["database", "postgresql"]
@@ -32,3 +33,9 @@ def test_a_million_fuzzed_requests_find_no_fault_and_no_leak(tmp_path, requests)
     assert "Traceback" not in (tmp_path / "log").read_text()
     # It has allocated what it keeps after the first tenth.
     assert seen.megabytes[requests] - seen.megabytes[requests // 10] < MOST_MEGABYTES
+
+
+def test_what_the_description_allows_is_never_a_fault_however_often(tmp_path):
+    tried = described_requests(tmp_path / "c", 2000)
+    print(sorted(tried.items()))
+    assert tried.total() > 5000

@@ -33,6 +33,9 @@ QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
+# Variables that Ray sets in this process; of the first, all that begin so.
+OWN_VARIABLES = ("RAY_", "PYTHONBREAKPOINT")
+
 # How many ask that Ray stays until they are done, once it is started.
 _keeping: list[None] = []
 # What ends the Ray that was started or found here.
@@ -100,6 +103,7 @@ class _Session:
         self.folder: str | None = None
         self.printing = ray_worker._worker_logs_enabled
         self.terminating: Any = None
+        self.variables = _own_variables()
 
     def start(self, count: int | None) -> None:
         """Start or find Ray; whatever it would print is left out."""
@@ -136,6 +140,8 @@ class _Session:
             ray_worker._worker_logs_enabled = self.printing
             if self.terminating is not None:
                 signal.signal(signal.SIGTERM, self.terminating)
+            for name in _own_variables().keys() | self.variables.keys():
+                _set_variable(name, self.variables.get(name))
             if self.folder is not None:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -178,10 +184,18 @@ def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            _set_variable(name, value)
+
+
+def _own_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(OWN_VARIABLES)}
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def own_address(address: str) -> str:

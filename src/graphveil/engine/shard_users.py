@@ -104,7 +104,7 @@ class ShardUsers:
         right = total = 0
         for partition, (begin, end) in zip(self.partitions, self.places, strict=True):
             test = self.part.test[begin:end]
-            labels = self.shards.simulated_users(partition).raw.labels
+            labels = self.shards.simulated_labels(partition)
             right += int((scores[begin:end].argmax(axis=1) == labels)[test].sum())
             total += int(test.sum())
         return right, total

@@ -8,8 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from graphveil import InputError
-from graphveil.graphs import Town, load
-from graphveil.graphs.shards import files, load_whole, shard_files, write_shards
+from graphveil.graphs import Town, from_arrays, load
+from graphveil.graphs.shards import edge_lists, files, load_whole, shard_files, write_shards
 from graphveil.graphs.town import generate_town
 from tests.graphs.shards.conftest import same_graph, same_users
 
@@ -161,6 +161,33 @@ def test_integers_that_are_ids(tmp_path):
     assert graph.ids.tolist() == [5, 70, 10**12] and graph.pairs().tolist() == [[0, 1], [0, 2]]
     with pytest.raises(InputError, match="take them as ids"):
         shard_files(file, tmp_path / "t", partitions=2)
+
+
+def test_ids_that_look_like_numbers_at_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(edge_lists, "BLOCK", 64)
+    first, second = [*map(str, range(40)), "anna"], [*map(str, range(1, 41)), "0"]
+    file = table_of(tmp_path / "links.csv", {"a": first, "b": second})
+    with pytest.raises(InputError, match="take --ids|take ids"):
+        shard_files(file, tmp_path / "s", partitions=2)
+    shard_files(file, tmp_path / "s", partitions=2, ids=True)
+    graph, _ = load_whole(tmp_path / "s")
+    assert graph.ids.tolist() == sorted([*map(str, range(41)), "anna"])
+    assert graph.edge_count == 41
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_ids_in_many_batches(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(edge_lists, "BLOCK", 256)
+    monkeypatch.setattr(edge_lists, "ROWS", 10)
+    names = np.array([f"u{user:03d}" for user in range(200)])
+    pairs = np.random.default_rng(2).integers(0, 200, (500, 2))
+    file = table_of(tmp_path / f"links{suffix}", {"source": names[pairs[:, 0]], "target": names[pairs[:, 1]]})
+    shard_files(file, tmp_path / "s", partitions=3)
+    graph, _ = load_whole(tmp_path / "s")
+    known = np.unique(pairs)
+    assert graph.ids.tolist() == names[known].tolist()
+    expected, _ = from_arrays(np.searchsorted(known, pairs), None, None, users=len(known))
+    assert np.array_equal(graph.indices, expected.indices) and np.array_equal(graph.indptr, expected.indptr)
 
 
 def test_labels_of_users_without_links(tmp_path):

@@ -6,11 +6,11 @@ import hashlib
 import shutil
 import time
 from functools import partial
-from pathlib import Path
 
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.part_work import Keeping
+from graphveil.experiments.runs.shard_files import RowFiles
 from graphveil.experiments.runs.shard_unit import run_shard_unit
 from graphveil.experiments.runs.unit import UnitResult, make_ready, run_unit, scored
 from graphveil.experiments.specs.inputs import input_digest
@@ -32,11 +32,11 @@ def compute_unit(
     progress: Progress | None = None,
     given: tuple[Graph, Users] | None = None,
     engine: Engine = HERE,
-    out: Path | None = None,
+    out: RowFiles | None = None,
 ) -> UnitResult:
     """Part ``part`` of run ``run``, in this process or by the engine's workers; a large sharded graph is read where it lies.
 
-    What workers have written down is gone when the unit is done. Into ``out`` go predictions and embeddings of a sharded graph.
+    What workers have written down is gone when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
     """
     shards = None if given is not None else large_shards(spec.data)
     if engine.workers is None and shards is None:

@@ -17,7 +17,7 @@ from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.privacy_record import privacy_record
-from graphveil.experiments.runs.shard_files import write_rows
+from graphveil.experiments.runs.shard_files import RowFiles
 from graphveil.experiments.runs.unit import UnitResult, check_cost, make_job
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
@@ -34,7 +34,7 @@ from graphveil.methods.job import Progress
 class ShardWork:
     """What each worker is given: the same for all of them, as each reads its own partitions.
 
-    ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions and embeddings, a file a partition.
+    ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
     """
 
     spec: Spec
@@ -45,7 +45,7 @@ class ShardWork:
     keeping: Keeping | None = None
     most_gigabytes: float | None = None
     on_disk: bool = False
-    out: Path | None = None
+    out: RowFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def run_shard_unit(
     crew: Crew | None,
     workers: int,
     keeping: Keeping | None = None,
-    out: Path | None = None,
+    out: RowFiles | None = None,
 ) -> UnitResult:
     """Learn from a sharded graph and score it, by a crew of workers, or in this process from disk where there is no crew."""
     start = time.perf_counter()
@@ -123,7 +123,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
     scores = taken.outcome.scores
     assert scores is not None
     if work.out is not None:
-        write_rows(work.out, shards, part, users, taken.outcome)
+        work.out.write(part, users, taken.outcome)
     hits, tested = users.hits(scores) if shards.simulated else (0, 0)
     records = [privacy_record(ledger, ()) for ledger in users.ledgers]
     privacy = _added([record.to_dict() for record in records])

@@ -100,7 +100,10 @@ class EdgeList:
 
     def pairs(self) -> Iterator[NDArray[np.int64]]:
         """All links as pairs of numbers, some at a time."""
-        for batch in self.table.batches():
+        # Ids are looked up for so many rows together that looking at all ids costs little more.
+        for batch in _together(
+            self.table.batches(), 0 if self.ids is None else max(ROWS, len(self.ids) // 4)
+        ):
             yield np.stack([self.numbers(column) for column in batch], axis=1)
 
     def numbers(self, column: Any) -> NDArray[np.int64]:
@@ -125,12 +128,20 @@ def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> Edge
     if first is not None and all(_is_integer(column) for column in first) and not ids:
         return EdgeList(table)
     whole = first is None or all(_is_integer(column) for column in first)
-    if not whole:
-        table = PairTable(file, LINKS, (True, True))
-    sources = [table]
-    if labels is not None:
-        sources.append(PairTable(labels, LABELS, (not whole, False)))
-    return EdgeList(table, _all_ids(sources))
+    if whole:
+        try:
+            return EdgeList(table, _all_ids(_tables(table, labels)))
+        except InputError:
+            # Ids that look like numbers at first may be words later.
+            if file.suffix.lower() != ".csv":
+                raise
+    table = PairTable(file, LINKS, (True, True))
+    return EdgeList(table, _all_ids(_tables(table, labels)))
+
+
+def _tables(links: PairTable, labels: Path | None) -> list[PairTable]:
+    """The tables that name users: that of links, and that of labels, where ids are text in both or in none."""
+    return [links] if labels is None else [links, PairTable(labels, LABELS, (links.texts[0], False))]
 
 
 def read_labels(file: Path, links: EdgeList) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -154,24 +165,53 @@ def integers(column: Any, file: Path) -> NDArray[np.int64]:
 
 def _all_ids(tables: list[PairTable]) -> NDArray[Any]:
     """Every id once, in order."""
-    import pyarrow
     from pyarrow import compute
 
     found: Any = None
+    fresh: list[Any] = []
+    waiting = 0
     for place, table in enumerate(tables):
         for batch in table.batches():
             # Of a table of labels only the users are ids.
             for column in batch if place == 0 else batch[:1]:
-                fresh = compute.unique(column)
-                found = (
-                    fresh
-                    if found is None
-                    else compute.unique(pyarrow.concat_arrays([found, fresh.cast(found.type)]))
-                )
+                fresh.append(compute.unique(column))
+                waiting += len(fresh[-1])
+            # As many as there are already: each id is looked at a few times in all.
+            if found is None or waiting >= max(ROWS, len(found)):
+                found, fresh, waiting = _merged(found, fresh), [], 0
+    found = _merged(found, fresh)
     if found is None:
         return np.empty(0, dtype=np.int64)
     values = found.to_numpy(zero_copy_only=False)
     return np.sort(values.astype(np.str_) if values.dtype == object else values)
+
+
+def _merged(found: Any, fresh: list[Any]) -> Any:
+    """Ids that were found before, and new ones, each once."""
+    import pyarrow
+    from pyarrow import compute
+
+    parts = fresh if found is None else [found, *fresh]
+    if not parts:
+        return None
+    return compute.unique(pyarrow.concat_arrays([part.cast(parts[0].type) for part in parts]))
+
+
+def _together(batches: Iterator[tuple[Any, Any]], least: int) -> Iterator[tuple[Any, Any]]:
+    """The same rows, at least so many at a time."""
+    import pyarrow
+
+    waiting: tuple[list[Any], list[Any]] = ([], [])
+    rows = 0
+    for batch in batches:
+        for column, side in zip(batch, waiting, strict=True):
+            side.append(column)
+        rows += len(batch[0])
+        if rows >= least:
+            yield pyarrow.concat_arrays(waiting[0]), pyarrow.concat_arrays(waiting[1])
+            waiting, rows = ([], []), 0
+    if rows:
+        yield pyarrow.concat_arrays(waiting[0]), pyarrow.concat_arrays(waiting[1])
 
 
 def _id_type(ids: NDArray[Any]) -> Any:
