@@ -8,7 +8,10 @@ import signal
 import threading
 import time
 
+import numpy as np
+
 from graphveil import learn
+from graphveil.engine.dividing import Division
 from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.runs.unit import learn_unit, make_ready
@@ -57,3 +60,11 @@ def refused_in_one(marker):
     except FileExistsError:
         return
     raise InputError("this worker does not like its part: give it another")
+
+
+def by_role(graph, workers):
+    """All who train to the first of three workers, all who validate to the second, everybody else to the third."""
+    assert workers == 3
+    roles = np.where(graph.train, 0, np.where(graph.validation, 1, 2))
+    order = np.argsort(roles, kind="stable")
+    return Division(order, np.searchsorted(roles[order], np.arange(4)), 0.5)
