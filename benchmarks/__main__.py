@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
+"""Run the benchmarks: ``python -m benchmarks [collect] [dendrograms] [draws] [kernels] [links] [parts] [propagation] [reports] [rounds] [structure] [tables] [training] [veil] [whole] [--json] [--strict] [--quick]``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from benchmarks import (
     draws,
     kernels,
     links,
+    parts,
     propagation,
     reports,
     rounds,
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], list[Result]]] = {
     "draws": draws.run,
     "kernels": kernels.run,
     "links": links.run,
+    "parts": parts.run,
     "propagation": propagation.run,
     "reports": reports.run,
     "rounds": rounds.run,

@@ -100,7 +100,11 @@ def proportion(ratio: float) -> str:
 
 def table(results: Sequence[Result]) -> str:
     """All results, in aligned columns."""
-    lines = [HEADER, *(result.cells() for result in results)]
+    return aligned([HEADER, *(result.cells() for result in results)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells in aligned columns, the first above the others."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

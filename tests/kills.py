@@ -108,7 +108,7 @@ class Diary:
 
 def watched(diary, arguments):
     """Run a sweep or a paper as the command line does, and write down what it computes, and what it says is finished or kept."""
-    compute, run_spec, run_cells = runner_module.run_unit, cells_module.run_spec, cells_module.run_cells
+    compute, run_spec, run_cells = runner_module.compute_unit, cells_module.run_spec, cells_module.run_cells
 
     def run_unit(spec, part, run, *rest):
         diary.write("computes", spec.key(part, run))
@@ -130,7 +130,7 @@ def watched(diary, arguments):
 
     if "--jobs" not in arguments:
         # Other processes compute with their own, and nothing here could be sent to them.
-        runner_module.run_unit = run_unit
+        runner_module.compute_unit = run_unit
     cells_module.run_spec = telling_spec
     sys.modules["graphveil.cli.cells"].run_cells = telling_cells
     return status(arguments)
@@ -253,7 +253,7 @@ def sweep_campaign(folder, kills, text=SIXTY):
     campaign(lambda: forked(lambda: watched(diary, arguments)), diary, file, 0, kills)
     check_computed_once(diary)
     assert (folder / "many.svg").read_text().rstrip().endswith("</svg>")
-    if runner_module.run_unit is tiny_unit:
+    if runner_module.compute_unit is tiny_unit:
         records = {name_of(record.epsilon, record.setup.settings): record for record in kept_records()}
         for spec in specs_of(file):
             expected = [tiny_score(spec.key("method", run)) for run in range(spec.runs)]
@@ -415,7 +415,7 @@ def run_campaign(name, how, folder, kills):
     for module in ("matplotlib.backends.backend_svg", "scipy.stats"):
         import_module(module)
     if how == "tiny":
-        runner_module.run_unit = tiny_unit
+        runner_module.compute_unit = tiny_unit
     else:
         import_module("graphveil.learn.registry")
     CAMPAIGNS[name](folder, kills)

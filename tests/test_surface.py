@@ -186,7 +186,12 @@ INSIDE_FUNCTIONS = {
     "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
     "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
     # Only who asks for Ray needs it.
-    "engine/engine.py": {"graphveil.engine.ray_pool", "graphveil.engine.ray_session"},
+    "engine/engine.py": {
+        "graphveil.engine.process_crew",
+        "graphveil.engine.ray_crew",
+        "graphveil.engine.ray_pool",
+        "graphveil.engine.ray_session",
+    },
 }
 HEAVY = {
     "matplotlib",

@@ -8,6 +8,8 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from graphveil.graphs.part import GraphPart, cut_part
+
 
 class ThreadWorld:
     def __init__(self, rank, size, board, barrier, lines):
@@ -57,3 +59,12 @@ def together(size, work):
     with ThreadPoolExecutor(size) as pool:
         started = [pool.submit(work, ThreadWorld(rank, size, board, barrier, lines)) for rank in range(size)]
         return [each.result() for each in started]
+
+
+def parted(graph, size, work, seed=0):
+    """What ``work(part)`` returns for each part of a graph that is divided at random."""
+    order = np.random.default_rng(seed).permutation(graph.node_count)
+    bounds = np.linspace(0, graph.node_count, size + 1).astype(np.int64)
+    return together(
+        size, lambda world: work(GraphPart(**cut_part(graph, order, bounds, world.rank), world=world))
+    )

@@ -42,7 +42,7 @@ def test_each_budget_has_the_numbers_of_a_run_of_its_own(capsys, monkeypatch, fo
     whole = json.loads(capsys.readouterr().out)
     assert whole["figure"] == "own.png" and (folder / "own.png").stat().st_size > 1000
     # A run of one of the budgets finds what was computed for the curve.
-    monkeypatch.setattr("graphveil.experiments.runs.runner.run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runs.runner.compute_unit", lambda *_: pytest.fail("ran again"))
     single = CURVE[:5] + ["2"] + CURVE[6:]
     assert status([*single, "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)

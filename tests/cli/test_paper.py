@@ -117,14 +117,14 @@ def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypa
     with monkeypatch.context() as context:
         context.setattr(reuse, "source_digest", lambda: "e" * 64)
         assert status(quick) == 0
-    first, compute = capsys.readouterr().out, runner_module.run_unit
+    first, compute = capsys.readouterr().out, runner_module.compute_unit
 
     def refused_only(spec, *rest):
         """The cell whose mechanism refuses its options has left nothing to reuse."""
         return compute(spec, *rest) if spec.mechanism_options else pytest.fail("ran again")
 
     with monkeypatch.context() as context:
-        context.setattr(runner_module, "run_unit", refused_only)
+        context.setattr(runner_module, "compute_unit", refused_only)
         assert status([*quick, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert printed.out == first
@@ -296,7 +296,7 @@ def test_a_sweep_is_listed_and_is_json(capsys):
 
 @pytest.mark.usefixtures("swept")
 def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path):
-    compute, seen = runner_module.run_unit, []
+    compute, seen = runner_module.compute_unit, []
 
     def run_unit(*arguments):
         if len(seen) == 3:
@@ -304,7 +304,7 @@ def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path
         seen.append(arguments[1])
         return compute(*arguments)
 
-    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
     assert status(["paper", "small", "--quick", "--page", "x.html"]) == 130
     told = capsys.readouterr()
     assert "Interrupted: 1 of 4 cells are here." in told.out
@@ -315,7 +315,7 @@ def test_an_interrupted_sweep_says_how_far_it_came(capsys, monkeypatch, tmp_path
 
 
 def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
-    compute, seen = runner_module.run_unit, []
+    compute, seen = runner_module.compute_unit, []
 
     def run_unit(*arguments):
         if len(seen) == 3:
@@ -323,12 +323,14 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
         seen.append(arguments[1])
         return compute(*arguments)
 
-    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
     assert status(["paper", "small", "--all", "--quick"]) == 130
     told = capsys.readouterr()
     assert "the same command goes on from there" in told.err
     assert "not finished" in told.out
-    monkeypatch.setattr(runner_module, "run_unit", lambda *arguments: seen.append(0) or compute(*arguments))
+    monkeypatch.setattr(
+        runner_module, "compute_unit", lambda *arguments: seen.append(0) or compute(*arguments)
+    )
     assert status(["paper", "small", "--all", "--quick"]) == 0
     # The control of the second cell, and the one that is refused.
     assert len(seen) == 3 + 2
@@ -358,7 +360,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, own_file, monkeypatch):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     assert status(arguments) == 2
     err = capsys.readouterr().err
     assert words in err
@@ -409,7 +411,7 @@ def test_after_an_interrupt_no_other_paper_runs_and_that_is_said(capsys, own_fil
 
     known = {"small": tmp_path / "small.toml", "paper": own_file}
     monkeypatch.setattr(paper_module, "packaged", lambda _: known)
-    monkeypatch.setattr(runner_module, "run_unit", interrupt)
+    monkeypatch.setattr(runner_module, "compute_unit", interrupt)
     assert status(["paper", "--every", "--page", "x.html", "--json"]) == 130
     printed = capsys.readouterr()
     told = json.loads(printed.out)["papers"]

@@ -51,7 +51,7 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
     assert [record.epsilon for record in records] == [1.0, 4.0]
     assert all(record.control and record.structure for record in records)
     # Nothing is left to compute.
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
     assert status(["sweep", "small.toml", "--out", "other.png"]) == 0
     assert capsys.readouterr().out == printed.replace("small.svg", "other.png")
     assert (tmp_path / "other.png").is_file()
@@ -132,7 +132,7 @@ def test_runs_of_another_version_are_reused_only_if_they_may_be(capsys, monkeypa
         assert status(one) == 0
     first = capsys.readouterr().out
     with monkeypatch.context() as context:
-        context.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+        context.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
         assert status([*one, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert printed.out == first
@@ -195,7 +195,7 @@ def test_graphs_that_are_not_here_are_left_out_and_named(capsys):
 
 @pytest.mark.usefixtures("over_graphs")
 def test_a_sweep_none_of_whose_graphs_is_here_is_refused(capsys, monkeypatch):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     assert status(["sweep", "graphs.toml", "--data", "lastfm"]) == 2
     assert "lastfm is not here" in capsys.readouterr().err
     assert status(["sweep", "graphs.toml", "--data", "cora"]) == 2
@@ -238,7 +238,7 @@ def test_a_quick_sweep_says_so_and_is_not_kept(capsys, tmp_path):
 
 
 def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, monkeypatch, tmp_path):
-    compute, seen = runner_module.run_unit, []
+    compute, seen = runner_module.compute_unit, []
 
     def run_unit(*arguments):
         if len(seen) == 7:
@@ -246,7 +246,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
         seen.append(arguments[1:3])
         return compute(*arguments)
 
-    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
     assert status(["sweep", "small.toml"]) == 130
     told = capsys.readouterr()
     assert "1 of 2 cells are finished and kept, the same command goes on from there" in told.err
@@ -254,7 +254,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
     assert not (tmp_path / "small.svg").exists()
     rest = []
     monkeypatch.setattr(
-        runner_module, "run_unit", lambda *arguments: rest.append(arguments[1:3]) or compute(*arguments)
+        runner_module, "compute_unit", lambda *arguments: rest.append(arguments[1:3]) or compute(*arguments)
     )
     assert status(["sweep", "small.toml"]) == 0
     # The second cell shares structure with the first, and one of its units was finished.
@@ -282,7 +282,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     (tmp_path / "bad.toml").write_text(BASE.replace("runs", "speed") + AXIS)
     assert status(arguments) == 2
     err = capsys.readouterr().err

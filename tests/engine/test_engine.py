@@ -38,12 +38,24 @@ def test_workers_are_counted(workers):
         Engine("ray", workers=workers)
 
 
-def test_workers_need_ray_and_are_for_one_run():
-    with pytest.raises(InputError, match="give engine ray too"):
-        Engine(workers=2)
-    with pytest.raises(InputError, match="leave workers out"):
-        Engine.of("ray", workers=2).check_units()
-    Engine.of("ray").check_units()
+def test_workers_share_one_run_and_nothing_that_has_many():
+    for shared in (Engine(workers=2), Engine.of("ray", workers=2)):
+        with pytest.raises(InputError, match="a sweep has many: leave workers out"):
+            shared.check_units("a sweep")
+        assert shared.inside(None) and not shared.outside(None, 5)
+    Engine.of("ray").check_units("a sweep")
+
+
+def test_a_crew_is_of_processes_or_of_ray():
+    assert type(Engine(workers=2).crew()).__name__ == "ProcessCrew"
+    assert type(Engine("ray", workers=2).crew()).__name__ == "RayCrew"
+    assert Engine("ray", workers=2).host() == "127.0.0.1"
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 2.5])
+def test_checkpoints_are_each_so_many_epochs(epochs):
+    with pytest.raises(InputError, match="checkpoint_every must be"):
+        Engine(workers=2, checkpoint_every=epochs)
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,16 @@ def test_few_judges_share_one_table():
     asked, classes = asked_of(COUNTS, certainty=np.linspace(0.3, 0.9, 240))
     _, whole = class_evidence(asked, judged_of(classes, 2), 2)
     assert len(np.unique(odds(whole).round(9))) == 2
+
+
+def test_answers_of_others_are_decoded_by_the_same_tables():
+    """A worker decodes its own users by the answers of all who judge, who need not be its own."""
+    random = np.random.default_rng(0)
+    asked, classes = asked_of([[500, 150], [200, 400]], certainty=random.random(1250))
+    folded, whole = class_evidence(asked, judged_of(classes, 2), 2)
+    own = np.arange(0, 1250, 9)
+    few = Asked(own, asked.lists[own], asked.places[own], asked.certainty[own], asked.least)
+    found = class_evidence(few, judged_of(classes, 2), 2, asked)
+    assert np.array_equal(found[0], folded[:, own]) and np.array_equal(found[1], whole[own])
+    nobody = Asked(own[:0], asked.lists[:0], asked.places[:0], asked.certainty[:0], asked.least)
+    assert class_evidence(nobody, judged_of(classes, 2), 2, asked)[1].shape == (0, 2)

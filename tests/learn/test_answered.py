@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from graphveil.graphs.group import Group
 from graphveil.graphs.splits import Split
 from graphveil.learn.answer_tables import Asked, Judged, class_evidence
 from graphveil.learn.answered import (
@@ -21,6 +22,7 @@ from graphveil.learn.answered import (
     with_answers,
 )
 from tests.learn.graphs import as_graph
+from tests.worlds import parted
 
 
 def split_of(train, validation):
@@ -155,7 +157,7 @@ def answers_on(graph, seed=0, telling=0.0, classes=3):
     asked = Asked(np.arange(users), lists, places, prior.max(axis=1), 0.05)
     judged = Judged(judges, np.eye(classes)[truth[judges]], folds)
     by_fold, whole = class_evidence(asked, judged, classes)
-    return prior, whole, by_fold, Judges(judges, truth[judges], folds, None), truth
+    return prior, whole, by_fold, Judges(Group.alone(judges), truth[judges], folds, None), truth
 
 
 def crowd(users=400, seed=0):
@@ -208,7 +210,7 @@ def test_judges_have_the_evidence_of_their_own_fold():
         np.empty((0, 2), dtype=int), np.arange(users) % 2, 1, split_of(np.zeros(users), np.arange(users) < 20)
     )
     prior = np.full((users, 2), 0.5)
-    judges = Judges(np.arange(20), np.arange(20) % 2, np.arange(20) % 2, None)
+    judges = Judges(Group.alone(np.arange(20)), np.arange(20) % 2, np.arange(20) % 2, None)
     by_fold = np.zeros((2, users, 2))
     by_fold[0, :, 0] = by_fold[1, :, 1] = 3.0
     rows = with_answers(graph, prior, np.zeros((users, 2)), by_fold, judges)[0].rows
@@ -248,7 +250,7 @@ def test_a_prior_that_is_as_unsure_as_it_should_not_be_makes_no_answers_of_nothi
 
 
 def judges_of(labels):
-    return Judges(np.arange(len(labels)), np.array(labels), np.arange(len(labels)) % 2, None)
+    return Judges(Group.alone(np.arange(len(labels))), np.array(labels), np.arange(len(labels)) % 2, None)
 
 
 def test_a_lower_loss_with_a_lower_metric_is_not_better():
@@ -281,3 +283,33 @@ def test_logarithms_are_finite_and_of_probabilities():
     found = log_rows(np.array([[1.0, 0.0]]))
     assert np.isfinite(found).all()
     assert np.exp(found).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["mean", "both", "root"])
+def test_workers_spread_what_one_process_spreads_to_the_bit(name):
+    graph = crowd()
+    rows = np.random.default_rng(1).random((400, 3))
+    whole = edge_operators(graph)[name] @ rows
+
+    def work(part):
+        return part.original, edge_operators(part)[name] @ rows[part.original]
+
+    for own, found in parted(graph, 3, work):
+        assert np.array_equal(found, whole[own])
+
+
+def test_workers_make_of_answers_what_one_process_makes():
+    graph = crowd()
+    prior, whole, by_fold, judges, _ = answers_on(graph, telling=0.6)
+    expected = with_answers(graph, prior, whole, by_fold, judges)
+
+    def work(part):
+        own = part.original
+        theirs = Judges(Group.of(part, part.validation), judges.labels, judges.folds, None)
+        return own, with_answers(part, prior[own], whole[own], by_fold[:, own], theirs)
+
+    for own, found in parted(graph, 3, work):
+        for way, other in zip(found, expected, strict=True):
+            assert way.detail == other.detail
+            np.testing.assert_allclose(way.rows, other.rows[own], rtol=1e-9)
+            np.testing.assert_allclose(way.beside, other.beside[own], rtol=1e-9)

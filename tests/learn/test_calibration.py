@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from graphveil.graphs.group import Group
+from graphveil.graphs.splits import random_split
 from graphveil.learn.calibration import (
     USERS_A_BIN,
     Temperatures,
@@ -13,6 +15,8 @@ from graphveil.learn.calibration import (
     log_losses,
     tempered,
 )
+from tests.learn.graphs import as_graph
+from tests.worlds import parted
 
 NO_EDGES = np.empty(0)
 
@@ -120,11 +124,11 @@ def test_equal_numbers_share_a_bin():
 def test_nobody_s_own_label_is_in_their_row():
     rows, labels = drawn(900)
     judges, numbers = np.arange(600), np.random.default_rng(2).random(900)
-    before, _ = calibrated(distorted(rows, 2.0), labels, numbers, judges)
+    before, _ = calibrated(distorted(rows, 2.0), labels, numbers, Group.alone(judges))
     user = 17
     other = labels.copy()
     other[user] = (other[user] + 1) % 4
-    after, _ = calibrated(distorted(rows, 2.0), other, numbers, judges)
+    after, _ = calibrated(distorted(rows, 2.0), other, numbers, Group.alone(judges))
     assert np.array_equal(before[user], after[user])
     changed = (before != after).any(1)
     # Whoever does not judge has the temperatures of all, so a label changes those of the bin.
@@ -134,7 +138,9 @@ def test_nobody_s_own_label_is_in_their_row():
 def test_labels_of_those_who_do_not_judge_change_nothing():
     rows, labels = drawn(900)
     other = np.where(np.arange(900) < 600, labels, -1)
-    first, second = (calibrated(rows, each, np.zeros(900), np.arange(600))[0] for each in (labels, other))
+    first, second = (
+        calibrated(rows, each, np.zeros(900), Group.alone(np.arange(600)))[0] for each in (labels, other)
+    )
     assert np.array_equal(first, second)
 
 
@@ -147,3 +153,21 @@ def test_the_calibration_error_is_the_gap_between_sure_and_right():
 
 def test_temperatures_of_a_single_bin_are_the_same_for_all():
     assert Temperatures(NO_EDGES, np.array([2.0])).of(np.array([-1.0, 5.0])).tolist() == [2.0, 2.0]
+
+
+def test_judges_of_all_workers_calibrate_everybody():
+    """Users are divided at random; one worker's users judge nothing."""
+    rows, labels = drawn(900)
+    rows, numbers = distorted(rows, 2.0), np.random.default_rng(2).random(900)
+    graph = as_graph(np.empty((0, 2), dtype=int), labels, 1, random_split(labels, 0))
+    judging = graph.validation & (np.arange(900) % 3 != 0)
+    expected, temperatures = calibrated(rows, labels, numbers, Group.alone(np.flatnonzero(judging)))
+
+    def work(part):
+        own = part.original
+        found = calibrated(rows[own], labels[own], numbers[own], Group.of(part, judging[own]))
+        return own, *found
+
+    for own, found, theirs in parted(graph, 3, work):
+        assert np.array_equal(found, expected[own])
+        assert np.array_equal(theirs.values, temperatures.values)

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from graphveil.graphs.group import Group
 from graphveil.learn import Schedule, Targets, Topology
+from graphveil.learn.dropout import dropout
 from graphveil.learn.label_propagation import training_labels
-from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, mask, masked_inputs
+from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, draw_mask, mask, masked_inputs
 from graphveil.learn.masked_labels import fit_masked as fit_on
 from tests.learn.graphs import as_graph, small_graph
+from tests.worlds import parted
 
 
 def targets_of(graph):
@@ -167,3 +170,29 @@ def test_patience_stops_early():
         progress=lambda done, most, loss: counts.append(done),
     )
     assert counts[-1] == fitted.epoch + 6 < 500
+
+
+def test_workers_hide_whom_one_process_hides_and_drop_what_it_drops():
+    graph, _, _ = small_graph(users=90)
+    train = np.flatnonzero(graph.train)
+    torch.manual_seed(3)
+    hidden, nothing = draw_mask(graph, Group.alone(train), 0.4)
+    assert nothing is None
+    values = torch.randn(len(hidden), 8)
+    torch.manual_seed(4)
+    dropped = dropout(values, 0.5, True, few=0)
+
+    def work(part):
+        return part, Group.of(part, part.train)
+
+    seen = []
+    # One after the other: all draw from one generator.
+    for part, group in parted(graph, 3, work):
+        torch.manual_seed(3)
+        own, among = draw_mask(part, group, 0.4)
+        numbers = part.original[own.numpy()]
+        rows = torch.tensor([hidden.tolist().index(number) for number in numbers], dtype=torch.long)
+        torch.manual_seed(4)
+        assert torch.equal(dropout(values[rows], 0.5, True, few=0, among=among), dropped[rows])
+        seen += numbers.tolist()
+    assert sorted(seen) == sorted(hidden.tolist())

@@ -20,6 +20,7 @@ from graphveil.learn.taught import (
     teach_by_rows,
     unit_rows,
 )
+from tests.worlds import together
 
 
 def separable(users=90, values=12, seed=0, strength=0.8):
@@ -230,3 +231,19 @@ def test_a_regression_that_is_cut_short_says_nothing_of_it():
     targets = np.eye(3)[random.integers(0, 3, 200)]
     weights, _ = _regression(points, targets, 100.0)
     assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_users_of_all_workers_teach(sparse):
+    """One worker has nobody who reports."""
+    apart = centred(np.array([[1.0, 0, 0, 0, 0], [0, 0.5, 0, 0, 0], [0, 0, 0, 0, -1]]))
+    rows, likely = reported(apart, users=600)
+    rows = csr_array(rows) if sparse else rows
+    whole = learn_means(rows, likely, np.ones(5))
+    own = [np.arange(0, 600, 3), np.empty(0, dtype=int), np.flatnonzero(np.arange(600) % 3)]
+    for found in together(
+        3, lambda world: learn_means(rows[own[world.rank]], likely[own[world.rank]], np.ones(5), world)
+    ):
+        np.testing.assert_allclose(found.apart, whole.apart, rtol=1e-9)
+        np.testing.assert_allclose(found.centre, whole.centre, rtol=1e-9)
+        assert found.signal == pytest.approx(whole.signal)

@@ -6,7 +6,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.part import GraphPart, cut_part
+from graphveil.graphs.part import GraphPart
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
@@ -16,7 +16,7 @@ from graphveil.linear.propagation import (
     sum_matrix,
     weighted_mean_matrix,
 )
-from tests.worlds import together
+from tests.worlds import parted
 
 COLUMNS = 3
 
@@ -45,15 +45,6 @@ def graph():
     # Somebody without a neighbour.
     pairs = graph.pairs()
     return graph.with_edges(pairs[(pairs != 7).all(axis=1)])
-
-
-def parted(graph, size, work, seed=0):
-    """What ``work(part)`` returns for each part of a graph that is divided at random."""
-    order = np.random.default_rng(seed).permutation(graph.node_count)
-    bounds = np.linspace(0, graph.node_count, size + 1).astype(np.int64)
-    return together(
-        size, lambda world: work(GraphPart(**cut_part(graph, order, bounds, world.rank), world=world))
-    )
 
 
 def factor(graph):

@@ -76,3 +76,13 @@ def test_tables_are_equal_by_shape_and_numbers_and_survive_pickling():
 
 def test_some_rows_of_a_table():
     assert Integers.of([[1, 2], [3, 4], [5, 6]], "lists", 2).rows([2, 0]).tolist() == [[5, 6], [1, 2]]
+
+
+def test_a_table_with_a_row_a_user_may_have_none():
+    empty = np.empty((0, 3), dtype=np.int64)
+    table = Integers.of(empty, "lists", 2, rowless=True)
+    assert table.shape == (0, 3) and table.largest == 0
+    assert Integers.of(table, "lists", 2, rowless=True) is table
+    for wrong, rowless in ((empty, False), (empty.T, True), ([], True)):
+        with pytest.raises(InputError, match="^lists must be lists of one length"):
+            Integers.of(wrong, "lists", 2, rowless=rowless)

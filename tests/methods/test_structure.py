@@ -260,3 +260,16 @@ def test_parts_of_a_run_share_a_blend_and_other_labels_have_another():
     forget_blends()
     again = blended(job)[0]
     assert again is not first[0] and np.array_equal(again, first[0])
+
+
+def test_shared_candidates_have_no_parameters_for_each_user():
+    graph, _ = communities()
+    known = candidates(job_of(graph), lambda rows: validation_quality(graph, rows), shared=True)
+    assert list(known) == ["degrees", "label propagation", "gnn on labels"]
+
+
+def test_the_detail_says_that_candidates_were_shared():
+    graph, _ = communities()
+    told = run(graph, candidates="shared").detail
+    assert told.endswith("(of candidates without parameters for each user)")
+    assert "ids" not in told and "link" not in told

@@ -565,3 +565,21 @@ def test_the_books_of_a_run_say_what_was_asked_in_words():
 def test_with_a_finite_mechanism_nothing_is_ideal():
     _, ledger = run(*town(), mechanism="multibit")
     assert privacy_record(ledger).ideal == []
+
+
+@pytest.mark.parametrize("seed", [None, 0], ids=["the most certain", "drawn"])
+def test_a_last_digit_does_not_change_who_teaches_where_learning_may_be_shared(seed):
+    """Certainties that are equal, and then differ by rounding; all of them are as far from a rounded digit as can be."""
+    graph, _ = town()
+    random = np.random.default_rng(0)
+    certainty = 0.8 + random.integers(0, 1500, 800) / 10_000 + 1e-5
+    prior = np.column_stack([certainty, *[(1 - certainty) / 3] * 3])
+    moved = prior + random.normal(size=prior.shape) * 1e-8
+    share = (graph.train.sum() + 100) / 800
+    first, second = (teaching_users(graph, each, share, seed, shared=True) for each in (prior, moved))
+    assert first.tolist() == second.tolist()
+    assert len(first) == graph.train.sum() + 100
+    others = np.setdiff1d(np.flatnonzero(~graph.train & ~graph.validation), first)
+    if seed is None:
+        chosen = np.setdiff1d(first, np.flatnonzero(graph.train))
+        assert certainty[chosen].min() >= certainty[others].max()

@@ -10,9 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson
+from graphveil.cli.in_shards import written_in_shards
+from graphveil.cli.options import AsJson, EngineName, Workers
 from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_known
 from graphveil.experiments.embeddings.file import check_file
 from graphveil.experiments.runs.format import file_size
@@ -26,8 +28,15 @@ from graphveil.settings import peak_megabytes
 def embed(
     *,
     asked: Asked,
-    out: Annotated[Path, typer.Option(help="The file to write: .npz, or .parquet with pyarrow.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to write: .npz, or .parquet with pyarrow; of a large sharded graph, a new folder."
+        ),
+    ],
     seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
+    engine: EngineName = "local",
+    workers: Workers = None,
     terms: Terms,
     dims: Annotated[
         int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
@@ -49,8 +58,12 @@ def embed(
     Example: graphveil embed lpgnn --data town --epsilon 4 --dims 8 --out town.npz
 
     Example: graphveil embed base --data town --epsilon 4 --out town.npz --map town.svg
+
+    Example: graphveil embed lpgnn --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
     spec = spec_of(asked, terms, seed=seed)
+    if written_in_shards(spec, "embeddings", out, chosen_engine(engine, workers, None), as_json):
+        return
     check_file(out)
     if map_file is not None:
         check_figure(map_file)

@@ -73,7 +73,15 @@ EngineName = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(help="How many workers of Ray share the learning of one run, on a sharded graph."),
+    typer.Option(
+        help="How many workers share the learning of one run, a part of the graph each: processes of this machine, or of Ray with --engine ray."
+    ),
+]
+CheckpointEvery = Annotated[
+    int,
+    typer.Option(
+        help="With --workers: each so many epochs they write down how far they are, so that a run goes on where one of them, or this command, was lost.",
+    ),
 ]
 Resume = Annotated[
     bool,

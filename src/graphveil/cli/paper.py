@@ -139,7 +139,7 @@ def paper(
     if page is not None:
         check_page(page, "--page")
     computing = chosen_engine(engine, workers, jobs)
-    computing.check_units()
+    computing.check_units("a table")
     if runs is not None and runs < 1:
         raise InputError(f"runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)

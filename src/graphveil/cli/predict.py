@@ -10,9 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson
+from graphveil.cli.in_shards import written_in_shards
+from graphveil.cli.options import AsJson, EngineName, Workers
 from graphveil.experiments.runs.format import file_size
 from graphveil.experiments.runs.predictions import Predictions, check_predictions, predict_spec
 from graphveil.experiments.runs.predictions_file import check_predictions_file, record_file
@@ -23,8 +25,15 @@ from graphveil.settings import peak_megabytes
 def predict(
     *,
     asked: Asked,
-    out: Annotated[Path, typer.Option(help="The file to write: .csv, or .parquet with pyarrow.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to write: .csv, or .parquet with pyarrow; of a large sharded graph, a new folder."
+        ),
+    ],
     seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
+    engine: EngineName = "local",
+    workers: Workers = None,
     terms: Terms,
     as_json: AsJson = False,
 ) -> None:
@@ -37,8 +46,12 @@ def predict(
     Example: graphveil predict veil --data town --epsilon 2 --out town.csv
 
     Example: graphveil predict base --data mine.npz --range 0,1 --epsilon 4 --out mine.parquet
+
+    Example: graphveil predict base --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
     spec = spec_of(asked, terms, seed=seed)
+    if written_in_shards(spec, "predictions", out, chosen_engine(engine, workers, None), as_json):
+        return
     check_predictions_file(out)
     check_predictions(spec)
     start = time.perf_counter()

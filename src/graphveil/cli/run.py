@@ -16,8 +16,9 @@ from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.cli.interrupts import GOES_ON, going_on, interrupted, saying
 from graphveil.cli.kept import check_resume, keep, results_file, told
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Resume, Workers
+from graphveil.cli.options import AnyVersion, AsJson, CheckpointEvery, EngineName, Jobs, Resume, Workers
 from graphveil.cli.parse import parse_numbers
+from graphveil.engine.crew import EVERY
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted
 from graphveil.experiments.runs.result import Result
@@ -43,6 +44,7 @@ def run(
     jobs: Jobs = None,
     engine: EngineName = "local",
     workers: Workers = None,
+    checkpoint_every: CheckpointEvery = EVERY,
     terms: Terms,
     no_control: Annotated[
         bool,
@@ -71,9 +73,11 @@ def run(
     Example: graphveil run lpgnn --data town --epsilon 0.5,1,2,4 --out town.svg
 
     Example: graphveil run base --data town --epsilon 2 --runs 20 --engine ray://10.0.0.7:6379
+
+    Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
     given = spec_of(asked, terms, runs=runs, seed=seed, control=not no_control)
-    how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs))
+    how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs, checkpoint_every))
     check_resume(resume, any_version)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:

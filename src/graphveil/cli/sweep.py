@@ -109,7 +109,7 @@ def sweep(
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
     computing = chosen_engine(engine, workers, jobs)
-    computing.check_units()
+    computing.check_units("a sweep")
     check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))

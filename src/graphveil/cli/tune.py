@@ -84,7 +84,7 @@ def tune(
     spec = spec_of(asked, terms, runs=runs, seed=seed)
     space = check_search(spec, trials, jobs)
     computing = chosen_engine(engine, workers, jobs)
-    computing.check_units()
+    computing.check_units("a search")
     file = check_out(out or default_file(spec))
     with saying("no trial is finished, and the same command begins anew"):
         tuned = watched(spec, space, trials, jobs, computing, any_version)

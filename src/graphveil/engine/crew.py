@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from graphveil.errors import GraphveilError
+from graphveil.errors import EngineError
 
 # A crew that has lost a worker is started anew so many times.
 RESTARTS = 3
+# Checkpoints are written each so many epochs, where nothing else is said.
+EVERY = 20
 Progress = Callable[[str, float], None]
 
 
@@ -20,7 +22,7 @@ class Crew(Protocol):
         them raises is raised here."""
 
 
-class WorkersLostError(GraphveilError):
+class WorkersLostError(EngineError):
     """Workers were lost again and again."""
 
     def __init__(self, how: str) -> None:

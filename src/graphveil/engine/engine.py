@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
+from graphveil.checks import check_whole
 from graphveil.engine.address import AUTO, check_address
+from graphveil.engine.crew import EVERY, Crew
 from graphveil.engine.pool import Pool
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
@@ -25,23 +27,22 @@ class Engine:
     name: str = LOCAL
     address: str | None = None
     workers: int | None = None
+    # Where workers share a unit: each so many epochs they write down how far they are.
+    checkpoint_every: int = EVERY
 
     def __post_init__(self) -> None:
         if self.name not in (LOCAL, RAY) or (self.address is not None and self.name != RAY):
             raise InputError(f"an engine is {LOCAL} or {RAY}, and only {RAY} has an address, got {self!r}")
-        if self.workers is None:
-            return
-        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
-            raise InputError(f"workers must be an integer of at least 1, got {self.workers!r}")
-        if self.name != RAY:
-            raise InputError("--workers share a unit on Ray: give --engine ray too, or leave --workers out")
+        check_whole(self.checkpoint_every, "checkpoint_every", least=1)
+        if self.workers is not None:
+            check_whole(self.workers, "workers", least=1)
 
     @classmethod
-    def of(cls, written: str | Engine, workers: int | None = None) -> Engine:
+    def of(cls, written: str | Engine, workers: int | None = None, checkpoint_every: int = EVERY) -> Engine:
         """An engine as it is written: ``local``, ``ray``, ``ray://HOST:PORT`` or ``ray://auto``.
 
         >>> Engine.of("ray://10.0.0.7:6379", workers=2)
-        Engine(name='ray', address='10.0.0.7:6379', workers=2)
+        Engine(name='ray', address='10.0.0.7:6379', workers=2, checkpoint_every=20)
         """
         if isinstance(written, Engine):
             return written
@@ -52,25 +53,45 @@ class Engine:
             )
         if divider:
             check_address(address)
-        return cls(name, address if divider else None, workers)
+        return cls(name, address if divider else None, workers, checkpoint_every)
 
     def inside(self, jobs: int | None) -> bool:
-        """Whether units are computed in this very process, one after the other."""
-        return self.name == LOCAL and (jobs or 1) == 1
+        """Whether units are begun in this very process, one after the other; workers may share each."""
+        return self.workers is not None or (self.name == LOCAL and (jobs or 1) == 1)
 
     def outside(self, jobs: int | None, units: int, *, shared: bool = False) -> bool:
         """Whether so many units are computed outside this process. One alone is not worth a process here, unless ``shared`` ones are there."""
+        if self.workers is not None:
+            return False
         if self.name == LOCAL:
             return not self.inside(jobs) and units > (0 if shared else 1)
         return units > 0
 
-    def check_units(self) -> None:
-        """Refuse what does not compute units one by one."""
+    def check_units(self, what: str) -> None:
+        """Refuse workers where many units are computed, each by itself."""
         if self.workers is not None:
             raise InputError(
-                "--workers are for learning one run on a sharded graph: leave --workers out, and --jobs says how many runs are "
-                "computed at a time"
+                f"--workers share the learning of one run, and {what} has many: leave --workers out, and --jobs says how many are computed "
+                "at a time"
             )
+
+    def crew(self) -> Crew:
+        """Whoever starts the workers that share a unit: processes of this machine, or Ray."""
+        if self.name == LOCAL:
+            from graphveil.engine.process_crew import ProcessCrew
+
+            return ProcessCrew()
+        from graphveil.engine.ray_crew import RayCrew
+
+        return RayCrew(self.address)
+
+    def host(self) -> str:
+        """Where workers reach this process: they may be on other machines where Ray is."""
+        if self.address is None:
+            return "127.0.0.1"
+        from graphveil.engine.ray_session import own_address
+
+        return own_address(self.address)
 
     def pool(self, jobs: int | None, most: int | None = None) -> AbstractContextManager[Pool]:
         """Workers until the end, ``jobs`` of them, but no more than there is to do at most.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.engine.crew import EVERY
 from graphveil.engine.house import Address, Asking
 from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
@@ -23,9 +24,6 @@ from graphveil.methods.outcome import Outcome
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Nobody
 from graphveil.settings import peak_megabytes
-
-# Checkpoints are written each so many epochs, where nothing else is said.
-EVERY = 20
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.part import GraphPart, nobody, with_halo
+from graphveil.graphs.part import GraphPart, split_links
 from graphveil.graphs.shards import Shards
 from graphveil.graphs.world import World
 from graphveil.mechanisms.rows import PublicRange
@@ -52,15 +53,15 @@ def shard_part(shards: Shards, world: World, *, on_disk: bool = False) -> GraphP
         manifest.partitions[partitions_of(shards, each, world.size).start].first for each in range(world.size)
     ]
     bounds = np.array([*firsts, shards.users], dtype=np.int64)
-    if on_disk:
-        indices, halo = np.empty(0, dtype=np.int32), nobody()
-    else:
-        targets = shards.edges(own.start, own.stop)
-        indices, halo = with_halo(targets, int(bounds[world.rank]), int(bounds[world.rank + 1]))
+    links: dict[str, Any] = {"blocks": DiskEdges(shards)}
+    if not on_disk:
+        begin, end = int(bounds[world.rank]), int(bounds[world.rank + 1])
+        near, far, halo = split_links(table.indptr, shards.edges(own.start, own.stop), begin, end)
+        links = {"near": near, "far": far, "halo": halo}
     return GraphPart(
         name=manifest.name,
         indptr=table.indptr,
-        indices=indices,
+        indices=np.empty(0, dtype=np.int32),
         feature_count=manifest.features,
         public_range=None if manifest.range is None else PublicRange.of(manifest.range),
         binary=manifest.binary,
@@ -75,7 +76,6 @@ def shard_part(shards: Shards, world: World, *, on_disk: bool = False) -> GraphP
         world=world,
         total=shards.users,
         original=table.original,
-        halo=halo,
         bounds=bounds,
-        blocks=DiskEdges(shards) if on_disk else None,
+        **links,
     )

@@ -18,7 +18,8 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.npz import Raw, read_npz
 from graphveil.graphs.outside_data import GROUP, is_outside, load_outside
 from graphveil.graphs.shards.manifest import is_sharded
-from graphveil.graphs.shards.whole import load_whole
+from graphveil.graphs.shards.reader import Shards, open_shards
+from graphveil.graphs.shards.whole import load_whole, too_large
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import find, own_names, verify
 from graphveil.graphs.town import Town, generate_town
@@ -152,6 +153,14 @@ def _refuse(name: str, why: str, **options: Any) -> None:
 def is_sharded_source(source: str | Path) -> bool:
     """Whether this names the folder of a sharded graph, and no graph that is known by that name."""
     return (isinstance(source, Path) or source not in DATASETS) and is_sharded(source)
+
+
+def large_shards(source: str | Path) -> Shards | None:
+    """The sharded graph of this name, if it is too large to be loaded as a whole."""
+    if not is_sharded_source(source):
+        return None
+    shards = open_shards(source)
+    return shards if too_large(shards) else None
 
 
 def _is_path(source: str | Path) -> bool:

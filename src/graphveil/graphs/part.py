@@ -21,6 +21,14 @@ def nobody() -> Numbers:
     return np.empty(0, dtype=np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Row pointers, and the neighbours of all rows, ascending in each."""
+
+    indptr: Numbers
+    indices: NDArray[np.int32]
+
+
 class EdgeBlocks(Protocol):
     """Edges that stay on disk, some rows at a time."""
 
@@ -33,13 +41,14 @@ class GraphPart(Graph):
     """Some users of a larger graph, with all their links: what one worker holds.
 
     Everything that `Graph` has for each user is there for these users alone, and users are numbered from 0 among them. Links
-    lead to others too: a neighbour below ``node_count`` is one of these users, and neighbour ``node_count`` + k is the one
-    whose number in the whole graph is ``halo[k]``. Parts follow each other: that of this worker has the numbers ``first``,
+    lead to others too: ``near`` are neighbours among these users, ``far`` those elsewhere, where neighbour k is the one whose
+    number in the whole graph is ``halo[k]``; ``indices`` is empty. Parts follow each other: that of this worker has the numbers ``first``,
     ``first`` + 1, … of the whole, which has ``total`` users. ``original`` is what its users are numbered in the graph as it was
     given: whatever is drawn or sorted for all users follows those numbers, so that it does not depend on how a graph is divided.
     ``bounds`` are where each worker's part begins, and where the last one ends.
 
-    ``blocks`` are the edges where they stay on disk; then ``indices`` is empty.
+    ``blocks`` are the edges where they stay on disk, instead of near and far. ``made`` is what others have made of the links, which
+    all matrices of a part share.
     """
 
     world: World = ALONE
@@ -47,7 +56,10 @@ class GraphPart(Graph):
     original: Numbers = field(default_factory=nobody)
     halo: Numbers = field(default_factory=nobody)
     bounds: Numbers = field(default_factory=nobody)
+    near: Neighbours | None = None
+    far: Neighbours | None = None
     blocks: EdgeBlocks | None = None
+    made: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,11 +123,11 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
     rows = np.repeat(np.arange(len(own)), counts)
     targets = place[graph.indices[at]]
     targets = targets[np.lexsort((targets, rows))]
-    indices, halo = with_halo(targets, int(bounds[rank]), int(bounds[rank + 1]))
+    near, far, halo = split_links(indptr, targets, int(bounds[rank]), int(bounds[rank + 1]))
     return {
         "name": graph.name,
         "indptr": indptr,
-        "indices": indices,
+        "indices": np.empty(0, dtype=np.int32),
         "feature_count": graph.feature_count,
         "public_range": graph.public_range,
         "binary": graph.binary,
@@ -129,19 +141,23 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
         "total": graph.node_count,
         "original": own.astype(np.int64),
         "halo": halo,
+        "near": near,
+        "far": far,
         "bounds": np.asarray(bounds, dtype=np.int64),
     }
 
 
-def with_halo(targets: NDArray[np.integer], begin: int, end: int) -> tuple[NDArray[np.int32], Numbers]:
-    """Neighbours as a part numbers them, and the numbers of those who are not among its users.
+def split_links(
+    indptr: Numbers, targets: NDArray[np.integer], begin: int, end: int
+) -> tuple[Neighbours, Neighbours, Numbers]:
+    """Neighbours among the users of a part, neighbours elsewhere, and who those are.
 
-    ``targets`` are the neighbours of all rows by their numbers in the whole, of which begin..end-1 are the part's own. In each row
-    those of the part are ascending if ``targets`` are, and so are the others.
+    ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; begin..end-1 are the part's own.
     """
-    outside = (targets < begin) | (targets >= end)
-    far = targets[outside]
-    halo = np.unique(far)
-    indices = (targets - begin).astype(np.int32, copy=False)
-    indices[outside] = end - begin + np.searchsorted(halo, far)
-    return indices, halo.astype(np.int64)
+    inside = (targets >= begin) & (targets < end)
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(inside)])[indptr]
+    near = (targets[inside] - begin).astype(np.int32)
+    elsewhere = targets[~inside]
+    halo = np.unique(elsewhere)
+    far = np.searchsorted(halo, elsewhere).astype(np.int32)
+    return Neighbours(starts, near), Neighbours(indptr - starts, far), halo.astype(np.int64)

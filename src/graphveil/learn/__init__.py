@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         signal,
     )
     from graphveil.learn.targets import DropTargets, Goal, Targets, true_classes
-    from graphveil.learn.taught import Means, Taught, learn_means, teach_by_means, teach_by_rows
+    from graphveil.learn.taught import Means, Taught, column_means, learn_means, teach_by_means, teach_by_rows
     from graphveil.learn.tensors import tensor
     from graphveil.learn.topology import Topology
     from graphveil.learn.training import Fitted, Progress, Schedule, apply, fit
@@ -136,7 +136,7 @@ else:
             "scales": ("best_scale",),
             "several": ("SeveralTargets",),
             "spectral": ("spectrum",),
-            "taught": ("Means", "Taught", "learn_means", "teach_by_means", "teach_by_rows"),
+            "taught": ("Means", "Taught", "column_means", "learn_means", "teach_by_means", "teach_by_rows"),
             "targeting": (
                 "SPLITS",
                 "Round",
@@ -215,6 +215,7 @@ __all__ = [
     "class_evidence",
     "class_shares",
     "clearly_better",
+    "column_means",
     "combined_scores",
     "correlation_scores",
     "degree_probabilities",

@@ -48,27 +48,36 @@ class Judged:
     folds: Whole
 
 
-def class_evidence(asked: Asked, judged: Judged, classes: int) -> tuple[Floats, Floats]:
+def class_evidence(
+    asked: Asked, judged: Judged, classes: int, told: Asked | None = None
+) -> tuple[Floats, Floats]:
     """How likely each class makes the answer that came, as logarithms (users asked x classes) around 0, for each fold.
 
     The first are those by tables of the other fold's judges and of everybody's where ``fold`` says nothing: three such matrices,
-    stacked: by judges of fold 1 (for users of fold 0), by those of fold 0 (for fold 1), and by all of them.
+    stacked: by judges of fold 1 (for users of fold 0), by those of fold 0 (for fold 1), and by all of them. ``told`` are the
+    answers that are judged, where these are not all among those that are to be decoded.
     """
-    ranks = asked.ranks(classes)
-    bins = _bins(asked.certainty, asked.certainty[judged.answers])
-    by_fold = []
-    for fold in (0, 1):
-        others = np.flatnonzero(judged.folds != fold)
-        by_fold.append(_evidence(asked, ranks, bins, _tables(asked, judged, others, ranks, bins)))
-    everybody = np.arange(len(judged.answers))
-    whole = _evidence(asked, ranks, bins, _tables(asked, judged, everybody, ranks, bins))
-    return np.stack(by_fold), whole
+    told = asked if told is None else told
+    edges = _edges(told.certainty[judged.answers])
+    ranks, bins = asked.ranks(classes), _bins(asked.certainty, edges)
+    told_ranks, told_bins = told.ranks(classes), _bins(told.certainty, edges)
+
+    def decoded(chosen: Whole) -> Floats:
+        tables = _tables(told, judged, chosen, told_ranks, told_bins, len(edges) + 1)
+        return _evidence(asked, ranks, bins, tables)
+
+    by_fold = [decoded(np.flatnonzero(judged.folds != fold)) for fold in (0, 1)]
+    return np.stack(by_fold), decoded(np.arange(len(judged.answers)))
 
 
-def _bins(certainty: Floats, judges: Floats) -> Whole:
-    """The bin of certainty of each user; bins have about as many judges each."""
+def _edges(judges: Floats) -> Floats:
+    """What divides certainties into bins that have about as many judges each."""
     count = int(np.clip(len(judges) // USERS_A_BIN, 1, MOST_BINS))
-    edges = np.unique(np.quantile(judges, np.arange(1, count) / count)) if count > 1 else np.empty(0)
+    return np.unique(np.quantile(judges, np.arange(1, count) / count)) if count > 1 else np.empty(0)
+
+
+def _bins(certainty: Floats, edges: Floats) -> Whole:
+    """The bin of certainty of each user."""
     return np.searchsorted(edges, certainty, side="right").astype(np.int64)
 
 
@@ -78,11 +87,10 @@ def _evidence(asked: Asked, ranks: Whole, bins: Whole, tables: Floats) -> Floats
     return centred
 
 
-def _tables(asked: Asked, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole) -> Floats:
+def _tables(asked: Asked, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole, count: int) -> Floats:
     """P(place | rank) for each bin (bins x ranks x places), by expectation and maximisation where classes are not certain."""
     width = asked.lists.shape[1]
     answers, likely = judged.answers[chosen], judged.likely[chosen]
-    count = int(bins.max(initial=0)) + 1
     own_ranks, own_places, own_bins = ranks[answers], asked.places[answers], bins[answers]
     certain = bool(((likely == 0) | (likely == 1)).all())
     tables = np.full((count, width + 1, width), 1 / width)

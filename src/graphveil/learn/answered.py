@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
@@ -17,7 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group
+from graphveil.graphs.part import GraphPart
 from graphveil.learn.calibration import log_losses
+from graphveil.linear.propagation import scaled_matrix
+from graphveil.linear.sight import Sight, sight_of
+from graphveil.linear.sparse import SparseMatrix
 
 Floats = NDArray[np.float64]
 
@@ -42,16 +48,22 @@ CLEARLY = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Validation users: who, their labels, which of two halves each belongs to, and how labels were reported, if they were."""
+    """Validation users of all workers: who, their labels, which of two halves each belongs to, and how labels were reported, if
+    they were."""
 
-    users: NDArray[np.int64]
+    group: Group
     labels: NDArray[np.int64]
     folds: NDArray[np.int64]
     transition: Floats | None
 
+    @property
+    def users(self) -> NDArray[np.int64]:
+        """Those who are here."""
+        return self.group.users
+
     def losses(self, rows: Floats) -> Floats:
-        """The loss of each, from everybody's probabilities."""
-        return log_losses(rows[self.users], self.labels, self.transition)
+        """The loss of each, from the probabilities of everybody who is here."""
+        return log_losses(self.group.rows(rows), self.labels, self.transition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +77,51 @@ class Answered:
 
 def edge_operators(graph: Graph) -> dict[str, Any]:
     """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
+    if isinstance(graph, GraphPart) and graph.blocks is not None:
+        powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
+        return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
+    if isinstance(graph, GraphPart):
+        sight = sight_of(graph)
+        found = _operators(sight.pattern, sight)
+        return {name: _Seeing(matrix, sight) for name, matrix in found.items()}
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
-    matrix = csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
+    return _operators(
+        csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
+    )
+
+
+def _operators(matrix: Any, sight: Sight | None = None) -> dict[str, Any]:
+    """The three matrices from that of the links, in which rows are users who are here and columns those who are seen."""
     degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
     root = diags_array(degrees**-0.5)
+    others = root if sight is None else diags_array(sight.see(degrees**-0.5))
     return {
         "mean": _single(diags_array(1 / degrees) @ matrix),
-        "both": _single(root @ matrix @ root),
+        "both": _single(root @ matrix @ others),
         "root": _single(root @ matrix),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class _Seeing:
+    """A worker's rows of a matrix over all users: the rows of neighbours elsewhere are fetched before a product."""
+
+    matrix: Any
+    sight: Sight
+
+    def __matmul__(self, rows: NDArray[Any]) -> Any:
+        return self.matrix @ self.sight.see(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDisk:
+    """A matrix whose entries stay on disk, for arrays; in single precision, as the others are."""
+
+    matrix: SparseMatrix
+
+    def __matmul__(self, rows: NDArray[Any]) -> Any:
+        single = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+        return self.matrix.multiply(single).numpy().astype(rows.dtype)
 
 
 def _single(matrix: Any) -> Any:
@@ -94,7 +142,7 @@ def with_answers(
     operators = edge_operators(graph)
     own = evidence.copy()
     for fold in (0, 1):
-        chosen = judges.users[judges.folds == fold]
+        chosen = judges.users[judges.folds[judges.group.places] == fold]
         own[chosen] = by_fold[fold][chosen]
     rows, detail = _best_spread(prior, own, operators, judges)
     features = _features(prior, own, rows, operators)
@@ -102,7 +150,7 @@ def with_answers(
         Answered(rows, prior, detail),
         Answered(_weighed(features, judges), _weighed(features[:, :, :1], judges), f"{detail}, weighed"),
     ]
-    if len(judges.users) >= MANY_JUDGES and judges.transition is None:
+    if judges.group.size >= MANY_JUDGES and judges.transition is None:
         each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
         least = min(float(judges.losses(way.rows).mean()) for way in ways)
         if float(judges.losses(each).mean()) < least:
@@ -118,7 +166,7 @@ def clearly_better(
 
     Of one user alone nobody knows what chance would do.
     """
-    if len(judges.users) < 2:
+    if judges.group.size < 2:
         return False
     fewer = judges.losses(answered.beside) - judges.losses(answered.rows)
     error = float(fewer.std()) / np.sqrt(len(fewer))
@@ -200,13 +248,14 @@ def _weighed(features: Floats, judges: Judges) -> Floats:
     """Probabilities by weights that all classes share: a conditional logit, kept near the spread, five-fold for those who judge."""
     start = np.zeros(features.shape[2])
     start[:2] = 1.0
-    own = features[judges.users]
-    folds = np.arange(len(judges.users)) % FOLDS
+    own, folds = judges.group.rows(features), np.arange(judges.group.size) % FOLDS
     rows = softmax(features @ _conditional_logit(own, judges.labels, judges.transition, start), axis=1)
+    theirs = np.empty((judges.group.size, rows.shape[1]))
     for fold in range(FOLDS):
         held = folds == fold
         weights = _conditional_logit(own[~held], judges.labels[~held], judges.transition, start)
-        rows[judges.users[held]] = softmax(own[held] @ weights, axis=1)
+        theirs[held] = softmax(own[held] @ weights, axis=1)
+    rows[judges.users] = theirs[judges.group.places]
     return np.asarray(rows)
 
 
@@ -238,14 +287,15 @@ def _conditional_logit(
 
 def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
     """Probabilities by weights for each class (multinomial regression), five-fold for those who judge."""
-    own = columns[judges.users]
+    own, folds = judges.group.rows(columns), np.arange(judges.group.size) % FOLDS
     centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
     columns, own = (columns - centre) / width, (own - centre) / width
-    folds = np.arange(len(judges.users)) % FOLDS
     rows = _regressed(own, judges.labels, columns, classes)
+    theirs = np.empty((judges.group.size, classes))
     for fold in range(FOLDS):
         held = folds == fold
-        rows[judges.users[held]] = _regressed(own[~held], judges.labels[~held], own[held], classes)
+        theirs[held] = _regressed(own[~held], judges.labels[~held], own[held], classes)
+    rows[judges.users] = theirs[judges.group.places]
     return rows
 
 

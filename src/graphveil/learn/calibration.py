@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from graphveil.graphs.group import Group
+
 Rows = NDArray[np.float64]
 # Below this a probability counts as this, so that its logarithm is finite.
 SMALLEST = 1e-9
@@ -113,7 +115,7 @@ def calibrated(
     rows: NDArray[np.floating],
     labels: NDArray[np.int64],
     numbers: NDArray[np.float64],
-    judges: NDArray[np.int64],
+    judges: Group,
     transition: Rows | None = None,
 ) -> tuple[Rows, Temperatures]:
     """Probabilities of n users (n x c), calibrated in bins of a number a user on the labels of those who judge.
@@ -121,18 +123,23 @@ def calibrated(
     Judges are divided into two halves, and the rows of each are calibrated on the labels of the other, so that nobody's own
     label is in their row. Everybody else has the temperatures that all judges give, which are returned too.
     """
-    edges = bin_edges(numbers[judges])
+    theirs, their_labels, their_numbers = (judges.rows(array) for array in (rows, labels, numbers))
+    edges = bin_edges(their_numbers)
     # Every other judge in the order of their numbers: both halves have as many users of each bin.
-    order = judges[np.argsort(numbers[judges], kind="stable")]
+    order = np.argsort(their_numbers, kind="stable")
     halves = order[::2], order[1::2]
 
-    def fitted(users: NDArray[np.int64]) -> Temperatures:
-        return fit_temperatures(rows[users], labels[users], numbers[users], edges, transition)
+    def fitted(chosen: NDArray[np.int64]) -> Temperatures:
+        return fit_temperatures(
+            theirs[chosen], their_labels[chosen], their_numbers[chosen], edges, transition
+        )
 
-    everything = fitted(judges)
-    each = everything.of(numbers)
+    everything = fitted(np.arange(judges.size))
+    of_judges = np.empty(judges.size)
     for half, other in (halves, halves[::-1]):
-        each[half] = fitted(other).of(numbers[half])
+        of_judges[half] = fitted(other).of(their_numbers[half])
+    each = everything.of(numbers)
+    each[judges.users] = of_judges[judges.places]
     return tempered(rows, each, several=labels.ndim == 2), everything
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from graphveil.learn.targets import Targets
+from graphveil.graphs.world import ALONE, World
+from graphveil.learn.targets import Targets, add_up
 from graphveil.linear.sparse import SparseMatrix
 
 # A little of the classes' shares goes to everybody, so that a user whom no label reaches has probabilities too.
@@ -26,9 +27,9 @@ def training_labels(targets: Targets, classes: int) -> Tensor:
     return rows
 
 
-def class_shares(labels: Tensor) -> Tensor:
-    """How common each of c classes is among the labels (n x c), counted from 1 so that none is impossible."""
-    counts = labels.sum(dim=0) + 1
+def class_shares(labels: Tensor, world: World = ALONE) -> Tensor:
+    """How common each of c classes is among the labels (n x c) of all workers, counted from 1 so that none is impossible."""
+    counts = add_up(labels.sum(dim=0), world) + 1
     return counts / counts.sum()
 
 

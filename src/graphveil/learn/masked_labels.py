@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group
+from graphveil.graphs.part import GraphPart
 from graphveil.learn.backbones import ACTIVATIONS
-from graphveil.learn.dropout import dropout
+from graphveil.learn.dropout import Among, dropout
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
@@ -58,7 +61,7 @@ class LabelNetwork(nn.Module):
         """The degree and the labels (n x c) after each of K hops, side by side: n x (1 + Kc)."""
         columns, reached = [log_degrees(topology).to(labels)[:, None]], labels
         for _ in range(self.hops):
-            reached = topology.gcn @ reached
+            reached = topology.ordered @ reached
             columns.append(LABEL_SCALE * reached)
         return torch.cat(columns, dim=1)
 
@@ -68,13 +71,13 @@ class LabelNetwork(nn.Module):
             return self.read.bias.new_zeros(topology.graph.node_count, 1)
         near = self.ids * self.id_norm
         for _ in range(ID_HOPS):
-            near = topology.gcn @ near
+            near = topology.ordered @ near
         return near
 
-    def forward(self, inputs: Tensor, near: Tensor) -> Tensor:
-        """Scores of the classes, for rows of `inputs` and `near_ids`."""
+    def forward(self, inputs: Tensor, near: Tensor, among: Among | None = None) -> Tensor:
+        """Scores of the classes, for rows of `inputs` and `near_ids`, which may stand ``among`` those of other workers."""
         hidden = self.activation(self.read(inputs) + near)
-        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0))
+        scores: Tensor = self.score(dropout(hidden, self.dropout, self.training, few=0, among=among))
         return scores
 
     def go_on_from(self, trained: LabelNetwork) -> None:
@@ -91,19 +94,49 @@ def mask(labels: Tensor, train: Tensor, share: float) -> tuple[Tensor, Tensor]:
     Somebody is always hidden, and of two or more users somebody is not. What is left is scaled up, so that as much
     spreads as when nothing is hidden.
     """
-    count = min(max(round(share * len(train)), 1), max(len(train) - 1, 1))
-    hidden = train[torch.randperm(len(train))[:count].to(train.device)]
-    left = labels * (len(train) / max(len(train) - count, 1))
+    hidden = train[hidden_places(len(train), share).to(train.device)]
+    return _left(labels, hidden, share, len(train)), hidden
+
+
+def hidden_places(trained: int, share: float) -> Tensor:
+    """Who of so many training users is hidden, at random: at least one, and of two or more not all."""
+    return torch.randperm(trained)[: _count(trained, share)]
+
+
+def _count(trained: int, share: float) -> int:
+    return min(max(round(share * trained), 1), max(trained - 1, 1))
+
+
+def _left(labels: Tensor, hidden: Tensor, share: float, trained: int) -> Tensor:
+    """The labels (n x c) without those that are hidden, scaled up by as much as is missing."""
+    left = labels * (trained / max(trained - _count(trained, share), 1))
     left[hidden] = 0
-    return left, hidden
+    return left
+
+
+def draw_mask(graph: Graph, train: Group, share: float) -> tuple[Tensor, Among | None]:
+    """Hide a random share of the training users of all workers: the numbers of those who are here, and where they stand among all
+    who are hidden, if not all of them are here."""
+    drawn = hidden_places(train.size, share)
+    users = torch.from_numpy(train.users)
+    if not isinstance(graph, GraphPart):
+        return users[drawn], None
+    standing = torch.full((train.size,), -1)
+    standing[drawn] = torch.arange(len(drawn))
+    own = standing[torch.from_numpy(train.places)]
+    return users[own >= 0], Among(len(drawn), own[own >= 0].numpy())
 
 
 @dataclass(frozen=True)
 class MaskedInputs:
-    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide."""
+    """What networks on labels read: the rows of everybody (n x (1 + Kc)), and masks with the rows of those whom they hide.
+
+    ``among`` says for each mask where those rows stand among the rows of all workers.
+    """
 
     everything: Tensor
     masks: tuple[tuple[Tensor, Tensor], ...]
+    among: tuple[Among | None, ...]
 
 
 def masked_inputs(
@@ -115,23 +148,24 @@ def masked_inputs(
     """
     labels = training_labels(targets, model.score.out_features)
     everything = model.inputs(labels, topology)
-    train = targets.train_rows
-    numbers = max(1, round(masked * len(train)) * everything.shape[1])
+    train = Group.of(topology.graph, targets.train_rows.cpu().numpy())
+    numbers = max(1, round(masked * train.size) * everything.shape[1])
     count = max(2, min(masks, MASKS, MOST_NUMBERS // numbers))
-    drawn = [mask(labels, train, masked) for _ in range(count)]
+    drawn = [draw_mask(topology.graph, train, masked) for _ in range(count)]
     together = max(1, COLUMNS // labels.shape[1])
     degrees = everything[:, :1]
     found: list[tuple[Tensor, Tensor]] = []
     for first in range(0, count, together):
-        block = drawn[first : first + together]
-        reached, columns = torch.cat([left for left, _ in block], dim=1), [[degrees[who]] for _, who in block]
+        block = [hidden.to(labels.device) for hidden, _ in drawn[first : first + together]]
+        reached = torch.cat([_left(labels, who, masked, train.size) for who in block], dim=1)
+        columns = [[degrees[who]] for who in block]
         for _ in range(model.hops):
-            reached = topology.gcn.multiply(reached)
+            reached = topology.ordered.multiply(reached)
             parts = reached.split(labels.shape[1], dim=1)
-            for rows, part, (_, who) in zip(columns, parts, block, strict=True):
+            for rows, part, who in zip(columns, parts, block, strict=True):
                 rows.append(LABEL_SCALE * part[who])
-        found += [(who, torch.cat(rows, dim=1)) for rows, (_, who) in zip(columns, block, strict=True)]
-    return MaskedInputs(everything, tuple(found))
+        found += [(who, torch.cat(rows, dim=1)) for rows, who in zip(columns, block, strict=True)]
+    return MaskedInputs(everything, tuple(found), tuple(among for _, among in drawn))
 
 
 def fit_masked(
@@ -160,8 +194,9 @@ def fit_masked(
             kept = copy.deepcopy(model.state_dict())
         if best.enough(epoch):
             break
-        hidden, rows = inputs.masks[epoch % len(inputs.masks)]
-        predicted = model.train()(rows, near[hidden])
+        turn = epoch % len(inputs.masks)
+        hidden, rows = inputs.masks[turn]
+        predicted = model.train()(rows, near[hidden], inputs.among[turn])
         step(targets.loss(predicted, targets.labels[hidden]))
     fitted = best.fitted()
     model.load_state_dict(kept)

@@ -16,6 +16,8 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from graphveil.graphs.world import ALONE, World
+
 Floats = NDArray[np.float64]
 
 # What is tried on volunteers: inverse weights of the penalty, and what scores are multiplied by.
@@ -178,24 +180,32 @@ class Means:
     signal: float
 
 
-def learn_means(reports: Any, likely: Floats, noise: Floats) -> Means:
+def learn_means(reports: Any, likely: Floats, noise: Floats, world: World = ALONE) -> Means:
     """Mean rows of classes from unbiased reports (users x values) of users whose classes are likely (users x classes).
 
     Reports are regressed on the classes. In the eigenbasis of the classes' Gram matrix the errors of different rows are
-    independent, with variances that are known from ``noise`` (one a value): each row is shrunk by a spike and a slab.
+    independent, with variances that are known from ``noise`` (one a value): each row is shrunk by a spike and a slab. Users of all
+    workers count.
     """
-    about = likely - likely.mean(axis=0)
-    values, vectors = np.linalg.eigh(about.T @ about)
+    about = likely - column_means(likely, world)
+    values, vectors = np.linalg.eigh(world.sum(about.T @ about))
     kept = values > max(values.max(initial=0.0) * 1e-6, 1e-9)
     values, vectors = values[kept], vectors[:, kept]
-    found = np.asarray((reports.T @ (about @ vectors)).T) / values[:, None]
+    found = world.sum(np.asarray((reports.T @ (about @ vectors)).T)) / values[:, None]
     errors = noise / values[:, None]
     shrunk = np.array(
         [_spike_and_slab(row, error) for row, error in zip(found, errors, strict=True)]
     ).reshape(found.shape)
     signal = max(float((found**2 / errors - 1).sum()), 0.0)
-    centre = np.asarray(reports.mean(axis=0), dtype=np.float64).ravel()
-    return Means(centre, vectors @ shrunk, signal)
+    return Means(column_means(reports, world), vectors @ shrunk, signal)
+
+
+def column_means(rows: Any, world: World = ALONE) -> Floats:
+    """The mean of each column of rows (dense or sparse), over those of all workers."""
+    if world.size == 1:
+        return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+    sums = world.sum(np.asarray(rows.sum(axis=0), dtype=np.float64).ravel())
+    return np.asarray(sums / max(int(world.sum(np.array([rows.shape[0]]))[0]), 1))
 
 
 def _spike_and_slab(found: Floats, error: Floats) -> Floats:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from graphveil.linear.push import Push
     from graphveil.linear.series import Series
+    from graphveil.linear.sight import other_ends
     from graphveil.linear.sparse import SparseMatrix
     from graphveil.linear.walks import walk_distances
     from graphveil.linear.wide_products import weighted_products
@@ -35,6 +36,7 @@ else:
             "propagation": ("gcn_matrix", "mean_matrix", "pagerank_matrix", "scaled_matrix", "sum_matrix"),
             "push": ("Push",),
             "series": ("Series",),
+            "sight": ("other_ends",),
             "sparse": ("SparseMatrix",),
             "walks": ("walk_distances",),
             "wide_products": ("weighted_products",),
@@ -54,6 +56,7 @@ __all__ = [
     "SparseMatrix",
     "gcn_matrix",
     "mean_matrix",
+    "other_ends",
     "pagerank_matrix",
     "scaled",
     "scaled_matrix",

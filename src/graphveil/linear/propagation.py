@@ -74,7 +74,7 @@ def pagerank_matrix(
         alone = graph.degrees == 0
         degree = np.maximum(graph.degrees, 1).astype(np.float64)
         rows = degree ** (r - 1)
-        return _of_part(graph, rows, rows if r == 0.5 else degree**-r, alone, dtype)
+        return _of_part(graph, rows, rows if r == 0.5 else degree**-r, alone)
     return _pagerank(graph.indptr, graph.indices, r, device, dtype)
 
 
@@ -141,18 +141,17 @@ def _of_part(
     left: np.ndarray,
     right: np.ndarray,
     loops: np.ndarray | None = None,
-    dtype: torch.dtype = torch.float32,
 ) -> SparseMatrix:
     """left_i · right_j along the links of a part and at some loops: in memory, or from disk where its edges are there."""
     if part.blocks is not None:
         return streamed_matrix(part, left, right, loops=loops)
-    return parted_matrix(part, left, right, loops=loops, dtype=dtype)
+    return parted_matrix(part, left, right, loops=loops)
 
 
 def weighted_sums(graph: GraphPart, weights: np.ndarray) -> np.ndarray:
     """The sum of the weights of each user's neighbours and of oneself."""
     one = np.ones(graph.node_count)
-    matrix = _of_part(graph, one, one, one > 0, torch.float64)
+    matrix = _of_part(graph, one, one, one > 0)
     column = torch.from_numpy(np.asarray(weights, dtype=np.float64)[:, None])
     return matrix.multiply(column)[:, 0].numpy()
 

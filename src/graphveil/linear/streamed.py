@@ -9,6 +9,7 @@ from torch import Tensor
 
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
+from graphveil.linear.parted import column_scales
 from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 Floats = NDArray[np.float64]
@@ -84,6 +85,5 @@ def streamed_matrix(
     part: GraphPart, left: Floats, right: Floats, *, loops: NDArray[np.bool_] | None = None
 ) -> StreamedMatrix:
     """left_i · right_j along the links, and at the loops of those who have one; a number a user each."""
-    rows, columns = (torch.from_numpy(each[:, None].astype(np.float64)) for each in (left, right))
-    looped = None if loops is None else torch.from_numpy(loops[:, None])
+    rows, columns, looped = column_scales(left, right, loops)
     return StreamedMatrix(part, rows, columns, looped)

@@ -52,7 +52,7 @@ class ClassMechanism(Mechanism):
             raise InputError(
                 f"lists may hold at most {MAX_OPEN} classes in all, got {listed.size}: ask in several plans"
             )
-        if int(listed.min()) < 0 or int(listed.max()) >= self.model.classes:
+        if int(listed.min(initial=0)) < 0 or int(listed.max(initial=0)) >= self.model.classes:
             raise InputError(f"lists must hold classes of the model, 0..{self.model.classes - 1}")
         ordered = np.sort(listed, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():

@@ -30,21 +30,26 @@ class Integers:
         self.shape, self.data = shape, data
 
     @classmethod
-    def of(cls, numbers: Any, name: str, axes: int, most: int | None = None) -> Integers:
-        """A table of whole numbers of a list, lists of lists or an array; at most so many. Neither words nor true nor false."""
+    def of(
+        cls, numbers: Any, name: str, axes: int, most: int | None = None, *, rowless: bool = False
+    ) -> Integers:
+        """A table of whole numbers of a list, lists of lists or an array; at most so many. Neither words nor true nor false.
+
+        An array without rows is refused unless it may be ``rowless``: it has a row a user, and there may be none.
+        """
         if type(numbers) is Integers:
             array = numbers.array
         elif isinstance(numbers, np.ndarray):
             array = numbers
         else:
             array = _array(numbers, name, axes, most)
-        if array.ndim != axes or array.dtype.kind not in "iu" or 0 in array.shape:
+        if array.ndim != axes or array.dtype.kind not in "iu" or 0 in array.shape[int(rowless) :]:
             raise _refusal(numbers, name, axes)
         if most is not None and array.size > most:
             raise _too_many(name, array.size, most)
         if type(numbers) is Integers:
             return numbers
-        if array.dtype.kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
+        if array.dtype.kind == "u" and int(array.max(initial=0)) > np.iinfo(np.int64).max:
             raise _refusal(numbers, name, axes)
         return cls(tuple(array.shape), np.ascontiguousarray(array, dtype=LITTLE_ENDIAN).tobytes())
 
@@ -77,7 +82,7 @@ class Integers:
     @property
     def largest(self) -> int:
         """The largest magnitude."""
-        return max(-int(self.array.min()), int(self.array.max()))
+        return max(-int(self.array.min(initial=0)), int(self.array.max(initial=0)))
 
     def rows(self, places: Any) -> Integers:
         """Some of the rows."""

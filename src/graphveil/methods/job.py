@@ -229,7 +229,7 @@ class Job:
         assert plan is not None
         reports, built = self.users.report(plan), plan.build()
         assert isinstance(built, LabelMechanism)
-        known = np.array(plan.users)[reports.places]
+        known = np.array(plan.users, dtype=np.int64)[reports.places]
         labels = np.full(self.graph.node_count, UNKNOWN, dtype=np.int64)
         labels[known] = reports.codes
         graph = self.graph.with_labels(labels).known_of(labels != UNKNOWN)

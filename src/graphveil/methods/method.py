@@ -30,6 +30,9 @@ from graphveil.outside import Origin
 from graphveil.privacy import Plan
 from graphveil.registry import Registry
 
+# Backbones that pass messages by products with a sparse matrix alone, or pass none.
+BY_PRODUCTS = ("gcn", "sage", "gin", "appnp", "sgc", "ssgc", "mlp")
+
 
 class Method(ABC):
     """One file a method: subclass this, name it, and register an instance."""
@@ -193,6 +196,11 @@ def check_parts(method: Method, job: Job) -> None:
     if job.budgets.private_links or job.graph.panel is not None or job.budgets.norm_epsilon is not None:
         raise InputError(
             "private links, volunteers and norms are not learned in parts: leave them out, or leave --workers out"
+        )
+    if job.backbone not in BY_PRODUCTS:
+        raise InputError(
+            f"{job.backbone} weighs each edge itself, as attention does, which needs every edge in one place, and each worker holds a part of "
+            f"the graph: take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
         )
     why = method.not_in_parts(job)
     if why is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from pydantic import Field
 
 from graphveil import learn
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group
 from graphveil.graphs.metrics import measure, micro_f1
+from graphveil.graphs.part import GraphPart
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import Settings
@@ -53,6 +55,10 @@ class StructureSettings(Settings):
         ge=1,
         description="how many candidates may be averaged, repeats counted; 1 takes the best one alone",
     )
+    candidates: Literal["all", "shared"] = Field(
+        "all",
+        description="shared: no candidate with parameters for each user; where several workers learn these are all",
+    )
 
 
 class Structure(Method):
@@ -62,6 +68,9 @@ class Structure(Method):
     adjacency rows. No user is asked for anything. What a private method adds to this is what its reports are worth; on
     graphs where neighbours are alike and many labels are known that is little, so the candidates are meant to be strong.
     Where users have several labels each, the candidates are the same, with a probability of each label, judged by F1.
+
+    Where each worker holds a part of the graph, candidates with parameters for each user (ids, adjacency rows) are left out: one
+    process learns the same with ``candidates=shared``.
 
     Where links are predicted, the candidates are scores of pairs from the training links: see `structure_links`.
     """
@@ -83,7 +92,8 @@ class Structure(Method):
         graph, watch = job.graph, Stopwatch()
         with watch.stage("train"):
             rows, detail = blended(job)
-        loss = -validation_quality(graph, rows[graph.validation], transition_of(job))[1]
+        held_out = Group.of(graph, graph.validation).rows(rows)
+        loss = -validation_quality(graph, held_out, transition_of(job))[1]
         return Outcome(
             scores_of(rows, several=graph.multilabel),
             loss,
@@ -120,9 +130,19 @@ def _blend_key(job: Job) -> str:
         repr((graph.class_count, graph.metric, job.seed, job.device, job.settings.label_loss)).encode()
     )
     told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
-    for array in (graph.indptr, graph.indices, graph.labels, graph.train, graph.validation, transition):
+    edges: tuple[Any, ...] = (graph.indptr, graph.indices)
+    if isinstance(graph, GraphPart) and graph.near is not None and graph.far is not None:
+        edges = (*edges, graph.near.indices, graph.far.indices, graph.halo)
+    for array in (*edges, graph.labels, graph.train, graph.validation, transition):
         told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    # Workers blend together: all of them find a blend that is kept, or none does.
+    told.update(graph.world.gather(np.frombuffer(told.digest(), dtype=np.uint8)).tobytes())
     return told.hexdigest()
+
+
+def shared_alone(job: Job) -> bool:
+    """Whether candidates with parameters for each user are left out."""
+    return job.settings.candidates == "shared" or isinstance(job.graph, GraphPart)
 
 
 def _shared_settings(settings: Any) -> dict[str, Any]:
@@ -132,14 +152,19 @@ def _shared_settings(settings: Any) -> dict[str, Any]:
 
 def _blend(job: Job) -> tuple[NDArray[np.float32], str]:
     graph, transition = job.graph, transition_of(job)
+    judges = Group.of(graph, graph.validation)
+    labels = judges.rows(graph.labels)
 
     def quality(rows: NDArray[np.float32]) -> tuple[float, float]:
-        return validation_quality(graph, rows, transition)
+        return validation_quality(graph, rows, transition, labels)
 
-    predictions = candidates(job, quality)
-    held_out = {name: rows[graph.validation] for name, rows in predictions.items()}
+    predictions = candidates(job, quality, shared=shared_alone(job))
+    held_out = {name: judges.rows(rows) for name, rows in predictions.items()}
     weights = learn.choose_blend(held_out, quality, job.settings.blend)
-    return learn.mix(predictions, weights), " + ".join(name for name in predictions if name in weights)
+    detail = " + ".join(name for name in predictions if name in weights)
+    if shared_alone(job):
+        detail = f"{detail} (of candidates without parameters for each user)"
+    return learn.mix(predictions, weights), detail
 
 
 def transition_of(job: Job) -> NDArray[np.float64] | None:
@@ -159,20 +184,26 @@ def scores_of(rows: NDArray[np.float32], *, several: bool) -> NDArray[np.float32
 
 
 def validation_score(graph: Graph, rows: NDArray[np.float32]) -> float:
-    """How many validation users get their class; where users have several labels each, the micro-F1."""
+    """How many validation users of all workers get their class; where users have several labels each, the micro-F1."""
     if graph.multilabel:
         return micro_f1(rows[graph.validation] > HALF, graph.labels[graph.validation] > 0)
-    return float((rows.argmax(1) == graph.labels)[graph.validation].mean())
+    right = rows.argmax(1) == graph.labels
+    return float(Group.of(graph, graph.validation).rows(right).mean())
 
 
 def validation_quality(
-    graph: Graph, rows: NDArray[np.float32], transition: NDArray[np.float64] | None = None
+    graph: Graph,
+    rows: NDArray[np.float32],
+    transition: NDArray[np.float64] | None = None,
+    labels: NDArray[np.int64] | None = None,
 ) -> tuple[float, float]:
     """How good probabilities of the validation users are, the higher the better: the graph's metric, then the loss.
 
-    Where labels are private, the loss is that of the reports which the probabilities predict.
+    They are those of all workers, and so are ``labels``, which are brought together unless they are given. Where labels are
+    private, the loss is that of the reports which the probabilities predict.
     """
-    labels = graph.labels[graph.validation]
+    if labels is None:
+        labels = Group.of(graph, graph.validation).rows(graph.labels)
     if graph.multilabel:
         right = np.where(labels > 0, rows, 1 - rows)
         return micro_f1(rows > HALF, labels > 0), float(np.log(np.maximum(right, SMALLEST)).mean())

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.graphs.group import Group
 from graphveil.methods.job import Job
 from graphveil.methods.node_targets import graph_targets
 
@@ -26,17 +27,20 @@ Rows = NDArray[np.float32]
 Quality = Callable[[Rows], Any]
 
 
-def candidates(job: Job, quality: Quality) -> dict[str, Rows]:
-    """All candidates by name. ``quality`` judges rows of validation users."""
+def candidates(job: Job, quality: Quality, *, shared: bool = False) -> dict[str, Rows]:
+    """All candidates by name, or those without parameters for each user (``shared``). ``quality`` judges rows of validation users."""
     of = _Candidates(job, quality)
     makers: dict[str, Callable[[learn.Progress], Tensor]] = {
         "degrees": of.degrees,
         "label propagation": lambda progress: of.label_propagation(job.settings.alpha, progress),
         "gnn on labels": lambda progress: of.label_network(False, progress),
-        "gnn on ids and labels": lambda progress: of.label_network(True, progress),
-        "link": lambda progress: of.link(False, progress),
-        "link by degree": lambda progress: of.link(True, progress),
     }
+    if not shared:
+        makers |= {
+            "gnn on ids and labels": lambda progress: of.label_network(True, progress),
+            "link": lambda progress: of.link(False, progress),
+            "link by degree": lambda progress: of.link(True, progress),
+        }
     if of.targets.transition is not None:
         # One's own report is no anchor where it is noise: let it go with the hops.
         makers["label diffusion"] = lambda progress: of.label_propagation(1.0, progress)
@@ -70,6 +74,7 @@ class _Candidates:
         # Several labels a user spread beside who is known, so that what arrives says how common each is.
         if self.graph.multilabel:
             self.labels = learn.with_known(self.labels, self.targets.train)
+        self.judges = Group.of(job.graph, job.graph.validation)
         self.schedule = learn.Schedule(
             job.settings.epochs, job.settings.lr, job.settings.weight_decay, job.settings.patience
         )
@@ -78,17 +83,17 @@ class _Candidates:
         degrees = learn.tensor(self.graph.degrees, self.device)
         if self.graph.multilabel:
             return learn.degree_rates(self.labels, degrees)
-        rows = learn.degree_probabilities(self.labels, degrees)
+        rows = learn.degree_probabilities(self.labels, degrees, self.graph.world)
         return learn.true_classes(rows, self.response)
 
     def label_propagation(self, alpha: float, progress: learn.Progress) -> Tensor:
         """After that number of hops which is best on validation users."""
         best, best_quality = self.labels, None
-        hops = enumerate(islice(learn.spread(self.labels, self.topology.gcn, alpha), max(HOPS)), 1)
+        hops = enumerate(islice(learn.spread(self.labels, self.topology.ordered, alpha), max(HOPS)), 1)
         for hop, reached in hops:
             if hop in HOPS:
                 rows = self._arrived(reached)
-                reached_quality = self.quality(rows[self.targets.validation].cpu().numpy())
+                reached_quality = self.quality(self.judges.rows(rows.cpu().numpy()))
                 if best_quality is None or reached_quality > best_quality:
                     best, best_quality = rows, reached_quality
             progress(hop, max(HOPS), 0.0)
@@ -98,7 +103,7 @@ class _Candidates:
         """Labels that have spread, as probabilities."""
         if self.graph.multilabel:
             return learn.as_rates(reached, learn.known_rates(self.labels))
-        shares = learn.class_shares(self.labels)
+        shares = learn.class_shares(self.labels, self.graph.world)
         return learn.true_classes(learn.as_probabilities(reached, shares), self.response)
 
     def label_network(self, ids: bool, progress: learn.Progress) -> Tensor:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
+from graphveil.graphs.group import Group
 from graphveil.methods.job import Job
 from graphveil.methods.structure import StructureSettings, blended, transition_of, validation_score
 from graphveil.methods.tasks import LINK
@@ -53,9 +54,9 @@ def structure_posterior(job: Job, settings: StructureSettings | None = None) -> 
     graph, transition = job.graph, transition_of(job)
     raw, detail = blended(job)
     reach = label_reach(graph, job.settings.alpha)
-    judges = np.flatnonzero(graph.validation)
+    judges = Group.of(graph, graph.validation)
     rows, temperatures = learn.calibrated(raw, graph.labels, reach, judges, transition)
-    losses = learn.log_losses(rows[judges], graph.labels[judges], transition)
+    losses = learn.log_losses(judges.rows(rows), judges.rows(graph.labels), transition)
     if job.label_mechanism is None:
         rows = with_known_labels(rows, graph)
     values = tuple(temperatures.values.tolist())
@@ -65,7 +66,7 @@ def structure_posterior(job: Job, settings: StructureSettings | None = None) -> 
 def label_reach(graph: Graph, alpha: float) -> NDArray[np.float64]:
     """How much of the training users' labels, whatever they are, label propagation brings to each user within some hops."""
     known = learn.tensor(graph.train[:, None].astype(np.float32), "cpu")
-    spread = learn.spread(known, learn.Topology(graph).gcn, alpha)
+    spread = learn.spread(known, learn.Topology(graph).ordered, alpha)
     reached = next(islice(spread, REACH_HOPS - 1, None))
     mass: NDArray[np.float64] = reached[:, 0].numpy().astype(np.float64)
     return mass

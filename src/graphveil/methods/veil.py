@@ -14,13 +14,14 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group
 from graphveil.mechanisms import FeatureMechanism, PrivUnitMechanism
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
 from graphveil.methods.method_settings import AUTO
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.questions import Questions
-from graphveil.methods.structure import StructureSettings, scores_of
+from graphveil.methods.structure import StructureSettings, scores_of, shared_alone
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.veil_answers import COINS, Known, answers_evidence, class_plan, open_of, teacher_of
 from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
@@ -38,6 +39,8 @@ FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
 # seeds 100 to 102, from six ways to draw them.
 SURE = 0.8
+# Certainties that are the same in so many digits are the same, where they may have been learned in parts.
+DIGITS = 4
 
 
 class VeilSettings(StructureSettings):
@@ -157,7 +160,7 @@ class Veil(Method):
         return Outcome(
             scores_of(rows.astype(np.float32), several=False),
             float(known.judges.losses(np.asarray(rows, dtype=np.float64)).mean()),
-            float((rows.argmax(axis=1) == job.graph.labels)[job.graph.validation].mean()),
+            float((known.judges.group.rows(rows.argmax(axis=1)) == known.judges.labels).mean()),
             watch.seconds,
             detail,
             embedding=learn.log_rows(np.asarray(rows, dtype=np.float64)).astype(np.float32),
@@ -189,33 +192,43 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
     assert job.budgets.epsilon is not None
     # Where noise is large, it matters most that classes are right.
     drawn = job.seed if job.budgets.epsilon > FEW_BUDGET else None
-    teachers = teaching_users(graph, known.prior, settings.teachers, drawn)
+    teachers = teaching_users(graph, known.prior, settings.teachers, drawn, shared=shared_alone(job))
     with watch.stage("report"):
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
     with watch.stage("train"):
-        if reports.users == 0:
+        if int(graph.world.sum(np.array([reports.users]))[0]) == 0:
             return None, teachers
         return taught_by_reports(reports, graph, known.targets, teachers, settings.about), teachers
 
 
-def teaching_users(graph: Graph, prior: Floats, share: float, seed: int | None) -> Whole:
+def teaching_users(
+    graph: Graph, prior: Floats, share: float, seed: int | None, *, shared: bool = False
+) -> Whole:
     """Who teaches: all training users, and others up to that share; never those who validate.
 
     Others are the most certain ones. With a seed, they are drawn from all whose class is nearly certain, so that they are not all
-    of one kind, where there are enough of them.
+    of one kind, where there are enough of them. Where workers ``shared`` the learning of what is certain, or could have, sums were
+    rounded in another order: then a last digit decides nothing, and everybody has a coin of the own.
     """
     trained = np.flatnonzero(graph.train)
-    missing = round(share * graph.node_count) - len(trained)
+    missing = round(share * graph.total_count) - graph.count(graph.train)
     if missing <= 0:
         return trained
-    others = np.flatnonzero(~graph.train & ~graph.validation)
-    certainty = prior[others].max(axis=1)
-    order = np.argsort(-certainty, kind="stable")
+    others = Group.of(graph, ~graph.train & ~graph.validation)
+    certainty = others.rows(prior.max(axis=1))
+    order = np.argsort(-(np.round(certainty, DIGITS) if shared else certainty), kind="stable")
     sure = int((certainty >= SURE).sum())
     if seed is not None and sure > missing:
-        order = np.random.default_rng([seed, COINS, 3]).permutation(order[:sure])
-    return np.sort(np.concatenate([trained, others[order[:missing]]]))
+        coins = np.random.default_rng([seed, COINS, 3])
+        if shared:
+            drawn = coins.permutation(others.size)
+            order = drawn[certainty[drawn] >= SURE]
+        else:
+            order = coins.permutation(order[:sure])
+    chosen = np.zeros(others.size, dtype=bool)
+    chosen[order[:missing]] = True
+    return np.sort(np.concatenate([trained, others.users[chosen[others.places]]]))
 
 
 def _teaching_plan(job: Job, users: Whole) -> Plan:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil import learn
+from graphveil import learn, linear
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group, mean_of_all
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import AUTO
 from graphveil.methods.outcome import Stopwatch
@@ -52,15 +53,16 @@ class Known:
         # Where labels are private, structure has learned from training users' reports already: they do not count again.
         prior = np.maximum(posterior.rows, SMALLEST)
         prior /= prior.sum(axis=1, keepdims=True)
-        users = np.flatnonzero(graph.validation)
-        folds = np.random.default_rng([job.seed, COINS, 1]).permutation(len(users)) % 2
-        judges = learn.Judges(users, graph.labels[users], folds, transition)
+        group = Group.of(graph, graph.validation)
+        folds = np.random.default_rng([job.seed, COINS, 1]).permutation(group.size) % 2
+        judges = learn.Judges(group, group.rows(graph.labels), folds, transition)
         return cls(graph, prior, judges)
 
     def metric(self, rows: NDArray[np.floating]) -> float:
         """The graph's metric on validation users."""
-        own = rows[self.judges.users].astype(np.float32)
-        return validation_quality(self.graph, own, self.judges.transition)[0]
+        judges = self.judges
+        theirs = judges.group.rows(rows).astype(np.float32)
+        return validation_quality(self.graph, theirs, judges.transition, judges.labels)[0]
 
     def targets(self, about: str) -> Floats:
         """What a model is to predict of each user: the own class, or the classes of the neighbours."""
@@ -68,7 +70,7 @@ class Known:
             return self.prior
         near: Floats = learn.edge_operators(self.graph)["mean"] @ self.prior
         lonely = near.sum(axis=1) == 0
-        near[lonely] = self.prior.mean(axis=0)
+        near[lonely] = mean_of_all(self.graph, self.prior)
         near /= near.sum(axis=1, keepdims=True)
         return near
 
@@ -111,19 +113,21 @@ def answers_evidence(
     if model is None or job.unasked:
         return evidence, by_fold, 0
     users = asked_users(job, known, teachers, model.about)
-    if not users.size:
+    count = Group.of(graph, users).size
+    if not count:
         return evidence, by_fold, 0
     with watch.stage("report"):
         job.say("asking for classes", 0.0)
         asked = _ask(job, known, model, users)
     with watch.stage("denoise"):
-        if not asked.users.size:
-            return evidence, by_fold, len(users)
-        folded, whole = learn.class_evidence(asked, _judged(known, asked, model.about), graph.class_count)
+        if not Group.of(graph, asked.users).size:
+            return evidence, by_fold, count
+        judged, told = _judged(known, asked, model.about)
+        folded, whole = learn.class_evidence(asked, judged, graph.class_count, told)
         spread = _spread_to(graph, asked.users, model.about)
         evidence = evidence + spread(whole)
         by_fold = by_fold + np.stack([spread(each) for each in folded])
-    return evidence, by_fold, len(users)
+    return evidence, by_fold, count
 
 
 def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
@@ -137,10 +141,11 @@ def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
         may[graph.train] = False
     users = np.flatnonzero(may)
     if job.settings.asked < 1:
-        rank = np.argsort(known.prior[users].max(axis=1), kind="stable")
-        chosen = np.zeros(len(users), dtype=bool)
-        chosen[rank[: math.ceil(job.settings.asked * len(users))]] = True
-        users = users[chosen | graph.validation[users]]
+        group = Group.of(graph, users)
+        rank = np.argsort(group.rows(known.prior.max(axis=1)), kind="stable")
+        chosen = np.zeros(group.size, dtype=bool)
+        chosen[rank[: math.ceil(job.settings.asked * group.size)]] = True
+        users = users[chosen[group.places] | graph.validation[users]]
     return users
 
 
@@ -153,7 +158,7 @@ def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     logs = np.log(np.maximum(np.take_along_axis(expected, lists, axis=1), SMALLEST))
     # Of neighbours the question is whether there are more of a class than the graph says. Scores are without the classes' shares.
     if model.about == "neighbours":
-        logs = np.log(np.maximum(targets.mean(axis=0), SMALLEST))[lists] - logs
+        logs = np.log(np.maximum(mean_of_all(job.graph, targets), SMALLEST))[lists] - logs
     plan = class_plan(job, model, users, lists, logs if add or model.about == "neighbours" else None)
     reports = job.users.report(plan)
     assert job.budgets.epsilon is not None
@@ -191,26 +196,39 @@ def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: F
     )
 
 
-def _judged(known: Known, asked: Asked, about: str) -> Judged:
-    """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours."""
-    judges = known.judges
-    places = np.full(known.graph.node_count, -1)
-    places[asked.users] = np.arange(len(asked.users))
-    likely = np.zeros((len(judges.users), known.graph.class_count))
+def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
+    """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours.
+
+    Both are those of all workers: who judges, and the answers that are judged.
+    """
+    judges, graph = known.judges, known.graph
+    group = judges.group
+    likely = np.zeros((group.size, graph.class_count))
     if judges.transition is None:
-        likely[np.arange(len(judges.users)), judges.labels] = 1.0
+        likely[np.arange(group.size), judges.labels] = 1.0
     else:
-        likely = known.prior[judges.users] * judges.transition[:, judges.labels].T
+        likely = group.rows(known.prior) * judges.transition[:, judges.labels].T
+    # What each user who is here has answered, as one row of whole numbers, -1 for who has not; and how certain the class was.
+    told = np.full((graph.node_count, 1 + asked.lists.shape[1]), -1)
+    told[asked.users] = np.column_stack([asked.places, asked.lists])
+    certainty = np.zeros(graph.node_count)
+    certainty[asked.users] = asked.certainty
     if about == "self":
-        answers, who = places[judges.users], np.arange(len(judges.users))
+        who, told, certainty = group.places, told[group.users], certainty[group.users]
     else:
-        numbers = np.full(known.graph.node_count, -1)
-        numbers[judges.users] = np.arange(len(judges.users))
-        ends = known.graph.edge_list()
-        ends = ends[:, numbers[ends[0]] >= 0]
-        answers, who = places[ends[1]], numbers[ends[0]]
-    there = answers >= 0
-    return learn.Judged(answers[there], likely[who[there]], judges.folds[who[there]])
+        counts, ends = linear.other_ends(graph, group.users)
+        who, told, certainty = np.repeat(group.places, counts), ends(told), ends(certainty)
+    there = told[:, 0] >= 0
+    who, told, certainty = (
+        graph.world.gather(np.ascontiguousarray(each[there])) for each in (who, told, certainty)
+    )
+    order = np.argsort(who, kind="stable")
+    who, told, certainty = who[order], told[order], certainty[order]
+    answers = np.arange(len(who))
+    return (
+        learn.Judged(answers, likely[who], judges.folds[who]),
+        learn.Asked(answers, told[:, 1:], told[:, 0], certainty, asked.least),
+    )
 
 
 def _spread_to(graph: Graph, users: Whole, about: str) -> Callable[[Floats], Floats]:

@@ -15,6 +15,7 @@ from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.arrays import read_arrays
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.world import World
 from graphveil.mechanisms import PrivUnitMechanism, Reports
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.rows import PublicRange
@@ -108,20 +109,21 @@ def taught_by_panel(graph: Graph, targets: Callable[[str], Floats], about: str, 
 def taught_by_reports(
     reports: Reports, graph: Graph, targets: Callable[[str], Floats], users: NDArray[np.int64], about: str
 ) -> PublicModel:
-    """The model that unbiased reports of some users teach: the class whose mean row is nearest."""
-    users = users[reports.places]
+    """The model that unbiased reports of some users of all workers teach: the class whose mean row is nearest."""
+    users, world = users[reports.places], graph.world
     estimate = reports.mechanism.estimate(reports)
     sketched = isinstance(reports.mechanism, PrivUnitMechanism)
     matrix = estimate.dense() if estimate.indices is None else estimate.to_scipy()
-    noise = _second_moments(matrix)
+    noise = _second_moments(matrix, world)
     chosen = "self" if about == "auto" else about
-    found = learn.learn_means(matrix, targets(chosen)[users], noise)
+    found = learn.learn_means(matrix, targets(chosen)[users], noise, world)
     if about == "auto" and found.signal < CLEARLY * math.sqrt(2 * found.apart.size):
-        other = learn.learn_means(matrix, targets("neighbours")[users], noise)
+        other = learn.learn_means(matrix, targets("neighbours")[users], noise, world)
         if better_question({"self": found.signal, "neighbours": other.signal}) == "neighbours":
             chosen, found = "neighbours", other
     if sketched:
-        return _of_sketches(reports, found, noise, len(users), graph, chosen)
+        count = int(world.sum(np.array([len(users)]))[0])
+        return _of_sketches(reports, found, noise, count, graph, chosen)
     offset = 0.0 if estimate.indices is None else estimate.offset
     found = replace(found, centre=found.centre + offset)
     public = graph.public_range
@@ -147,12 +149,13 @@ def _of_sketches(
     return Around(mechanism.sketch.public, mechanism.sketch.centre).model(lifted, about)
 
 
-def _second_moments(matrix: Any) -> Floats:
+def _second_moments(matrix: Any, world: World) -> Floats:
     """The mean square of each column: what the noise of reports comes to, as rows add little to it."""
     if hasattr(matrix, "tocsr"):
-        moments = np.asarray(matrix.multiply(matrix).mean(axis=0), dtype=np.float64).ravel()
+        moments = learn.column_means(matrix.multiply(matrix), world)
     else:
-        moments = np.einsum("ij,ij->j", matrix, matrix) / max(len(matrix), 1)
+        count = int(world.sum(np.array([len(matrix)]))[0])
+        moments = world.sum(np.einsum("ij,ij->j", matrix, matrix)) / max(count, 1)
     return np.maximum(moments, 1e-300)
 
 

@@ -100,7 +100,9 @@ def _model(told: Any) -> Any:
 
 
 def _table(name: str) -> BeforeValidator:
-    return BeforeValidator(lambda told: None if told is None else Integers.of(told, name, 2, MAX_OPEN))
+    return BeforeValidator(
+        lambda told: None if told is None else Integers.of(told, name, 2, MAX_OPEN, rowless=True)
+    )
 
 
 # Numbers are numbers: neither words nor true and false.

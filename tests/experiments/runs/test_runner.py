@@ -9,6 +9,7 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Spec, UnitStore, run_spec
 from graphveil.experiments.runs import runner as runner_module
+from graphveil.experiments.runs.parted_unit import compute_unit
 from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.unit import run_unit
 
@@ -145,7 +146,7 @@ def test_a_graph_of_one_s_own_runs(result):
 
 
 def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
     assert numbers(run_spec(SPEC, store=store, reuse=True)) == numbers(result)
 
 
@@ -161,9 +162,9 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
         calls.append(part)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return run_unit(spec, part, number, *rest)
+        return compute_unit(spec, part, number, *rest)
 
-    monkeypatch.setattr(runner_module, "run_unit", interrupted)
+    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
     partial = run_spec(SPEC)
     assert partial.interrupted
     assert (len(partial.scores()), len(partial.scores("control"))) == (1, 1)
@@ -173,7 +174,7 @@ def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner_module, "run_unit", interrupted)
+    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_spec(SPEC)
 
@@ -251,12 +252,12 @@ def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tm
         np.savez(file, edges=edges, x=random.random((60, 5)), y=labels, range=(0, 1))
 
     def changing(*given):
-        unit = run_unit(*given)
+        unit = compute_unit(*given)
         write(unit.run + 1)
         return unit
 
     write(0)
-    monkeypatch.setattr(runner_module, "run_unit", changing)
+    monkeypatch.setattr(runner_module, "compute_unit", changing)
     spec = Spec.of("base", str(file), epsilon=1.0, settings=SETTINGS)
     with pytest.raises(InputError, match="was changed while it was computed with"):
         run_spec(spec, store=store)

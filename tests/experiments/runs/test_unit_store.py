@@ -257,7 +257,7 @@ def test_a_fresh_store_finds_only_what_it_has_added(store):
 
 
 def test_nothing_is_computed_that_could_not_be_kept(store, monkeypatch):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):
@@ -265,7 +265,7 @@ def test_nothing_is_computed_that_could_not_be_kept(store, monkeypatch):
 
 
 def test_what_cannot_be_kept_stops_the_tolerant_too(store, monkeypatch):
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran"))
     store.file.parent.mkdir()
     store.file.write_text("something else " * 100)
     with pytest.raises(StoreError, match="is no database"):

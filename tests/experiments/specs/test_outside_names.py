@@ -83,7 +83,7 @@ def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
 def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, monkeypatch):
     store = UnitStore(tmp_path / "runs.jsonl")
     run_spec(whole(file), store=store)
-    monkeypatch.setattr(runner_module, "run_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
     run_spec(whole(file), store=store, reuse=True)
     file.write_text(CODE + "# another\n")
     assert store.find(whole(file), ["method", "control", "structure"]) == []

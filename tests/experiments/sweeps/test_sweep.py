@@ -57,7 +57,7 @@ def small(tmp_path):
 def counted(monkeypatch):
     """The units that are computed; an interrupt comes before the one of that number."""
     seen = {"units": [], "stop": None}
-    compute = runner_module.run_unit
+    compute = runner_module.compute_unit
 
     def run_unit(spec, part, run, *more):
         if len(seen["units"]) == seen["stop"]:
@@ -65,7 +65,7 @@ def counted(monkeypatch):
         seen["units"].append((part, run))
         return compute(spec, part, run, *more)
 
-    monkeypatch.setattr(runner_module, "run_unit", run_unit)
+    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
     return seen
 
 

@@ -29,10 +29,12 @@ class FreshStore(UnitStore):
         super().add(spec, unit)
         self.added.add(spec.key(unit.part, unit.run))
 
-    def find(self, spec: Spec, parts: list[Part], alone: bool = False) -> list[UnitResult]:
+    def find(
+        self, spec: Spec, parts: list[Part], alone: bool = False, workers: int | None = None
+    ) -> list[UnitResult]:
         """The units of this experiment that were added since."""
         wanted = [(part, run) for part in parts for run in range(spec.runs)]
-        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone)
+        return self._find(spec, [unit for unit in wanted if spec.key(*unit) in self.added], alone, workers)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def run_cells(
     used = FreshStore(store) if fresh else store
     results: list[Result | GraphveilError | None] = [None] * len(specs)
     before = 0
-    engine.check_units()
+    engine.check_units("this")
     with engine.shared(jobs) as pool:
         ahead = Ahead(pool, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(specs):

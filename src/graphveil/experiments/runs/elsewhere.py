@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphveil.experiments.runs.unit import UnitResult, run_unit
+from graphveil.experiments.runs.parted_unit import compute_unit
+from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.specs.given import Given
 from graphveil.experiments.specs.inputs import check_same, input_digest
 from graphveil.experiments.specs.outside_names import load_names
@@ -21,4 +22,4 @@ def unit_elsewhere(
     if digest is not None:
         load_names(spec)
         check_same(spec, digest, part)
-    return run_unit(spec, part, number, None, given)
+    return compute_unit(spec, part, number, None, given)

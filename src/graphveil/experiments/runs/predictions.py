@@ -18,6 +18,7 @@ from graphveil.experiments.runs.unit import Ready, learn_unit
 from graphveil.experiments.specs.given import Given, take_data
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs.graph import Graph
+from graphveil.graphs.group import Group
 from graphveil.graphs.users import Users
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
@@ -210,7 +211,7 @@ def calibrated_rows(
     if private_labels or len(judges) < 2:
         why = "labels are private" if private_labels else "too few users validate"
         return rows, f"not calibrated, as {why}: read probabilities as an order"
-    warm, fitted = learn.calibrated(rows, graph.labels, np.zeros(graph.node_count), judges)
+    warm, fitted = learn.calibrated(rows, graph.labels, np.zeros(graph.node_count), Group.alone(judges))
     (temperature,) = fitted.values
     return warm, f"calibrated by one temperature ({temperature:.3g}) on {len(judges):,} validation users"
 

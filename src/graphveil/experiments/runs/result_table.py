@@ -81,6 +81,8 @@ def result_sentences(fields: dict[str, Any]) -> list[str]:
         told.append(norm_line(fields))
     if "links_kept" in also:
         told.append(links_line(also))
+    if "workers" in also:
+        told.append(workers_line(also))
     if fields["answered"]["answered"] < fields["answered"]["asked"]:
         told.append(turnout_line(fields))
     if fields["privacy"] is not None:
@@ -102,6 +104,21 @@ def links_line(also: dict[str, Any]) -> str:
         public = also["links_public"]["mean"]
         return f"private graph: {kept:,.0f} pairs, {public:,.0f} of them public links"
     return f"private graph: {kept:,.0f} pairs; {left_out:,.1f} links are expected among reported pairs that were left out"
+
+
+def workers_line(also: dict[str, Any]) -> str:
+    """How many workers shared each run, and the memory and the traffic of each."""
+    count = round(also["workers"]["mean"])
+
+    def each(name: str) -> str:
+        return ", ".join(f"{also[f'worker_{rank}_{name}']['mean']:,.0f}" for rank in range(count))
+
+    if count == 1:
+        return f"one worker held the whole graph, in {each('peak_mb')} MB"
+    return (
+        f"{count} workers shared each run: peaks {each('peak_mb')} MB, sent {each('sent_mb')} MB, rows fetched before a hop "
+        f"{each('halo_rows')}"
+    )
 
 
 def norm_line(fields: dict[str, Any]) -> str:

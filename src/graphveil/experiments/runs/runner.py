@@ -13,9 +13,10 @@ from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
+from graphveil.experiments.runs.parted_unit import compute_unit
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data, run_unit
+from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.given import take_data
 from graphveil.experiments.specs.inputs import check_unchanged, input_digest
@@ -23,6 +24,7 @@ from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.experiments.store.place import results_file
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.identity import content_digest, data_digest
+from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.outside import held
@@ -134,7 +136,6 @@ def run_spec(
     share, where they are computed outside this process; else there are new ones.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
-    engine.check_units()
     spec.check()
     if given is not None:
         spec.check_given(given[0])
@@ -145,7 +146,7 @@ def run_spec(
     if kept is not None:
         kept.check()
     inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
-    done = kept.find(spec, parts, alone) if reuse and kept is not None else []
+    done = kept.find(spec, parts, alone, engine.workers) if reuse and kept is not None else []
     todo = units_left(spec, parts, done)
     total = len(done) + len(todo)
     if alone:
@@ -153,7 +154,7 @@ def run_spec(
     elif engine.outside(jobs, len(todo), shared=ahead is not None):
         units = _parallel(spec, todo, jobs, engine, given, ahead)
     else:
-        units = _serial(spec, todo, inside, given)
+        units = _serial(spec, todo, inside, given, engine)
     try:
         for unit in units:
             done.append(unit)
@@ -177,17 +178,22 @@ def units_left(spec: Spec, parts: Sequence[Part], done: Sequence[UnitResult]) ->
 
 
 def _serial(
-    spec: Spec, todo: list[Unit], inside: Inside | None, given: tuple[Graph, Users] | None
+    spec: Spec,
+    todo: list[Unit],
+    inside: Inside | None,
+    given: tuple[Graph, Users] | None,
+    engine: Engine,
 ) -> Iterator[UnitResult]:
-    for part, number in todo:
-        yield run_unit(spec, part, number, inside, given)
+    with engine.open():
+        for part, number in todo:
+            yield compute_unit(spec, part, number, inside, given, engine)
 
 
 def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> Iterator[UnitResult]:
     """One unit after the other, each in a fresh process."""
     for part, number in todo:
         with workers(1) as pool:
-            unit = pool.submit(run_unit, spec, part, number, None, given).result()
+            unit = pool.submit(compute_unit, spec, part, number, None, given).result()
         yield replace(unit, alone=True)
 
 
@@ -223,6 +229,9 @@ def _parallel(
 def _result(
     spec: Spec, done: list[UnitResult], given: tuple[Graph, Users] | None, seconds: float, interrupted: bool
 ) -> Result:
-    metric = spec.found_task.metric((given or load_data(spec))[0])
+    shards = None if given is not None else large_shards(spec.data)
+    metric = (
+        spec.found_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
+    )
     digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)

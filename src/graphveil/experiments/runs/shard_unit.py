@@ -17,7 +17,7 @@ from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.privacy_record import privacy_record
-from graphveil.experiments.runs.shard_files import write_rows
+from graphveil.experiments.runs.shard_files import RowFiles
 from graphveil.experiments.runs.unit import UnitResult, check_cost, make_job
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
@@ -34,7 +34,7 @@ from graphveil.methods.job import Progress
 class ShardWork:
     """What each worker is given: the same for all of them, as each reads its own partitions.
 
-    ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions and embeddings, a file a partition.
+    ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
     """
 
     spec: Spec
@@ -45,7 +45,7 @@ class ShardWork:
     keeping: Keeping | None = None
     most_gigabytes: float | None = None
     on_disk: bool = False
-    out: Path | None = None
+    out: RowFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def run_shard_unit(
     crew: Crew | None,
     workers: int,
     keeping: Keeping | None = None,
-    out: Path | None = None,
+    out: RowFiles | None = None,
 ) -> UnitResult:
     """Learn from a sharded graph and score it, by a crew of workers, or in this process from disk where there is no crew."""
     start = time.perf_counter()
@@ -82,7 +82,7 @@ def run_shard_unit(
         parts = [learn_shards(work, ALONE, progress)]
     else:
         parts = crew.run(learn_shards, [work] * workers, progress)
-    return _unit(part, run, parts, time.perf_counter() - start)
+    return _unit(part, run, parts, time.perf_counter() - start, shared=crew is not None)
 
 
 def check_shards(spec: Spec, shards: Shards) -> None:
@@ -123,7 +123,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
     scores = taken.outcome.scores
     assert scores is not None
     if work.out is not None:
-        write_rows(work.out, shards, part, users, taken.outcome)
+        work.out.write(part, users, taken.outcome)
     hits, tested = users.hits(scores) if shards.simulated else (0, 0)
     records = [privacy_record(ledger, ()) for ledger in users.ledgers]
     privacy = _added([record.to_dict() for record in records])
@@ -145,7 +145,7 @@ def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**whole, "rounds": rounds}
 
 
-def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float) -> UnitResult:
+def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float, *, shared: bool) -> UnitResult:
     taken = [each.taken for each in parts]
     first = taken[0].outcome
     stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
@@ -159,7 +159,7 @@ def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float) -
         _added([each.privacy for each in parts]),
         {**stages, "total": seconds},
         max(each.peak_mb for each in taken),
-        {**first.also, **worker_numbers(taken)},
+        {**first.also, **(worker_numbers(taken) if shared else {"on_disk": 1.0})},
         asked,
         asked,
     )

@@ -64,6 +64,11 @@ class UnitResult:
     answered: int = 0
     alone: bool = False
 
+    @property
+    def workers(self) -> int | None:
+        """How many workers have shared it, a part of the graph each; None where one process has learned it."""
+        return int(self.also["workers"]) if "workers" in self.also else None
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -85,6 +90,12 @@ def run_unit(
     start = time.perf_counter()
     with learn.one_thread():
         ready, outcome = learn_unit(spec, part, run, progress, given)
+    return scored(spec, part, run, ready, outcome, start)
+
+
+def scored(spec: Spec, part: Part, run: int, ready: Ready, outcome: Outcome, start: float) -> UnitResult:
+    """What was learned from ``start`` on, judged by the users: their test labels stay with them."""
+    with learn.one_thread():
         score = spec.found_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()

@@ -48,19 +48,26 @@ class UnitStore:
         """Keep a finished unit; it is on the disk when this returns."""
         origin = this_version()
         record = (origin.source, origin.version, now(), json.dumps(asdict(unit)))
-        insert(self.file, ADD, (*_key(spec, unit.part, unit.run), *record))
+        insert(self.file, ADD, (*_key(spec, unit.part, unit.run, unit.workers), *record))
 
-    def find(self, spec: Spec, parts: list[Part], alone: bool = False) -> list[UnitResult]:
-        """The units of this experiment that are there already; if they are to have run ``alone``, only those."""
-        return self._find(spec, [(part, run) for part in parts for run in range(spec.runs)], alone)
+    def find(
+        self, spec: Spec, parts: list[Part], alone: bool = False, workers: int | None = None
+    ) -> list[UnitResult]:
+        """The units of this experiment that are there already; if they are to have run ``alone``, only those.
+
+        What several workers have learned together differs by rounding: only as many ``workers`` find it again.
+        """
+        return self._find(spec, [(part, run) for part in parts for run in range(spec.runs)], alone, workers)
 
     def sentences(self) -> list[str]:
         """What has to be said about what was found."""
         return self.reuse.sentences("runs")
 
-    def _find(self, spec: Spec, wanted: list[Unit], alone: bool) -> list[UnitResult]:
+    def _find(
+        self, spec: Spec, wanted: list[Unit], alone: bool, workers: int | None = None
+    ) -> list[UnitResult]:
         source = this_version().source
-        rows = select(self.file, FIND, *((*_key(spec, *unit), source) for unit in wanted))
+        rows = select(self.file, FIND, *((*_key(spec, *unit, workers), source) for unit in wanted))
         chosen = [self._chosen(each, unit, alone) for each, unit in zip(rows, wanted, strict=True)]
         return [unit for unit in chosen if unit is not None]
 
@@ -96,6 +103,8 @@ def read_unit(text: Any, part: Part, run: int) -> UnitResult | None:
 _UNIT = TypeAdapter(UnitResult)
 
 
-def _key(spec: Spec, part: Part, run: int) -> tuple[str, str, str, str]:
-    """Setting, seed, part and data of a unit. A seed may be larger than SQLite's integers."""
-    return spec.key(part, run), str(spec.seed + run), part, input_digest(spec, part)
+def _key(spec: Spec, part: Part, run: int, workers: int | None) -> tuple[str, str, str, str]:
+    """Setting, seed, part and data of a unit, and how many workers shared it. A seed may be larger than SQLite's integers."""
+    setting = spec.key(part, run)
+    shared = setting if workers is None else f"{setting} by {workers} workers"
+    return shared, str(spec.seed + run), part, input_digest(spec, part)

@@ -144,7 +144,7 @@ def tune_spec(
     depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. An interrupt
     returns what there is, marked as interrupted, if there is anything.
     """
-    engine.check_units()
+    engine.check_units("a search")
     space = check_search(spec, trials, jobs)
     total = min(trials, space.size)
     kept = None if store is None else _Kept(spec, space, store, given)

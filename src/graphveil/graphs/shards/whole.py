@@ -23,6 +23,11 @@ from graphveil.mechanisms.rows import PublicRange
 MOST_ENTRIES = 5_000_000
 
 
+def too_large(shards: Shards) -> bool:
+    """Whether a sharded graph is learned from in its shards, and never loaded as a whole."""
+    return shards.manifest.entries > MOST_ENTRIES
+
+
 def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Graph, Users]:
     """The graph that was sharded, with its own numbers, and what its users hold; a large one is refused.
 
@@ -31,7 +36,7 @@ def load_whole(path: str | Path, seed: int = 0, split: Any = None) -> tuple[Grap
     """
     shards = open_shards(path)
     manifest = shards.manifest
-    if manifest.entries > MOST_ENTRIES:
+    if too_large(shards):
         raise InputError(
             f"{path} is a sharded graph of {manifest.entries} entries, and at most {MOST_ENTRIES} are loaded as a whole: run it in "
             f"shards, `graphveil run METHOD --data {path} --workers N`"

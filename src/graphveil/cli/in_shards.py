@@ -1,0 +1,59 @@
+"""Predictions and embeddings of a graph that is too large for one file: a folder of Parquet files by partition."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from graphveil.cli.bars import one_bar
+from graphveil.engine.engine import Engine
+from graphveil.errors import InputError
+from graphveil.experiments.runs.parted_unit import compute_unit
+from graphveil.experiments.runs.privacy_record import Privacy
+from graphveil.experiments.runs.shard_files import Kind, RowFiles
+from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.store.whole_file import write_whole
+from graphveil.graphs.load import large_shards
+from graphveil.version import __version__
+
+RECORD = "record.json"
+
+
+def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json: bool) -> bool:
+    """Write a folder of files where the graph is sharded and large, and tell; False where it is not, and a file will do."""
+    if large_shards(spec.data) is None:
+        if engine.workers is not None:
+            raise InputError(
+                f"--workers write {kind} of sharded graphs that are too large for one process, and {spec.data} is none: leave --workers out"
+            )
+        return False
+    spec.check()
+    files = RowFiles(out, kind)
+    files.check()
+    with one_bar() as inside, engine.open():
+        unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+    privacy = Privacy.model_validate(unit.privacy)
+    record = {
+        "method": spec.method,
+        "data": spec.data,
+        "epsilon": spec.budgets.epsilon,
+        "seed": spec.seed,
+        "version": __version__,
+        "folder": str(out),
+        "kind": kind,
+        "privacy": unit.privacy,
+        "statement": privacy.sentence,
+        "also": unit.also,
+        "seconds": unit.seconds["total"],
+        "peak_mb": unit.peak_mb,
+    }
+    write_whole(out / RECORD, (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
+    if as_json:
+        typer.echo(json.dumps(record, ensure_ascii=False))
+    else:
+        typer.echo(
+            f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {out / RECORD}: {privacy.sentence}"
+        )
+    return True

@@ -1,0 +1,67 @@
+"""Workers that hold a part of a graph each learn what one process learns."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from graphveil.engine.part_work import Keeping
+from graphveil.errors import InputError
+from tests.engine.parts import in_one_process, in_parts, lost_at, refused_in_one, small_spec
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return in_one_process(small_spec())
+
+
+def test_scores_are_those_of_one_process_and_everybody_is_charged_once(alone):
+    ready, outcome = in_parts(small_spec(), 2)
+    np.testing.assert_allclose(outcome.scores, alone[1].scores, rtol=1e-4, atol=1e-5)
+    assert outcome.validation_loss == pytest.approx(alone[1].validation_loss, rel=1e-5)
+    assert ready.ledger.spent.tolist() == [4.0] * 400
+    assert ready.turnout == (400, 400)
+    numbers = outcome.also
+    assert numbers["workers"] == 2 and 0 < numbers["cut_share"] < 1
+    for rank in range(2):
+        assert numbers[f"worker_{rank}_peak_mb"] > 10 and numbers[f"worker_{rank}_sent_mb"] > 0
+
+
+def test_a_lost_worker_changes_no_number(alone, tmp_path):
+    marker = tmp_path / "lost"
+    kept = tmp_path / "kept" / "training-1" / "worker-1-of-2" / "epoch-4.pt"
+    _, whole = in_parts(small_spec(), 2)
+    ready, outcome = in_parts(
+        small_spec(),
+        2,
+        load=functools.partial(lost_at, kept, marker),
+        keeping=Keeping(tmp_path / "kept", every=2),
+    )
+    assert marker.exists(), "nobody was lost"
+    np.testing.assert_array_equal(outcome.scores, whole.scores)
+    assert outcome.curve == whole.curve
+    # The users answered once, though they were asked twice.
+    assert ready.ledger.spent.tolist() == [4.0] * 400
+
+
+def test_what_one_worker_refuses_is_refused(tmp_path):
+    with pytest.raises(InputError, match="does not like its part"):
+        in_parts(small_spec(), 2, load=functools.partial(refused_in_one, tmp_path / "first"))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "why"),
+    [
+        ("base", {"backbone": "gat"}, "attention"),
+        ("upgnet", {"settings": {"order": "H-N"}}, "order H-N"),
+        ("togl", {}, "needs the whole graph"),
+    ],
+)
+def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
+    with pytest.raises(InputError, match=why):
+        in_parts(small_spec(method, **options), 2)
+
+
+def test_too_many_workers_are_refused():
+    with pytest.raises(InputError, match="500 workers cannot share 400 users"):
+        in_parts(small_spec(), 500)
