@@ -14,6 +14,7 @@ from graphveil.audit.findings import GRAPHS
 from graphveil.audit.graphs import graphs_of, graphs_step, user_counts, worst_link
 from graphveil.channels import Claim, SeededWords, counting, kary
 from graphveil.mechanisms import DegreeLinkMechanism, mechanism
+from graphveil.mechanisms.links import told_by_both_ends
 
 KINDS = {
     "link-rr": ("link-rr", {}),
@@ -111,3 +112,25 @@ class Certain(DegreeLinkMechanism):
 def test_a_report_that_is_impossible_without_a_link_is_certain():
     found = Certain("certain", Claim(1.0), 2, kary(0.9, 2), degree_channel=counting(0.05, 2))
     assert worst_link(found).ratio is None
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_users_who_are_both_told_the_larger_number_spend_no_more_than_is_said(kind, epsilon):
+    name, options = KINDS[kind]
+    found = mechanism(name, epsilon=epsilon, dims=4, **options)
+    # Whoever is told the largest number answers about everybody. The friend has any number below, in any graph.
+    worst = Fraction(1)
+    for graph in graphs_of(4):
+        for friend in range(3):
+            pair = frozenset({(friend, 3)})
+            for one, other in ((graph | pair, graph - pair), (graph - pair, graph | pair)):
+                often, rarely = (user_counts(found, each, 3)[0] for each in (one, other))
+                counts = zip(often.tolist(), rarely.tolist(), strict=True)
+                worst = max(worst, *(Fraction(a, b) for a, b in counts if a))
+    both = 2 * math.log(worst)
+    said = told_by_both_ends(found).epsilon
+    assert said == (epsilon if options.get("ends") == "both" else 2 * epsilon)
+    assert both <= said * (1 + 1e-12)
+    # What is said for one numbering would be too little: that is why it is said.
+    assert both > 1.4 * epsilon or options.get("ends") == "both"

@@ -207,9 +207,27 @@ def test_links_come_from_a_file_and_stay_a_term_of_the_enrolment(server, folder,
     shown = capsys.readouterr()
     assert "whom of its people you are linked to, too" in shown.err
     assert "whom you are linked to, among 40 users, each link randomized, by link-rr" in shown.err
+    assert "if it lies about them, both do, and the link costs what both of you spend on it" in shown.err
+    assert "a link costs at most ε = 4 where the other end is asked the same." in shown.err
     assert "p11" not in shown.err + shown.out and list(server.reports) == [1]
     assert run(folder, "--yes", token=False) == 2
     assert "give --links, with an empty file" in capsys.readouterr().err
+
+
+def test_where_nobody_is_asked_for_links_nothing_is_said_of_them(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    assert "lies" not in capsys.readouterr().err
+
+
+def test_where_both_ends_are_meant_to_answer_a_lie_about_numbers_costs_nothing_more(server, folder, capsys):
+    server.offer["private_links"] = True
+    both = {"mechanism": "blink", "epsilon": 2.0, "dims": 40, "users": (17,), "options": {"ends": "both"}}
+    server.plans[:] = [Plan(**both)]
+    (folder / "friends.txt").write_text("p3\n")
+    assert run(folder, "--yes", "--links", str(folder / "friends.txt")) == 0
+    assert "where the other end is asked the same" not in capsys.readouterr().err and list(
+        server.reports
+    ) == [1]
 
 
 def test_links_that_were_left_out_at_enrolment_are_left_out_for_good(server, folder, capsys):

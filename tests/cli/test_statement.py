@@ -76,3 +76,11 @@ def test_mistakes_are_exit_status_2(arguments, why, capsys, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert status(["statement", *arguments]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_a_plan_about_links_says_what_holds_against_a_lying_server(tmp_path, capsys, glance):
+    (tmp_path / "links.json").write_text(Plan(mechanism="dprr", epsilon=2.0, dims=30).to_json())
+    page = tmp_path / "statement.html"
+    assert status(["statement", str(tmp_path / "links.json"), "--html", str(page), "--seed", "0"]) == 0
+    said = "at most ε = 4 if it lies about them, because both ends may answer then. Beyond that the server needs no trust."
+    assert said in " ".join(capsys.readouterr().out.split()) and said in page.read_text()

@@ -116,6 +116,24 @@ def test_a_look_costs_nothing_and_says_what_is_left(folder):
     assert after.kept and after.left.epsilon == pytest.approx(2.5)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "options", "most"),
+    [("link-rr", {}, Claim(3.0)), ("dprr", {}, Claim(3.0)), ("blink", {"ends": "both"}, None)],
+)
+def test_a_look_at_a_question_about_links_says_what_one_costs_if_both_ends_answer(
+    folder, mechanism, options, most
+):
+    device = device_in(folder, replace(AGREEMENT, subjects=("features", "links")))
+    plan = Plan(mechanism=mechanism, epsilon=1.5, dims=40, users=(17,), options=options)
+    inquiry = device.look(COLLECTION, asked(plan))
+    # What is charged is what this end sends, and that is no more than the claim.
+    assert (inquiry.claim, inquiry.link_at_most) == (Claim(1.5), most)
+
+
+def test_a_look_at_other_questions_says_nothing_of_links(folder):
+    assert device_in(folder).look(COLLECTION, asked(values())).link_at_most is None
+
+
 def test_levels_are_decided_by_books_of_all_levels(folder):
     """With two levels, a plan that costs the second one too much is refused by users of the first as well."""
     cap = Cap(0.0, by_level=(1.0, 2.0))

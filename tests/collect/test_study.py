@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from graphveil.collect.card import result_card
+from graphveil.collect.card_page import card_page
 from graphveil.collect.files import prediction_columns
 from graphveil.collect.learning import RoundOpenError, charge_round
 from graphveil.collect.study import Terms, _open_books, check_collected, learn_collection, learned_alone
@@ -280,3 +283,20 @@ def test_what_was_asked_of_somebody_who_was_forgotten_counts(tmp_path):
         charge_round(books, each.plan, each.asked)
     collection.database.close()
     assert books.total().epsilon == 2.0
+
+
+def test_what_links_cost_is_said_for_an_honest_server_and_for_one_that_lies(linked):
+    told = linked[1].privacy()
+    assert (told.links.epsilon, told.links_at_most.epsilon) == (4.0, 8.0)
+    assert "at most ε = 8 if it lies about them" in told.sentence
+    assert told.sentence.endswith("; beyond that the server needs no trust.")
+
+
+def test_without_questions_about_links_there_is_nothing_to_lie_about(togl):
+    assert togl[1].privacy().links_at_most is None
+
+
+def test_the_card_says_what_holds_against_a_lying_server(solitude):
+    card = result_card(solitude[1], SimpleNamespace(id="00", purpose="to test"))
+    assert card["privacy"]["links_at_most"]["epsilon"] == 8.0
+    assert "at most ε = 8 if it lies about them" in card["statement"] and card["statement"] in card_page(card)

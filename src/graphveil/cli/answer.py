@@ -219,7 +219,9 @@ def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer
         lines.append(f"No answer may depend on attribute {', '.join(map(str, excluded))}.")
     if offer.private_links:
         lines.append(
-            "It asks whom of its people you are linked to, too, each link randomized: you answer that if you give --links."
+            "It asks whom of its people you are linked to, too, each link randomized: you answer that if you give --links. Of two people who are "
+            "linked one answers for it, by numbers that the collector gives out: if it lies about them, both do, and the link costs what both of you "
+            "spend on it, at most both your caps together."
         )
     if volunteer:
         lines.append("You give your row AS IT IS, without any noise: no ε describes that.")
@@ -248,6 +250,11 @@ def _in_words(inquiry: Inquiry, agreement: Agreement) -> str:
         f"{f' and δ = {exact.delta:g}' if exact.delta else ''}. Your cap of {agreement.cap.epsilon:g} leaves {left.epsilon:.6g} "
         f"before, {max(0.0, left.epsilon - inquiry.claim.epsilon):.6g} after."
     )
+    if inquiry.link_at_most is not None:
+        lines.append(
+            f"A link costs that if the collector tells everybody the same numbers of people: then one of its two ends answers. If it lies about them, "
+            f"both may, and a link costs at most ε = {inquiry.link_at_most.epsilon:g} where the other end is asked the same."
+        )
     return "\n".join(lines)
 
 

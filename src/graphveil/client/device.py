@@ -19,6 +19,7 @@ from graphveil.client.key_chain import KeyChain, enrolled_chain
 from graphveil.client.witness import Witness, locked_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
+from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, SignedSuccession, answer
 from graphveil.privacy.ledger import add_up
@@ -31,6 +32,8 @@ class Inquiry:
 
     ``exact`` is what an answer costs by the integers of its tables, ``claim`` what is charged, ``left`` what the cap leaves before
     it. Where it was ``kept``, it was answered before: the same bytes are sent again, which costs nothing.
+
+    A question about links is charged what one link costs if the server tells everybody the same numbers of people, so that one end of it answers.
     """
 
     question: Question
@@ -38,6 +41,12 @@ class Inquiry:
     exact: Claim
     left: Claim
     kept: bool
+
+    @property
+    def link_at_most(self) -> Claim | None:
+        """What a link costs if the server lies about numbers, and both its ends answer this question; None where that is no more."""
+        most = told_by_both_ends(self.question.plan.build())
+        return most if self.question.plan.subject == "links" and most != self.claim else None
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 from graphveil.audit.exact_text import exact_epsilon
 from graphveil.collect.card import BESIDE
+from graphveil.experiments.runs.costs import number
 from graphveil.experiments.runs.format import percent
-from graphveil.experiments.runs.privacy_record import number
 from graphveil.experiments.show.page import Section, Table, page
 
 NAMES = {"control": "control", "structure": "structure", "unasked": "volunteers alone"}

@@ -152,7 +152,9 @@ class Learned:
         others = np.ones(self.graph.node_count, dtype=bool)
         others[np.empty(0, dtype=np.int64) if self.volunteers is None else self.volunteers] = False
         partial = bool((others & ~self.ledger.ever_asked).any())
-        return privacy_record(self.ledger, silent=silent, partial=partial, volunteers=self.volunteers)
+        return privacy_record(
+            self.ledger, silent=silent, partial=partial, volunteers=self.volunteers, devices=True
+        )
 
 
 def learn_collection(

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from dataclasses import dataclass, field
+from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.errors import GraphveilError, PrivacyError
+from graphveil.errors import EngineError, GraphveilError, PrivacyError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan, Respondents
 from graphveil.privacy.digest import plan_digest
 
+# How many may stand at the door without having shown the key; one more, and whoever has stood there longest must go.
+MOST_AT_DOOR = 64
+# How many may wait until they are let to the door; how long nobody is, where the machine is out of sockets.
+WAITING, PAUSE_SECONDS = 128, 0.05
+# Where closing the house does not wake whoever waits at its door, it is noticed after so long.
+WAKE_SECONDS = 1.0
+
 
 @dataclass(frozen=True)
 class Address:
-    """Where users can be asked, and the key by which they know who may."""
+    """Where users can be asked, and the key by which they know who may. The key is never shown."""
 
     host: str
     port: int
-    key: bytes
+    key: bytes = field(repr=False)
 
 
 class House:
@@ -39,55 +46,110 @@ class House:
 
     def __init__(self, users: Respondents, host: str = "127.0.0.1") -> None:
         self._users, self._host = users, host
-        self._lock, self._closed = threading.Lock(), threading.Event()
-        self._answered: dict[str, Reports | GraphveilError] = {}
+        self._asking, self._answered = threading.Lock(), dict[str, Reports | GraphveilError]()
+        # Everybody who is connected, in the order in which they came, and whether they have shown the key.
+        self._counting, self._guests = threading.Lock(), dict[socket.socket, bool]()
+        self._closed = threading.Event()
 
     def __enter__(self) -> Self:
-        key = secrets.token_bytes(32)
-        self._listener = Listener((self._host, 0), authkey=key)
-        port = self._listener.address[1]
-        assert isinstance(port, int)
-        self.address = Address(self._host, port, key)
-        threading.Thread(target=self._open, daemon=True, name="users' house").start()
+        self._door = socket.create_server((self._host, 0), backlog=WAITING)
+        self._door.settimeout(WAKE_SECONDS)
+        self.address = Address(self._host, int(self._door.getsockname()[1]), secrets.token_bytes(32))
+        self._porter = threading.Thread(target=self._open, daemon=True, name="users' house")
+        self._porter.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Nobody is let in any more, and whoever is inside has to go."""
         self._closed.set()
-        self._listener.close()
+        _hang_up(self._door)
+        with self._counting:
+            for guest in self._guests:
+                _hang_up(guest)
+        self._porter.join(2 * WAKE_SECONDS)
 
     def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
         """The reports of those whom a plan asks at these places (all where none are named), asked for once."""
         digest = plan_digest(plan)
-        with self._lock:
+        with self._asking:
             if digest not in self._answered:
-                try:
-                    self._answered[digest] = self._users.report(plan)
-                except GraphveilError as error:
-                    self._answered[digest] = error
+                self._answered[digest] = self._ask(plan)
             told = self._answered[digest]
         if isinstance(told, GraphveilError):
             raise told
         return told if places is None else reports_at(told, places)
 
-    def _open(self) -> None:
-        """Let everybody in who has the key, until the house is closed."""
-        while not self._closed.is_set():
-            # Whoever has no key, or hangs up at the door, is not let in; the next one may be.
-            with suppress(OSError, EOFError, AuthenticationError):
-                guest = self._listener.accept()
-                threading.Thread(target=self._serve, args=(guest,), daemon=True).start()
+    def _ask(self, plan: Plan) -> Reports | GraphveilError:
+        try:
+            return self._users.report(plan)
+        except GraphveilError as error:
+            return error
+        except Exception as error:  # noqa: BLE001
+            # Users may have been charged, so they are not asked again; and what it says may be about what they hold.
+            return PrivacyError(
+                f"the users could not answer {plan.mechanism} ({type(error).__name__}), and are not asked again: run it in one "
+                "process to see why"
+            )
 
-    def _serve(self, guest: Connection) -> None:
-        with suppress(EOFError, OSError), guest:
-            while True:
-                plan, places = guest.recv()
+    def _open(self) -> None:
+        """Let everybody to the door, until the house is closed. Whether they have the key is seen by a thread of each one's own."""
+        with self._door as door:
+            while not self._closed.is_set():
                 try:
-                    reports = self.report(plan, places)
-                    guest.send((reports.indptr, reports.dims, reports.codes, reports.answered))
-                except GraphveilError as error:
-                    guest.send(error)
+                    guest, _ = door.accept()
+                except TimeoutError:
+                    continue
+                except OSError:
+                    self._closed.wait(PAUSE_SECONDS)
+                    continue
+                self._receive(guest)
+                threading.Thread(target=self._serve, args=(guest,), daemon=True, name="users' guest").start()
+
+    def _receive(self, guest: socket.socket) -> None:
+        with self._counting:
+            self._guests[guest] = False
+            at_door = [each for each, known in self._guests.items() if not known]
+            if len(at_door) > MOST_AT_DOOR:
+                _hang_up(at_door[0])
+            if self._closed.is_set():
+                _hang_up(guest)
+
+    def _serve(self, guest: socket.socket) -> None:
+        """Answer one guest, who has to show the key first. Whatever it sends, nobody else is disturbed: it is not let in, or must go."""
+        with suppress(Exception), guest, Connection(guest.dup().detach()) as connection:
+            deliver_challenge(connection, self.address.key)
+            answer_challenge(connection, self.address.key)
+            with self._counting:
+                self._guests[guest] = True
+            while True:
+                connection.send(self._told(connection.recv()))
+        with self._counting:
+            del self._guests[guest]
+
+    def _told(self, asked: Any) -> Any:
+        """What a guest is told: reports in parts, without their mechanism, or why there are none."""
+        if self._closed.is_set():
+            return EngineError("the users' house is closed: nobody answers any more")
+        try:
+            plan, places = asked
+            reports = self.report(plan, places)
+            return reports.indptr, reports.dims, reports.codes, reports.answered
+        except GraphveilError as error:
+            return error
+        except Exception as error:  # noqa: BLE001
+            # Pickles of a guest can hold anything.
+            return EngineError(
+                f"a worker asked the users' house for something else than a plan and places ({type(error).__name__}): this is a mistake in "
+                "graphveil"
+            )
+
+
+def _hang_up(connected: socket.socket) -> None:
+    """End a connection, so that whoever waits for it wakes up; it may have ended before."""
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def reports_at(reports: Reports, places: NDArray[np.int64]) -> Reports:

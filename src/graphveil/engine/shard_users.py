@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.channels.alias import code_type
 from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards
 from graphveil.graphs.simulated import SimulatedUsers
-from graphveil.mechanisms import Reports
+from graphveil.mechanisms import Mechanism, Reports
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Ledger, Plan
 
@@ -125,7 +126,9 @@ def _between(plan: Plan, begin: int, end: int) -> Plan | None:
 
 
 def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
-    """Reports of partitions one after the other, as reports to the plan of all of them."""
+    """Reports of partitions one after the other, as reports to the plan of all of them; none where it asks nobody here."""
+    if not told:
+        return _nothing(plan.build())
     silent = any(reports.answered is not None for reports in told)
     answered = [
         np.ones(reports.asked, dtype=bool) if reports.answered is None else reports.answered
@@ -135,8 +138,6 @@ def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
     dims = [reports.dims for reports in told if reports.dims is not None]
     codes = [reports.codes for reports in told]
     lengths = [reports.lengths for reports in told]
-    if not told:
-        raise InputError("a worker has no user whom this plan asks: take fewer workers")
     return Reports(
         mechanism,
         row_pointers(np.concatenate(lengths)),
@@ -144,3 +145,10 @@ def _joined(plan: Plan, told: Sequence[Reports]) -> Reports:
         np.concatenate(codes),
         np.concatenate(answered) if silent else None,
     )
+
+
+def _nothing(mechanism: Mechanism) -> Reports:
+    """The reports of nobody."""
+    dims = np.empty(0, dtype=np.int32) if mechanism.names_dimensions else None
+    codes = np.empty(0, dtype=code_type(mechanism.alphabet))
+    return Reports(mechanism, row_pointers(np.empty(0, dtype=np.int64)), dims, codes)

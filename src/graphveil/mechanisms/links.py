@@ -75,6 +75,19 @@ class AskedPairs:
         return rows, others + (others >= self.left_out[rows])
 
 
+def told_by_both_ends(mechanism: Mechanism) -> Claim:
+    """What one link costs at most where both its users answer for it, though one was meant to.
+
+    Who answers for a pair follows from numbers, which devices get from a server. One that tells two friends different numbers has both
+    of them answer. A report of either spends no more on a link than the claim: both together spend twice that. Where both are meant to answer, the
+    claim counts both.
+    """
+    claim = mechanism.claim
+    if mechanism.trust == "curator" or (isinstance(mechanism, LinkMechanism) and mechanism.ends == "both"):
+        return claim
+    return Claim(2 * claim.epsilon, 2 * claim.delta)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkMechanism(Mechanism):
     """Every user answers, for each user with a smaller number, whether there is a link; each answer by randomized response.

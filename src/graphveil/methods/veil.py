@@ -23,7 +23,15 @@ from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.questions import Questions
 from graphveil.methods.structure import StructureSettings, scores_of, shared_alone
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.veil_answers import COINS, Known, answers_evidence, class_plan, open_of, teacher_of
+from graphveil.methods.veil_answers import (
+    COINS,
+    DIGITS,
+    Known,
+    answers_evidence,
+    class_plan,
+    open_of,
+    teacher_of,
+)
 from graphveil.methods.veil_model import Around, PublicModel, read_weights, taught_by_panel, taught_by_reports
 from graphveil.privacy import Plan
 from graphveil.privacy.integer_model import integer_model
@@ -39,8 +47,6 @@ FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
 # seeds 100 to 102, from six ways to draw them.
 SURE = 0.8
-# Certainties that are the same in so many digits are the same, where they may have been learned in parts.
-DIGITS = 4
 
 
 class VeilSettings(StructureSettings):

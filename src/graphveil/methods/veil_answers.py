@@ -16,7 +16,7 @@ from graphveil.graphs.group import Group, mean_of_all
 from graphveil.methods.job import Job
 from graphveil.methods.method_settings import AUTO
 from graphveil.methods.outcome import Stopwatch
-from graphveil.methods.structure import transition_of, validation_quality
+from graphveil.methods.structure import shared_alone, transition_of, validation_quality
 from graphveil.methods.structure_posterior import Posterior
 from graphveil.methods.veil_model import PublicModel
 from graphveil.privacy import Plan
@@ -37,6 +37,8 @@ ALL_OPEN = 4
 COINS = 11
 # Probabilities below this count as this before their logarithm is sent.
 SMALLEST = 1e-6
+# Certainties that are the same in so many digits are the same, where they may have been learned in parts.
+DIGITS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,8 @@ def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
     users = np.flatnonzero(may)
     if job.settings.asked < 1:
         group = Group.of(graph, users)
-        rank = np.argsort(group.rows(known.prior.max(axis=1)), kind="stable")
+        certainty = group.rows(known.prior.max(axis=1))
+        rank = np.argsort(np.round(certainty, DIGITS) if shared_alone(job) else certainty, kind="stable")
         chosen = np.zeros(group.size, dtype=bool)
         chosen[rank[: math.ceil(job.settings.asked * group.size)]] = True
         users = users[chosen[group.places] | graph.validation[users]]

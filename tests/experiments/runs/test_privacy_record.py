@@ -5,13 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from graphveil import Ledger, Plan
-from graphveil.experiments.runs.privacy_record import (
-    Cost,
-    Privacy,
-    Round,
-    artefact_statement,
-    privacy_record,
-)
+from graphveil.experiments.runs.costs import Cost, Round
+from graphveil.experiments.runs.privacy_record import Privacy, artefact_statement, privacy_record
 from graphveil.experiments.runs.records import Setup
 from graphveil.experiments.show.smoothing import spec_of
 
@@ -82,11 +77,11 @@ LINKS = Plan(mechanism="link-rr", epsilon=1.0, dims=2)
 CURATED = Plan(mechanism="lapgraph", epsilon=1.0, dims=2)
 
 
-def recorded(*plans, raw=()):
+def recorded(*plans, raw=(), **more):
     ledger = Ledger(2, 9.0)
     for plan in plans:
         ledger.charge(plan)
-    return privacy_record(ledger, raw)
+    return privacy_record(ledger, raw, **more)
 
 
 def test_one_plan_of_a_curator_s_makes_all_rest_on_trust():
@@ -218,3 +213,45 @@ def test_rounds_of_different_users_are_no_rounds_of_anybody():
     assert apart.features.epsilon == 2.0 and "rounds" not in apart.sentence
     together = charged(values(2.0), values(1.0, round=2))
     assert "features at ε = 3 in 2 rounds (2, 1)" in together.sentence
+
+
+# Links that devices answer about, by numbers of a server
+
+BOTH_ENDS = Plan(mechanism="blink", epsilon=1.0, dims=2, options={"ends": "both"})
+
+
+def test_where_devices_answer_it_is_said_what_a_link_costs_if_the_server_lies():
+    told = recorded(FEATURES, LINKS, devices=True)
+    assert told.links.epsilon == 1.0 and told.links_at_most.epsilon == 2.0
+    assert told.sentence == (
+        "Every user reported features at ε = 1; every link costs ε = 1 over both its ends if the server tells everybody the same numbers "
+        "of people, and at most ε = 2 if it lies about them, because both ends may answer then; beyond that the server needs no trust."
+    )
+    assert told.cell == "features ε = 1, a link ε = 1 (ε = 2 if the server lies about numbers); local"
+
+
+def test_of_several_questions_about_links_both_ends_may_answer_each():
+    other = LINKS.model_copy(update={"round": 2, "epsilon": 3.0})
+    assert recorded(LINKS, other, devices=True).links_at_most.epsilon == 8.0
+    assert recorded(LINKS, BOTH_ENDS, devices=True).links_at_most.epsilon == 3.0
+
+
+@pytest.mark.parametrize(
+    ("plans", "devices"),
+    [((FEATURES, LINKS), False), ((FEATURES,), True), ((FEATURES, BOTH_ENDS), True), ((CURATED,), True)],
+)
+def test_where_lies_change_nothing_nothing_is_said_of_them(plans, devices):
+    told = recorded(*plans, devices=devices)
+    assert told.links_at_most is None and "links_at_most" not in told.to_dict()
+    assert "lies" not in told.sentence + told.cell
+
+
+def test_what_holds_against_a_lying_server_is_in_the_json_and_survives_it():
+    told = recorded(FEATURES, LINKS, devices=True)
+    assert told.to_dict()["links_at_most"] == {"epsilon": 2.0, "delta": 0.0}
+    assert Privacy.model_validate(told.to_dict()) == told
+
+
+def test_volunteers_are_named_beside_a_server_that_may_lie():
+    told = Privacy(links=cost(1.0), links_at_most=cost(2.0), panel={"users": 3})
+    assert told.sentence.endswith("; beyond that the server needs no trust but the volunteers'.")

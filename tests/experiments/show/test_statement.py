@@ -88,3 +88,31 @@ def test_a_claim_that_does_not_hold_is_the_headline():
     statement = stated(FEATURES, leaks=["It leaks."])
     assert not statement.holds and statement.headline == "A claim does not hold: do not collect."
     assert "It leaks." in statement_page(statement)
+
+
+NEIGHBOURS = Plan(mechanism="link-rr", epsilon=1.5, dims=9)
+
+
+def test_what_a_link_costs_if_the_server_lies_stands_in_the_headline_and_in_what_it_costs():
+    statement = stated(FEATURES, NEIGHBOURS)
+    link = (
+        "link costs ε = 1.5 over both its ends if the server tells everybody the same numbers of people, and at most ε = 3 if it lies about them, "
+        "because both ends may answer then."
+    )
+    assert statement.headline.endswith(f" A {link} Beyond that the server needs no trust.")
+    assert f"Besides, a {link}" in statement_page(statement)
+    assert statement.to_dict()["privacy"]["links_at_most"]["epsilon"] == 3.0
+
+
+def test_a_collection_with_links_says_it_too():
+    statement = stated(FEATURES, NEIGHBOURS, gathered=GATHERED, asked=np.arange(9), answered=9)
+    assert "at most ε = 3 if it lies about them" in statement.headline
+    assert "beyond that the server needs no trust but the volunteers'." in statement.headline
+
+
+def test_without_links_the_server_needs_no_trust_at_all():
+    assert stated(FEATURES).headline.endswith(" The server needs no trust.")
+
+
+def test_of_links_that_a_curator_publishes_nobody_lies_about_numbers():
+    assert "lies" not in stated(LINKS).headline

@@ -1,7 +1,7 @@
 """How numbers are printed, in tables, figures and sentences: scores, intervals, percentages, budgets, sizes and values.
 
 Scores and shares are 0..1 and printed as points, hundredths of 1. What was spent, and what a table's exact ε is, is not printed
-by this: it is rounded up, by `privacy_record.number` and `audit.findings.rounded_up`.
+by this: it is rounded up, by `costs.number` and `audit.findings.rounded_up`.
 """
 
 from __future__ import annotations

@@ -9,97 +9,27 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from graphveil.audit.findings import rounded_up
+from graphveil.experiments.runs.costs import Cost, PanelGiven, RecordPart, Round, number
 from graphveil.experiments.runs.format import counted
 from graphveil.mechanisms import PersonalMechanism, entry
 from graphveil.mechanisms.base import Trust
+from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.outside import is_reference
 from graphveil.privacy import Charge, Ledger
+from graphveil.privacy.ledger import add_up
 
 # What a ledger calls label, results call labels: there they are those of many.
 SUBJECTS = {"features": "features", "label": "labels", "links": "links", "level": "level"}
 
-
 # What a question for a class is about.
 CLASS_OF_ROW = "the class that a public model gives to the own row"
-# Digits of an ε or δ in a sentence.
-DIGITS = 6
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
-
-
-class Cost(_Part):
-    """What a user has spent at most; an ε of None is no protection at all.
-
-    ``per_level`` is what users of each level have spent, ``norm`` the part of it that norms cost.
-    """
-
-    epsilon: float | None
-    delta: float = 0.0
-    per_level: list[float] | None = None
-    norm: float | None = None
-
-    @property
-    def words(self) -> str:
-        """ε and, where there is one, δ; the budgets of all levels where users chose one.
-
-        >>> Cost(epsilon=1.0).words, Cost(epsilon=8.0, per_level=[2.0, 4.0, 8.0]).words
-        ('ε = 1', 'ε = 2, 4 or 8 by level')
-        >>> Cost(epsilon=3.0, norm=1.0).words
-        'ε = 3, 1 of it for norms'
-        """
-        norms = f", {number(self.norm)} of it for norms" if self.norm else ""
-        if self.per_level:
-            *lower, last = (number(each) for each in self.per_level)
-            return f"ε = {', '.join(lower)} or {last} by level{norms}"
-        return self.most + norms
-
-    @property
-    def most(self) -> str:
-        """ε and, where there is one, δ: the most that anybody has spent."""
-        return f"ε = {number(self.epsilon)}" + (f", δ = {number(self.delta)}" if self.delta else "")
-
-
-class Round(_Part):
-    """One question: what it was about, by which mechanism, how many were asked, what it claims and what its tables say."""
-
-    subject: str
-    round: int
-    mechanism: str
-    users: int
-    epsilon: float
-    delta: float = 0.0
-    exact: float | None = None
-    of: str = "values"
-
-
-class PanelGiven(_Part):
-    """What volunteers gave by consent: how many there are, and that their features were read in the clear.
-
-    So many of them were ``asked`` besides, about features, labels or levels, and charged like everybody.
-    """
-
-    users: int
-    raw: bool = True
-    asked: int = 0
-
-    @property
-    def words(self) -> str:
-        """Who gave what.
-
-        >>> PanelGiven(users=300).words, PanelGiven(users=1).words
-        ('300 volunteers gave their raw features', '1 volunteer gave their raw features')
-        """
-        return f"{counted(self.users, 'volunteer')} gave their raw features"
-
-
-class Privacy(_Part):
+class Privacy(RecordPart):
     """What a method's server got to know, by subject and by round, and what it has to be trusted with.
 
     ``raw`` names what was read in the clear, ``trust`` is "none" there: nothing is claimed. It is "curator" where somebody who
@@ -109,12 +39,14 @@ class Privacy(_Part):
     links is one link's, so it is no part of the ``total``. ``level`` is what reports reveal of the level itself, over pairs of
     levels with equal features; it is part of the features' budget. ``silent`` says that some who were asked did not answer: they
     count as if they had. ``partial`` says that some were not asked at all. ``beyond_audit`` is what claims rest on that no audit can see. ``panel`` are volunteers, whose features
-    were read in the clear: ``trust`` and all costs are about what was asked, of them or of the others.
+    were read in the clear: ``trust`` and all costs are about what was asked, of them or of the others. ``links_at_most`` is there where
+    devices answer about links, one end for each: what a link costs if the server lies to them about numbers, so that both ends answer.
     """
 
     features: Cost | None = None
     labels: Cost | None = None
     links: Cost | None = None
+    links_at_most: Cost | None = None
     level: Cost | None = None
     total: Cost | None = None
     rounds: list[Round] = Field(default_factory=list)
@@ -132,10 +64,14 @@ class Privacy(_Part):
         """As JSON has it."""
         costs = {"per_level", "norm"}
         whole = self.model_dump(
-            exclude={name for name in ("outside", "ideal", "beyond_audit") if not getattr(self, name)}
+            exclude={
+                name
+                for name in ("outside", "ideal", "beyond_audit", "links_at_most")
+                if not getattr(self, name)
+            }
         )
-        for subject in (*SUBJECTS.values(), "total"):
-            if whole[subject] is not None:
+        for subject in (*SUBJECTS.values(), "links_at_most", "total"):
+            if whole.get(subject) is not None:
                 # Where there are neither levels nor norms, nothing is said of them.
                 whole[subject] = {
                     key: value
@@ -181,7 +117,11 @@ class Privacy(_Part):
         if len(told) > 1 and self.total is not None:
             told.append(f"in all {self.total.most}")
         if self.links is not None:
-            told.append(f"a link {self.links.most}")
+            lied = self.links_at_most
+            told.append(
+                f"a link {self.links.most}"
+                + ("" if lied is None else f" ({lied.most} if the server lies about numbers)")
+            )
         whose = ", as an author from outside claims" if self.outside else ""
         gave = "" if self.panel is None else f"{counted(self.panel.users, 'volunteer')} raw; "
         return gave + (f"{', '.join(told)}; {self.trust}{whose}" if told else "nothing reported")
@@ -221,8 +161,21 @@ class Privacy(_Part):
         """What a link costs, and what documents call that where they count what each end spends."""
         if self.trust == "curator":
             return f"every private link costs {cost.words} in what is published"
-        told = f"every link costs {cost.words} over both its ends"
-        return told if not cost.epsilon else f"{told} ({number(cost.epsilon / 2)} where each end is counted)"
+        told = f"every link {self.link_cost}"
+        if self.links_at_most is not None or not cost.epsilon:
+            return told
+        return f"{told} ({number(cost.epsilon / 2)} where each end is counted)"
+
+    @property
+    def link_cost(self) -> str:
+        """What a link costs over both its ends; where devices answer, with an honest server and with any."""
+        told = "costs nothing" if self.links is None else f"costs {self.links.words} over both its ends"
+        if self.links_at_most is None:
+            return told
+        return (
+            f"{told} if the server tells everybody the same numbers of people, and at most {self.links_at_most.words} if it lies about "
+            "them, because both ends may answer then"
+        )
 
     def _what(self, subject: str, cost: Cost) -> str:
         """What was reported of a subject: itself, or the class that a public model makes of it."""
@@ -265,7 +218,16 @@ class Privacy(_Part):
             return "the mechanism does not keep what it claims, so the server learns more than that"
         if self.trust != "local":
             return "the curator who adds the noise must be trusted"
-        return "the server needs no trust" + ("" if self.panel is None else " but the volunteers'")
+        return self.server_trust + ("" if self.panel is None else " but the volunteers'")
+
+    @property
+    def server_trust(self) -> str:
+        """That a server needs no trust, or none beyond the numbers that it gives to people."""
+        return (
+            "the server needs no trust"
+            if self.links_at_most is None
+            else "beyond that the server needs no trust"
+        )
 
 
 def privacy_record(
@@ -275,12 +237,14 @@ def privacy_record(
     silent: bool = False,
     partial: bool = False,
     volunteers: NDArray[np.int64] | None = None,
+    devices: bool = False,
 ) -> Privacy:
     """What a ledger says was spent; ``raw`` is what was read in the clear, ``silent`` that not everybody answered.
 
     ``partial`` says that not everybody was asked.
 
-    ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent.
+    ``volunteers`` gave their raw rows, which no ledger charges: they gave them by consent. ``devices`` says that people answer on their own, to
+    a server from which they have the numbers that say who answers for a link.
     """
     charges = ledger.charges
     costs = {name: _cost(ledger, subject) for subject, name in SUBJECTS.items()}
@@ -299,6 +263,7 @@ def privacy_record(
     whole = any(charge.subject != "links" for charge in charges)
     return Privacy(
         **costs,
+        links_at_most=_links_at_most(charges) if devices else None,
         total=Cost(epsilon=total.epsilon, delta=total.delta) if whole else None,
         rounds=[_round(charge) for charge in charges],
         raw=list(raw),
@@ -348,6 +313,14 @@ def _cost(ledger: Ledger, subject: str) -> Cost | None:
     return Cost(epsilon=spent.epsilon, delta=spent.delta)
 
 
+def _links_at_most(charges: Sequence[Charge]) -> Cost | None:
+    """What a link costs if both its ends answer wherever one was meant to; None where that is no more."""
+    links = [charge for charge in charges if charge.subject == "links"]
+    meant = add_up(charge.claim for charge in links)
+    most = add_up(told_by_both_ends(charge.built) for charge in links if charge.built is not None)
+    return Cost(epsilon=most.epsilon, delta=most.delta) if most != meant else None
+
+
 def _round(charge: Charge) -> Round:
     return Round(
         subject=charge.subject,
@@ -370,15 +343,6 @@ def _level_words(level: Cost) -> str:
     if level.epsilon is None:
         return "the level that each chose is not protected at all"
     return f"the level that each chose is hidden up to {level.words}"
-
-
-def number(epsilon: float | None) -> str:
-    """An ε as it is printed: rounded up. A stored result has None where it is infinite, as JSON knows no such number.
-
-    >>> number(0.5), number(1.0000049), number(None)
-    ('0.5', '1.00001', 'infinite')
-    """
-    return "infinite" if epsilon is None else rounded_up(epsilon, DIGITS)
 
 
 def artefact_statement(

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from graphveil.audit.exact_text import ExactText, exact_epsilon
 from graphveil.audit.examine import Audit
 from graphveil.errors import InputError
+from graphveil.experiments.runs.costs import number
 from graphveil.experiments.runs.format import counted
-from graphveil.experiments.runs.privacy_record import CLASS_OF_ROW, Privacy, number, privacy_record
+from graphveil.experiments.runs.privacy_record import CLASS_OF_ROW, Privacy, privacy_record
 from graphveil.experiments.show.page import Section, Table, page
 from graphveil.mechanisms import Mechanism
 from graphveil.privacy import Ledger, Plan
@@ -93,10 +94,13 @@ class Statement:
         parts = [f"{subject} {cost.most}" for subject, cost in costs.items() if cost is not None]
         most = [] if total is None else [f"Nobody spends more than {total.most} on this: {', '.join(parts)}."]
         if links is not None:
-            most.append(f"A link costs {links.most} over both its ends.")
+            most.append(f"A link {self.privacy.link_cost}.")
+        server = self.privacy.server_trust
         trusted = self.privacy.trust == "local"
         most.append(
-            "The server needs no trust." if trusted else "The curator who adds the noise must be trusted."
+            f"{server[0].upper()}{server[1:]}."
+            if trusted
+            else "The curator who adds the noise must be trusted."
         )
         return " ".join(most)
 
@@ -140,6 +144,7 @@ def composed(questions: Sequence[Question], volunteers: int = 0) -> Privacy:
         silent=any(_silent(each) for each in questions),
         partial=any(who is not None for who in asked),
         volunteers=np.arange(volunteers) if volunteers else None,
+        devices=True,
     )
 
 
@@ -235,7 +240,7 @@ def _composition(statement: Statement) -> Section:
     if privacy.total is not None:
         text.append(f"In all, nobody spends more than {privacy.total.most}.")
     if privacy.links is not None:
-        text.append(f"A link costs {privacy.links.most} over both its ends, besides.")
+        text.append(f"Besides, a link {privacy.link_cost}.")
     if statement.gathered is not None:
         delta = f", δ = {number(statement.gathered.delta)}" if statement.gathered.delta else ""
         text.append(
