@@ -81,6 +81,7 @@ def worker_numbers(parts: Sequence[PartOutcome]) -> dict[str, float]:
     numbers = {"workers": float(len(parts))}
     for rank, part in enumerate(parts):
         numbers[f"worker_{rank}_peak_mb"] = part.peak_mb
+        numbers[f"worker_{rank}_idle_mb"] = part.idle_mb
         numbers[f"worker_{rank}_sent_mb"] = part.sent_bytes / 1e6
         numbers[f"worker_{rank}_halo_rows"] = float(part.halo_rows)
         numbers[f"worker_{rank}_products"] = float(part.products)

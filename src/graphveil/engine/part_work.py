@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,7 @@ class PartOutcome:
     """What a worker learned of its users (their ``original`` numbers), and what that took.
 
     ``sent_bytes`` are those of rows that it sent before products, ``products`` how often, ``halo_rows`` how many rows each one took.
+    ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers.
     """
 
     original: NDArray[np.int64]
@@ -63,7 +65,7 @@ class PartOutcome:
     sent_bytes: int = 0
     products: int = 0
     halo_rows: int = 0
-    also: dict[str, float] = field(default_factory=dict)
+    idle_mb: float = 0.0
 
 
 def stripped(job: Job) -> Job:
@@ -76,10 +78,17 @@ def learn_part(
     work: PartWork, world: World, progress: Callable[[str, float], None] | None = None
 ) -> PartOutcome:
     """Learn as one worker of a world; every other one does the same at the same time."""
-    work.load()
+    idle = loaded(work.load)
     part = GraphPart(**work.graph, world=world)
     users = PartUsers(part, Asking(work.users))
-    return learn_on(part, replace(work.job, users=users), work, progress)
+    return replace(learn_on(part, replace(work.job, users=users), work, progress), idle_mb=idle)
+
+
+def loaded(load: Callable[[], None]) -> float:
+    """Load all that learning takes, before any data; the megabytes that this process has then."""
+    load()
+    import_module("graphveil.learn.registry")
+    return peak_megabytes()
 
 
 def learn_on(

@@ -155,8 +155,16 @@ def split_links(
     ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; begin..end-1 are the part's own.
     """
     inside = (targets >= begin) & (targets < end)
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(inside)])[indptr]
-    near = (targets[inside] - begin).astype(np.int32)
+    # Counted row by row: a running count of all entries would take more than they do.
+    counts = (
+        np.add.reduceat(inside, indptr[:-1][indptr[:-1] < len(inside)], dtype=np.int64) if len(inside) else 0
+    )
+    near_counts = np.zeros(len(indptr) - 1, dtype=np.int64)
+    near_counts[indptr[:-1] < len(inside)] = counts
+    near_counts[np.diff(indptr) == 0] = 0
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(near_counts)])
+    near = targets[inside].astype(np.int32, copy=False)
+    near -= begin
     elsewhere = targets[~inside]
     halo = np.unique(elsewhere)
     far = np.searchsorted(halo, elsewhere).astype(np.int32)

@@ -116,8 +116,8 @@ def workers_line(also: dict[str, Any]) -> str:
     if count == 1:
         return f"one worker held the whole graph, in {each('peak_mb')} MB"
     return (
-        f"{count} workers shared each run: peaks {each('peak_mb')} MB, sent {each('sent_mb')} MB, rows fetched before a hop "
-        f"{each('halo_rows')}"
+        f"{count} workers shared each run: peaks {each('peak_mb')} MB (before any data {each('idle_mb')}), sent {each('sent_mb')} MB, "
+        f"rows fetched before a hop {each('halo_rows')}"
     )
 
 

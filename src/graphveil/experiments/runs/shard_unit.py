@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from graphveil.engine.crew import Crew
 from graphveil.engine.learning import worker_numbers
-from graphveil.engine.part_work import Keeping, PartOutcome, learn_on
+from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
 from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
@@ -101,7 +102,7 @@ def check_shards(spec: Spec, shards: Shards) -> None:
 def learn_shards(work: ShardWork, world: World, progress: Progress | None = None) -> ShardOutcome:
     """Learn as one worker of a world, from the partitions that fall to it."""
     spec, seed = work.spec, work.spec.seed + work.run
-    load_names(spec)
+    idle = loaded(partial(load_names, spec))
     check_backbone(spec.backbone)
     shards, method = open_shards(work.folder), find_method(work.method)
     part = shard_part(shards, world, on_disk=work.on_disk)
@@ -119,7 +120,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)
-    taken = learn_on(public, replace(job, users=users), work, progress)
+    taken = replace(learn_on(public, replace(job, users=users), work, progress), idle_mb=idle)
     scores = taken.outcome.scores
     assert scores is not None
     if work.out is not None:
