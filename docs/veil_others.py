@@ -3,7 +3,8 @@
     python -m docs.veil_others FOLDER [--source SRC]
 
 takes what `graphveil run METHOD --data GRAPH --epsilon 4 --no-control --json` wrote: GRAPH.LABELS.METHOD.RUNS.json, LABELS half or
-few (`--set data.split=few`), RUNS 1, or 5 where one run was close. veil's five runs are those of its own table.
+few (`--set data.split=few`), RUNS 1, or 5 where one run was close. veil's five runs are those of its own table. Lines that the folder
+has no file of stay as they are.
 """
 
 from __future__ import annotations
@@ -64,15 +65,19 @@ def _interval(row: Row) -> str:
 
 
 def taken(folder: Path, source: str) -> list[Row]:
-    """The lines of all files of a folder."""
+    """The lines of all files of a folder, and those of before that it has no file of."""
+    before = {(row["data"], row["labels"], row["method"], row["runs"]): row for row in read(NAME)}
     rows = []
     for graph in GRAPHS:
         for labels in ("half", "few"):
             for method in ("veil", *METHODS):
                 for runs in (1, 5):
                     file = folder / f"{graph}.{labels}.{method}.{runs}.json"
+                    kept = before.get((graph, labels, method, str(runs)))
                     if file.exists():
                         rows.append(_row(json.loads(file.read_text(encoding="utf-8")), labels, runs, source))
+                    elif kept is not None:
+                        rows.append(kept)
     return rows
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from graphveil.engine.part_work import Keeping
+from graphveil.engine.process_crew import ProcessCrew
 from graphveil.errors import InputError
-from tests.engine.parts import in_one_process, in_parts, lost_at, refused_in_one, small_spec
+from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, refused_in_one, small_spec
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,11 @@ def test_a_lost_worker_changes_no_number(alone, tmp_path):
 def test_what_one_worker_refuses_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not like its part"):
         in_parts(small_spec(), 2, load=functools.partial(refused_in_one, tmp_path / "first"))
+
+
+def test_a_fault_of_one_worker_is_not_repeated():
+    with pytest.raises(RuntimeError, match="worker 0 failed(.|\n)*this is a fault"):
+        ProcessCrew().run(at_fault, [None], None)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from graphveil.collect.arrivals import Outcome, store_row
 from graphveil.collect.behind import Service, acknowledged
 from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
 from graphveil.collect.lookups import add_lookups
+from graphveil.collect.memory import give_back_again_and_again
 from graphveil.collect.metrics import Counted
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, not_stored, problem_response
@@ -43,11 +44,12 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        sweeping = asyncio.create_task(service.sweep())
+        housekeeping = [asyncio.create_task(work) for work in (service.sweep(), give_back_again_and_again())]
         yield
-        sweeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await sweeping
+        for task in housekeeping:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         await run_in_threadpool(service.writer.stop)
 
     # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.

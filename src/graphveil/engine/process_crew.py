@@ -12,6 +12,7 @@ from typing import Any
 
 from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
 from graphveil.engine.worker import begin_work
+from graphveil.outside import expected
 
 
 class ProcessCrew:
@@ -39,9 +40,8 @@ def _once(
     try:
         for rank, task in enumerate(tasks):
             here, there = context.Pipe()
-            process = context.Process(
-                target=begin_work, args=(there, rank, len(tasks), str(meeting), work, task), daemon=True
-            )
+            given = (there, rank, len(tasks), str(meeting), expected(), work, task)
+            process = context.Process(target=begin_work, args=given, daemon=True)
             process.start()
             there.close()
             ends.append(here)
@@ -72,6 +72,8 @@ def _listen(ends: list[Connection], progress: Progress | None) -> list[Any] | st
                 progress(*told)
             elif kind == "error":
                 raise told
+            elif kind == "fault":
+                raise RuntimeError(f"worker {rank} failed:\n{told}")
             elif kind == "lost":
                 return f"worker {rank}: {told}"
             elif kind == "result":

@@ -24,7 +24,7 @@ class Processes(Pool):
         context = multiprocessing.get_context("spawn")
         self.count = count
         self.executor = ProcessPoolExecutor(
-            count, mp_context=context, initializer=_begin, initargs=(expected(),)
+            count, mp_context=context, initializer=begin_process, initargs=(expected(),)
         )
 
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
@@ -57,7 +57,7 @@ def workers(count: int) -> Iterator[Processes]:
             raise
 
 
-def _begin(digests: dict[Path, str]) -> None:
+def begin_process(digests: dict[Path, str]) -> None:
     """What a process does first. Files that it runs must be as they were when this experiment began."""
     expect(digests)
     _end_with_parent()

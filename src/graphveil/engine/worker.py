@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
+import traceback
 from collections.abc import Callable
 from datetime import timedelta
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import distributed
 
 from graphveil.engine.gloo import GlooWorld
+from graphveil.engine.processes import begin_process
 from graphveil.errors import GraphveilError
 
 # A worker waits so long for others before it gives up: they may be reading a large part.
 PATIENCE = timedelta(hours=2)
+# What stands in every error of a message that did not arrive.
+GLOO = "gloo"
 
 
 def begin_work(
-    end: Connection, rank: int, size: int, meeting: str, work: Callable[..., Any], task: Any
+    end: Connection,
+    rank: int,
+    size: int,
+    meeting: str,
+    digests: dict[Path, str],
+    work: Callable[..., Any],
+    task: Any,
 ) -> None:
-    """Meet the others of a world of ``size``, work, and send what comes of it, or why nothing does."""
-    _end_with_parent()
+    """Meet the others of a world of ``size``, work, and send what comes of it, or why nothing does.
+
+    ``digests`` are those of files that may be run: they must be as they were when this began.
+    """
+    begin_process(digests)
     torch.set_num_threads(1)
     lock = threading.Lock()
 
@@ -41,18 +54,7 @@ def begin_work(
         distributed.barrier()
     except GraphveilError as error:
         say("error", error)
-    except (RuntimeError, OSError) as error:
-        # A message that did not arrive: whoever should have sent it is gone.
-        say("lost", str(error).splitlines()[0] if str(error) else type(error).__name__)
-
-
-def _end_with_parent() -> None:
-    """Watch the process that started this one: where it was killed, nobody else would stop this one."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="ends with its parent").start()
+    except RuntimeError as error:
+        # A message that did not arrive: whoever should have sent it is gone. Anything else is a fault of ours.
+        lost = GLOO in str(error)
+        say("lost" if lost else "fault", str(error).splitlines()[0] if lost else traceback.format_exc())

@@ -1,0 +1,36 @@
+import asyncio
+import sys
+
+import pytest
+
+from graphveil.collect import memory
+from graphveil.collect.memory import give_back_again_and_again, trimming
+
+
+def test_memory_is_given_back_again_and_again(monkeypatch):
+    times = []
+    monkeypatch.setattr(memory, "trimming", lambda: times.append)
+
+    async def some_time():
+        task = asyncio.create_task(give_back_again_and_again(0.001))
+        while len(times) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(some_time(), 30))
+    assert times[:3] == [0, 0, 0]
+
+
+def test_where_nothing_can_give_it_back_nothing_waits(monkeypatch):
+    monkeypatch.setattr(memory, "trimming", lambda: None)
+    asyncio.run(asyncio.wait_for(give_back_again_and_again(), 30))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has it")
+def test_the_c_library_is_asked_for_it():
+    trim = trimming()
+    if trim is None:
+        pytest.skip("this C library has no malloc_trim")
+    assert trim(0) in (0, 1)
