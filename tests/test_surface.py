@@ -156,13 +156,14 @@ INSIDE_FUNCTIONS = {
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
     "cli/collect_demo.py": {"graphveil.collect.demo"},
-    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.storage"},
+    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.status", "graphveil.collect.storage"},
     "cli/collect_export.py": {
         "graphveil.collect.export",
         "graphveil.collect.export_shards",
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
+    "cli/collect_operator.py": {"graphveil.collect.operators", "graphveil.collect.storage"},
     "cli/collect_rotate.py": {"graphveil.collect.key_ring", "graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.

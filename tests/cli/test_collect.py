@@ -12,7 +12,19 @@ from graphveil.graphs.shards import open_shards
 from graphveil.privacy.invitation import Invitation
 from tests.collect.small import PLAN, arrived, enrolled, later
 
-COMMANDS = ["init", "invite", "serve", "status", "close", "export", "forget", "learn", "rotate", "demo"]
+COMMANDS = [
+    "init",
+    "invite",
+    "serve",
+    "status",
+    "close",
+    "export",
+    "forget",
+    "learn",
+    "rotate",
+    "operator",
+    "demo",
+]
 
 
 @pytest.fixture
@@ -62,6 +74,7 @@ def test_init_makes_a_collection_of_the_people_in_a_table(collection):
         ),
         ("init other --private-links --purpose why --epsilon 1", "nobody is named"),
         ("rotate nowhere", "holds no collection"),
+        ("operator nowhere ada", "holds no collection"),
         ("status nowhere", "holds no collection"),
         ("close survey 4", "there is no round 4"),
         ("forget survey zz", "nobody in this collection has the id 'zz'"),
@@ -135,6 +148,16 @@ def test_a_purpose_is_shown_as_it_is_written(tmp_path, folder, monkeypatch, caps
     assert status(["collect", *words]) == 0
     assert status(["collect", "status", "marked"]) == 0
     assert "[/red] who [bold]" in capsys.readouterr().out
+
+
+def test_a_token_of_an_operator_is_printed_once_and_can_be_taken_back(folder, collection, capsys):
+    assert status(["collect", "operator", "survey", "ada"]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.split()) == 1 and "only copy" in said.err
+    assert status(["collect", "operator", "survey", "ada"]) == 2
+    assert "--revoke" in capsys.readouterr().err
+    assert status(["collect", "operator", "survey", "ada", "--revoke"]) == 0
+    assert "works no more" in capsys.readouterr().err
 
 
 def test_rotate_names_the_new_key_and_what_to_keep(folder, collection, capsys):

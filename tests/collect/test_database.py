@@ -29,11 +29,26 @@ def test_migrating_again_changes_nothing(opened):
     opened.check()
 
 
-def test_a_later_layout_is_refused(opened):
+@pytest.mark.parametrize(
+    ("layout", "said"), [("99", "update graphveil, then run"), ("1", r"reads \d+: run `graphveil collect")]
+)
+def test_another_layout_is_refused(opened, layout, said):
     with opened.writing() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '99'"))
-    with pytest.raises(StoreError, match="layout 99"):
+        connection.execute(text("UPDATE alembic_version SET version_num = :layout"), {"layout": layout})
+    with pytest.raises(StoreError, match=f"layout {layout}.*{said}"):
         opened.check()
+
+
+def test_the_first_layout_is_brought_up_to_date_and_keeps_what_it_holds(opened):
+    with opened.writing() as connection:
+        connection.execute(text("DROP TABLE operators"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '1'"))
+        connection.execute(text("INSERT INTO collection VALUES ('a', 'b')"))
+    opened.migrate()
+    opened.check()
+    with opened.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        assert connection.execute(text("SELECT purpose FROM collection")).scalar() == "b"
 
 
 def test_a_commit_waits_for_the_disk(opened):

@@ -468,6 +468,8 @@ def test_the_description_names_all_calls(local):
         "/v1/rounds/{round}/reports/{report}",
         "/v1/row",
         "/v1/me",
+        "/v1/operator/status",
+        "/v1/operator/rounds/{round}/close",
         "/healthz",
         "/readyz",
         "/metrics",

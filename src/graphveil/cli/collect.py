@@ -20,6 +20,7 @@ from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_export import collect_export
 from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.collect_operator import collect_operator
 from graphveil.cli.collect_rotate import collect_rotate
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
@@ -40,6 +41,7 @@ collect_app = typer.Typer(
 collect_app.command("learn")(collect_learn)
 collect_app.command("export")(collect_export)
 collect_app.command("demo")(collect_demo)
+collect_app.command("operator")(collect_operator)
 collect_app.command("rotate")(collect_rotate)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
@@ -219,11 +221,13 @@ def status(
 
     Example: graphveil collect status survey
     """
+    from graphveil.collect.status import collection_status
+
     if migrate:
         _migrate(folder)
     collection = _opened(folder)
     expired = collection.delete_expired() if expire else 0
-    told = {**_told(collection), "expired": expired}
+    told = {**collection_status(collection), "expired": expired}
     if as_json:
         typer.echo(json.dumps(told))
         return
@@ -297,37 +301,6 @@ def _write_tokens(file: Any, rows: Sequence[tuple[str, str]]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("id", "token"))
     writer.writerows(rows)
-
-
-def _told(collection: Collection) -> dict[str, Any]:
-    """All that `status` says, as one object."""
-    return {
-        **collection.settings.offered,
-        "key": collection.key.public.hex(),
-        "rotations": len(collection.successions),
-        "users": collection.public_graph().users,
-        "graph": max(collection.versions),
-        **collection.counts(),
-        "rounds": [
-            {
-                "round": each.number,
-                "study": each.study,
-                "mechanism": each.plan.mechanism,
-                "epsilon": each.plan.claim.epsilon,
-                "digest": each.digest,
-                "asked": len(each.asked),
-                "answered": each.answered,
-                "least": each.least,
-                "closed": each.closed,
-                "expires": each.expires,
-            }
-            for each in collection.rounds()
-        ],
-        "results": [
-            {"result": each.number, "method": each.card.get("method"), "outdated": each.outdated}
-            for each in collection.results()
-        ],
-    }
 
 
 def _show(told: dict[str, Any]) -> None:

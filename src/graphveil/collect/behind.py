@@ -15,7 +15,7 @@ from starlette.types import Receive
 from graphveil.collect import roster
 from graphveil.collect.arrivals import Arrival, Outcome
 from graphveil.collect.asking import AskedRound
-from graphveil.collect.bodies import Headers, header, read_body
+from graphveil.collect.bodies import Headers, bearer, read_body
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError
@@ -30,7 +30,6 @@ from graphveil.privacy.envelope import Envelope, SignedQuestion
 ROUNDS_KEPT = 64
 # How often reports whose time is over are looked for, in seconds.
 SWEEP = 3600.0
-BEARER = b"bearer"
 
 
 class Service:
@@ -44,14 +43,13 @@ class Service:
 
     async def member(self, headers: Headers) -> Member:
         """Who sends this, by the credential; refused where nobody does, or where they send too much."""
-        scheme, _, credential = header(headers, b"authorization").partition(b" ")
-        if scheme.lower() != BEARER or not credential:
+        told = bearer(headers)
+        if told is None:
             raise ProblemError(
                 401,
                 "send the credential of the enrolment as Authorization: Bearer …",
                 {"WWW-Authenticate": "Bearer"},
             )
-        told = credential.decode("latin-1")
         held = self.collection.key.holder(told)
         # The roster knows credentials of earlier keys too.
         found = (

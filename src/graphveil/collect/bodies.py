@@ -13,6 +13,7 @@ from graphveil.collect.problems import ProblemError
 ROUND_FORM, REPORT_FORM = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9a-f]{32}")
 # Longer than any length; a number of thousands of digits is not worth reading.
 LENGTH_DIGITS = 18
+BEARER = b"bearer"
 # As they come: names in lower case, with their values.
 Headers = Iterable[tuple[bytes, bytes]]
 # Read by hand, because everybody's reports pass here.
@@ -53,6 +54,14 @@ def header(headers: Headers, name: bytes) -> bytes:
         if each == name:
             return value
     return b""
+
+
+def bearer(headers: Headers) -> str | None:
+    """What somebody proves who they are by; None where they do not try."""
+    scheme, _, credential = header(headers, b"authorization").partition(b" ")
+    if scheme.lower() != BEARER or not credential:
+        return None
+    return credential.decode("latin-1")
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:

@@ -17,7 +17,7 @@ from graphveil.errors import InputError, StoreError
 # How long a writer waits for another one, in seconds.
 PATIENCE = 30
 WRITING = "graphveil_writing"
-REVISION = "1"
+REVISION = "2"
 
 
 class Database:
@@ -58,10 +58,12 @@ class Database:
         with self.reading() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 raise StoreError("the database holds no collection: make one with `graphveil collect init`")
-            revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+            revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
         if revision != REVISION:
+            older = revision.isdigit() and int(revision) < int(REVISION)
+            bring = "" if older else "update graphveil, then "
             raise StoreError(
-                f"the database has layout {revision}, this graphveil reads {REVISION}: update graphveil, then run "
+                f"the database has layout {revision}, this graphveil reads {REVISION}: {bring}run "
                 "`graphveil collect status DIR --migrate`"
             )
 

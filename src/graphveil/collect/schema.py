@@ -108,6 +108,15 @@ RESULTS = Table(
     Column("outdated", Boolean, nullable=False),
 )
 
+# Who may operate over HTTP; of a token only its SHA-256 is there.
+OPERATORS = Table(
+    "operators",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("token", LargeBinary(32), nullable=False, unique=True),
+    Column("added", BigInteger, nullable=False),
+)
+
 # What operators did; no name, no number of a user.
 ACTIONS = Table(
     "actions",

@@ -22,6 +22,7 @@ from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
 from graphveil.collect.lookups import add_lookups
 from graphveil.collect.memory import give_back_again_and_again
 from graphveil.collect.metrics import Counted
+from graphveil.collect.operating import add_operating
 from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, not_stored, problem_response
 from graphveil.collect.storage import Collection
@@ -67,6 +68,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     _handle_problems(app)
     _add_routes(app, service)
     add_lookups(app, collection, service.member)
+    add_operating(app, collection)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     app.add_middleware(Uploads, service=service)
@@ -226,13 +228,14 @@ def _handle_problems(app: FastAPI) -> None:
 
 
 def _describe(app: FastAPI) -> None:
-    """OpenAPI, with how devices prove who they are."""
+    """OpenAPI, with how devices and operators prove who they are."""
     described = app.openapi
 
     def with_security() -> dict[str, Any]:
         schema = described()
         parts = schema.setdefault("components", {})
-        parts["securitySchemes"] = {"device": {"type": "http", "scheme": "bearer"}}
+        by_token = {"type": "http", "scheme": "bearer"}
+        parts["securitySchemes"] = {"device": by_token, "operator": by_token}
         parts["schemas"] = {**definitions(ToldEnrolment, ToldRow), **parts.get("schemas", {})}
         return schema
 

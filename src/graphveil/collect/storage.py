@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import func, insert, select, text
 
 from graphveil.collect import forgetting, results, roster, rounds
+from graphveil.collect.actions import note
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
     DATABASE,
@@ -70,7 +70,7 @@ class Collection:
         """Pass on to a new key; the old one is deleted."""
         told = rotate_key(self.folder, self.settings.id)
         with self.database.writing() as connection:
-            _note(connection, "rotate", f"change {told.number} of the key")
+            note(connection, "rotate", f"change {told.number} of the key")
         return told
 
     # -- the graph
@@ -135,7 +135,7 @@ class Collection:
             alone(connection)
             version = 1 + max(read_versions(connection))
             keep_graph(connection, self.folder, version, merged)
-            _note(connection, "graph", f"version {version}, {merged.users} users")
+            note(connection, "graph", f"version {version}, {merged.users} users")
         return version
 
     # -- people
@@ -151,7 +151,7 @@ class Collection:
         with self.database.writing() as connection:
             renewed = roster.invite_again(connection, again)
             invited = roster.invite(connection, ids) + renewed
-            _note(connection, "invite", f"{len(invited)} users")
+            note(connection, "invite", f"{len(invited)} users")
         return invited
 
     def node_of(self, external: str) -> int:
@@ -165,7 +165,7 @@ class Collection:
         """Delete what a user has sent; nobody is asked again for it. How many reports went."""
         with self.database.writing() as connection:
             count = forgetting.forget(connection, node)
-            _note(connection, "forget", "1 user")
+            note(connection, "forget", "1 user")
         if not self.database.wipe():
             raise StoreError(
                 "all that the user has sent is deleted, but somebody reads the database, and its log still holds older pages: wait "
@@ -180,7 +180,7 @@ class Collection:
         with self.database.writing() as connection:
             count = forgetting.delete_expired(connection, self.settings.retention)
             if count:
-                _note(connection, forgetting.EXPIRED, f"{count} reports and rows")
+                note(connection, forgetting.EXPIRED, f"{count} reports and rows")
         if count:
             self.database.wipe()
         return count
@@ -225,7 +225,7 @@ class Collection:
                 users=versions[latest],
                 study=study,
             )
-            _note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
+            note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
         return fresh
 
     def close(self, number: int, force: bool = False) -> Round:
@@ -246,7 +246,7 @@ class Collection:
                     "with --force"
                 )
             rounds.close(connection, number)
-            _note(
+            note(
                 connection, "close", f"round {number}, {chosen.answered} answers{', forced' if force else ''}"
             )
         return replace(chosen, closed=True)
@@ -302,7 +302,7 @@ class Collection:
         with self.database.writing() as connection:
             alone(connection)
             number = results.keep(connection, written, contributors)
-            _note(connection, "learn", "1 result")
+            note(connection, "learn", "1 result")
         return number
 
     def results(self) -> list[KeptResult]:
@@ -362,7 +362,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
     with database.writing() as connection:
         connection.execute(insert(COLLECTION).values(id=settings.id, purpose=settings.purpose))
         keep_graph(connection, folder, 1, public)
-        _note(connection, "init", f"{public.users} users")
+        note(connection, "init", f"{public.users} users")
     # Last: with this file the folder is a collection.
     write_settings(folder, settings)
     return Collection(folder, settings, database)
@@ -388,8 +388,3 @@ def open_collection(folder: Path | str) -> Collection:
             f"the database does not hold the collection of {folder}: see which database {SETTINGS} names"
         )
     return Collection(folder, settings, database)
-
-
-def _note(connection: Connection, action: str, detail: str) -> None:
-    """Write down what an operator did, without anybody's name."""
-    connection.execute(insert(ACTIONS).values(at=int(time.time()), action=action, detail=detail))

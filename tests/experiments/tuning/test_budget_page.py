@@ -68,6 +68,12 @@ def test_the_map_is_over_volunteers_where_there_are_some(advice):
     assert rows(with_panel)[0][4] == "-"
 
 
+def test_volunteers_who_are_there_are_enough_at_the_most(advice):
+    lines = (BudgetLine(4.0, 3.0, 1, 5, 400, 50), BudgetLine(8.0, 3.0, 1, 5, 400, 60))
+    told = rows(replace(advice, lines=lines, volunteers=50))
+    assert [row[5] for row in told] == ["≤ 50", "60"]
+
+
 def test_a_single_volunteer_is_one(advice):
     said = sentences(replace(advice, volunteers=1, told=0.5))
     assert said[1].startswith("1 volunteer gave their raw rows")

@@ -59,7 +59,7 @@ def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
             f"{signed(line.low)} to {signed(line.high)}",
             "-" if advice.ground.town else f"≤ {OTHERS[1]:+g}",
             "-" if advice.volunteers else _needed(line.users_needed, f"> {MOST_TIMES:g} times"),
-            _needed(line.volunteers_needed, f"> {advice.most_volunteers:,}"),
+            _volunteers_needed(line.volunteers_needed, advice),
         )
         for line in advice.lines
     )
@@ -67,6 +67,12 @@ def rows(advice: BudgetAdvice) -> tuple[tuple[str, ...], ...]:
 
 def _needed(count: int | None, beyond: str) -> str:
     return beyond if count is None else f"{count:,}"
+
+
+def _volunteers_needed(count: int | None, advice: BudgetAdvice) -> str:
+    """Fewer than those who are there are not looked at, so they are enough at the most."""
+    enough = "≤ " if advice.volunteers and count == advice.volunteers else ""
+    return enough + _needed(count, f"> {advice.most_volunteers:,}")
 
 
 def verdict(advice: BudgetAdvice) -> str:
@@ -146,11 +152,12 @@ def budget_map(advice: BudgetAdvice) -> str:
     if gains.min() < WORTH < gains.max():
         axes.contour(users * times, budgets, gains, levels=[WORTH], colors=INK.day, linewidths=1.5)
     for line in advice.lines:
-        axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7)
+        axes.plot([users], [line.epsilon], "o", color=INK.day, markersize=7, clip_on=False)
         axes.annotate(
             signed(line.gain),
             (users, line.epsilon),
-            (8, 5),
+            # At the upper edge it stands below its mark: above is the title.
+            (8, -16 if line.epsilon == budgets[-1] else 5),
             textcoords="offset points",
             fontsize=TEXT_SIZE,
         )
