@@ -66,7 +66,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     app.state.service = service
     _handle_problems(app)
     _add_routes(app, service)
-    add_lookups(app, collection, service.member)
+    add_lookups(app, collection, service.enrolled)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
     app.add_middleware(Uploads, service=service)
@@ -103,9 +103,9 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             raise ProblemError(
                 401, "this token is not known: copy the whole of it, or ask whoever invited you"
             )
-        member = await writer.run(
-            lambda connection: roster.enrol(connection, collection.key, told.secret, agreed)
-        )
+        # One key for all of it, though it may pass on meanwhile: the roster knows the credential that is told.
+        key = collection.key
+        member = await writer.run(lambda connection: roster.enrol(connection, key, told.secret, agreed))
         if member is None:
             raise ProblemError(
                 409,
@@ -115,8 +115,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             "collection": collection.settings.id,
             "pseudonym": member.pseudonym.hex(),
             "user": member.node,
-            "credential": collection.key.credential(member.node, member.pseudonym),
-            "key": collection.key.public.hex(),
+            "credential": key.credential(member.node, member.pseudonym),
+            "key": key.public.hex(),
         }
         return JSONResponse(answer, 201, PRIVATE)
 
@@ -163,7 +163,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra={**DEVICE, **json_body(ToldRow)},
     )
     async def give_row(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
+        member = await service.enrolled(request.headers.raw)
         dims = collection.settings.dims
         body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
         numbers = read_told(ToldRow, body).numbers(dims)
@@ -180,8 +180,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra=DEVICE,
     )
     async def forget(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
-        await run_in_threadpool(service.questions, member.node)
+        member = await service.enrolled(request.headers.raw)
         await writer.run(lambda connection: forgetting.forget(connection, member.node))
         await run_in_threadpool(collection.database.wipe)
         return Response(status_code=204)
