@@ -219,6 +219,13 @@ def _handle_problems(app: FastAPI) -> None:
         wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
         return problem_response(422, "; ".join(wrong))
 
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        # The log has the rest: whoever asks is told nothing of it.
+        return problem_response(
+            500, "the collector cannot do this now: send the same again later, and tell whoever runs it"
+        )
+
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:
         return problem_response(error.status_code, f"{error.detail}: see /openapi.json", error.headers)
