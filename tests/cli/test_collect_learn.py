@@ -125,6 +125,7 @@ def test_the_result_is_kept_and_marked_when_somebody_in_it_is_forgotten(survey, 
         (("nonprivate",), "which no collection holds"),
         (("base",), "needs a budget"),
         ((*BASE, "--days", "0"), "days"),
+        ((*BASE, "--days", "1e308"), "days"),
         (("base", "--epsilon", "9", "--study", "more"), "nobody would answer this plan"),
     ],
 )

@@ -26,6 +26,8 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.terms import Budgets, Levels, Machine
 
 DAY = 24 * 60 * 60
+# A hundred years.
+MAX_DAYS = 36_600
 
 
 @grouped
@@ -75,7 +77,7 @@ def collect_learn(
     Example: graphveil collect learn survey veil --epsilon 2 --as-published --out results
     """
     settings = all_settings(method, settings_file, setting or [])
-    check_number(days, "days", above=0)
+    check_number(days, "days", above=0, most=MAX_DAYS)
     spec = Spec(
         method,
         "collection",
