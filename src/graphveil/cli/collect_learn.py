@@ -104,7 +104,8 @@ def collect_learn(
         _tell_waiting(waiting, folder, as_json)
         return
     card = result_card(learned, collection.settings)
-    written = write_result(target, learned, card, collection.ids)
+    public = collection.public_graph()
+    written = write_result(target, learned, card, public.ids, public.class_names)
     number = collection.keep_result(card, learned.contributors)
     if as_json:
         told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
