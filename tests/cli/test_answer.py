@@ -11,6 +11,7 @@ import pytest
 
 from graphveil import Plan
 from graphveil.cli import status
+from graphveil.privacy.envelope import MAX_SECONDS
 from tests.client.support import (
     INVITATION,
     ROW,
@@ -68,6 +69,22 @@ def test_the_second_time_needs_no_token_and_asks_what_is_new(server, folder, cap
     assert run(folder, "--yes") == 0
     assert "Nothing is asked of you now." in capsys.readouterr().out
     assert sum(path == "/v1/enrolment" for _, path, *_ in server.calls) == 1
+
+
+def test_a_question_that_never_expires_is_shown_like_any(server, folder, capsys):
+    server.expires = MAX_SECONDS
+    assert run(folder, "--yes") == 0
+    assert "until 9999-12-31 23:59 UTC" in capsys.readouterr().err
+
+
+def test_whoever_enrols_is_told_so_and_where_the_books_are(server, folder, capsys):
+    server.plans.clear()
+    books = folder / "mine.sqlite"
+    assert run(folder, "--yes", "--device", str(books)) == 0
+    shown = capsys.readouterr()
+    assert f"You take part now. Your books are in {books}" in shown.err and "You take part" not in shown.out
+    assert run(folder, "--yes", "--device", str(books)) == 0
+    assert "You take part" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("said", "sent"), [("n\n", []), ("y\nn\n", []), ("y\ny\n", [1])])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import graphveil as gv
 from graphveil.cli import status
 from graphveil.cli.collect_learn import _plain
-from graphveil.collect.storage import open_collection
-from tests.collect.small import arrived, enrolled, made
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.storage import create_collection, open_collection
+from tests.collect.small import arrived, enrolled, made, ring
 
 BASE = ("base", "--epsilon", "1", "--set", "epochs=2")
 
@@ -83,6 +85,20 @@ def test_predictions_are_by_external_id(result):
     assert [line.split(",")[1] for line in lines[1:4]] == ["p0", "p1", "p2"] and len(lines) == 61
 
 
+def test_predictions_say_labels_in_the_words_of_the_operator(tmp_path):
+    named = replace(ring(60), class_names=("chess", "football"))
+    told = {"purpose": "to test", "epsilon": 2.0, "dims": 8, "range": (0.0, 1.0)}
+    collection = create_collection(tmp_path / "named", named, CollectionSettings(id="", **told))
+    enrolled(collection)
+    assert learn(collection.folder, *BASE) == 0
+    arrived(collection, collection.round(1), range(60))
+    collection.close(1)
+    assert learn(collection.folder, *BASE, "--out", tmp_path / "out") == 0
+    head, *lines = [line.split(",") for line in (tmp_path / "out/predictions.csv").read_text().splitlines()]
+    assert head == ["user", "id", "part", "class", "label", "probability", "p0", "p1"]
+    assert {(line[3], line[4]) for line in lines} <= {("0", "chess"), ("1", "football")}
+
+
 def test_the_card_says_what_was_collected_and_what_it_was_worth(result):
     card = json.loads((result / "card.json").read_text())
     assert (card["users"], card["enrolled"], card["asked"], card["answered"]) == (60, 60, 60, 59)
@@ -125,6 +141,7 @@ def test_the_result_is_kept_and_marked_when_somebody_in_it_is_forgotten(survey, 
         (("nonprivate",), "which no collection holds"),
         (("base",), "needs a budget"),
         ((*BASE, "--days", "0"), "days"),
+        ((*BASE, "--days", "1e308"), "days"),
         (("base", "--epsilon", "9", "--study", "more"), "nobody would answer this plan"),
     ],
 )

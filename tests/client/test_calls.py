@@ -38,6 +38,7 @@ def test_an_offer_is_read():
         {"purpose": ""},
         {"range": [1.0, 0.0]},
         {"range": [0.0]},
+        {"range": [0.0, 10**400]},
         {"dims": 1 << 40},
         {"range": None},
     ],

@@ -49,12 +49,13 @@ def test_what_is_learned_over_http_is_what_one_process_learns(shown):
 
 def test_it_says_who_was_asked_what_at_which_budget_and_who_answered(shown):
     _, said = shown
+    assert "a collector, 48 devices, and everything between them over HTTP" in said[0]
     assert (
         "togl, round 1: asks 48 devices for values of the row, by piecewise at ε = 1 (exact: 1, rounded up)"
-        in said[3]
+        in said[4]
     )
-    assert "47 of 48 answered, over HTTP" in said[4]
-    assert "togl, round 2" in said[5]
+    assert "47 of 48 answered, over HTTP, and the others were out" in said[5]
+    assert "togl, round 2" in said[6]
     assert "5 volunteers gave their rows as they are, by consent." in said
     (asked,) = [line for line in said if line.startswith("veil, round 3")]
     assert "for the class that a public model gives to the own row, by krr at ε = 2" in asked

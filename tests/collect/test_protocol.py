@@ -5,6 +5,8 @@ import json
 import logging
 import socket
 import threading
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 import uvicorn
@@ -16,18 +18,25 @@ from tests.collect.small import made
 HEAD = b"PUT /v1/rounds/1/reports/" + b"a" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
 
 
-@pytest.fixture
-def port(tmp_path):
-    """A collector that listens in a thread of this process."""
-    collection = made(tmp_path / "c")
+@contextmanager
+def listening_for(app):
+    """A server that listens in a thread of this process; its port."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(collection), http=Protocol, log_config=None))
+    server = uvicorn.Server(uvicorn.Config(app, http=Protocol, log_config=None, lifespan="off"))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
     thread.start()
     yield listening.getsockname()[1]
     server.should_exit = True
     thread.join()
     listening.close()
+
+
+@pytest.fixture
+def port(tmp_path):
+    """A collector that listens."""
+    collection = made(tmp_path / "c")
+    with listening_for(create_app(collection)) as number:
+        yield number
     collection.database.close()
 
 
@@ -81,3 +90,106 @@ def test_what_is_wrong_while_it_is_being_answered_is_answered_once(port, head, c
     answers = said(port, head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
     assert answers.startswith(b"HTTP/1.1 400 ") and answers.count(b"HTTP/1.1 ") == 1
     assert not [record for record in caplog.records if record.levelno > logging.WARNING]
+
+
+def answer_with(body, wait=0.0):
+    """An application that answers everything with this, after so many seconds."""
+
+    async def app(scope, receive, send):
+        await asyncio.sleep(wait)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-length", b"%d" % len(body))],
+            }
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def closed_within(line, seconds, trickle=b""):
+    """Whether a connection is closed while it sends next to nothing."""
+    line.settimeout(0.05)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if trickle:
+                line.sendall(trickle)
+            if line.recv(1 << 16) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("begun", "trickle"),
+    [
+        (b"", b""),
+        (HEAD, b""),
+        (HEAD, b"x"),
+        (HEAD + b"Content-Length: 100\r\n\r\nabc", b""),
+        (HEAD + b"Content-Length: 100000000\r\n\r\nabc", b"x"),
+    ],
+)
+def test_whoever_does_not_end_a_request_holds_no_connection(port, monkeypatch, begun, trickle):
+    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    with socket.create_connection(("127.0.0.1", port), 60) as line:
+        line.sendall(begun)
+        assert closed_within(line, 10.0, trickle)
+
+
+def test_whoever_does_not_read_an_answer_holds_no_memory(monkeypatch):
+    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    lost, ended = [], Protocol.connection_lost
+    monkeypatch.setattr(Protocol, "connection_lost", lambda self, exc: (ended(self, exc), lost.append(exc)))
+    with (
+        listening_for(answer_with(bytes(50_000_000))) as number,
+        socket.create_connection(("127.0.0.1", number), 60) as line,
+    ):
+        line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        end = time.monotonic() + 10
+        while not lost and time.monotonic() < end:
+            time.sleep(0.05)
+        assert lost
+
+
+def test_whoever_waits_for_a_slow_answer_or_reads_a_long_one_slowly_gets_it(monkeypatch):
+    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    body = bytes(30_000_000)
+    with (
+        listening_for(answer_with(body, wait=1.0)) as number,
+        socket.create_connection(("127.0.0.1", number), 60) as line,
+    ):
+        line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        whole = 0
+        while data := line.recv(1 << 20):
+            whole += len(data)
+            time.sleep(0.02)
+    assert whole > len(body)
+
+
+def test_a_long_request_that_moves_is_taken(port, monkeypatch):
+    monkeypatch.setattr("graphveil.collect.protocol.PATIENCE", 0.3)
+    with socket.create_connection(("127.0.0.1", port), 60) as line:
+        line.sendall(
+            b"POST /v1/enrolment HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\nConnection: close\r\n\r\n"
+        )
+        for _ in range(20):
+            line.sendall(b"x" * 3000)
+            time.sleep(0.05)
+        with suppress(OSError):
+            assert line.recv(1 << 16).startswith(b"HTTP/1.1 422 ")
+
+
+@pytest.mark.parametrize("method", [b"PUT", b"GET"])
+def test_nobody_leaves_http(port, method):
+    words = b" /v1/questions HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n"
+    words += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    head, _, body = said(port, method + words).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 405 " if method == b"PUT" else b"HTTP/1.1 401 ")
+    assert json.loads(body)["title"]

@@ -9,6 +9,8 @@ import logging
 import numpy as np
 import pytest
 
+from graphveil.collect import roster
+from graphveil.collect.key_ring import rotate_key
 from graphveil.collect.keys import signature_holds, word
 from graphveil.collect.pace import Pace
 from graphveil.errors import StoreError
@@ -412,6 +414,19 @@ def test_whoever_wants_to_be_forgotten_is(collection):
     assert collection.round(1).answered == 0
 
 
+def test_whoever_was_forgotten_is_nobody_for_any_call(tmp_path):
+    linked = made(tmp_path / "c", private_links=True)
+    credentials = enrolled(linked, volunteer=True)
+    linked.forget(3)
+    headers = {"headers": bearer(credentials[3])}
+    calls = [("GET", "/v1/people", headers), ("GET", "/v1/questions", headers), ("DELETE", "/v1/me", headers)]
+    row = ("PUT", "/v1/row", {"json": {"values": [0.0] * 8}, **headers})
+    answers = exchange(linked, *calls, row)
+    assert statuses(answers) == [401] * 4
+    assert {answer.headers["www-authenticate"] for answer in answers} == {"Bearer"}
+    linked.database.close()
+
+
 def test_health_readiness_and_numbers(local):
     credentials = enrolled(local)
     opened = local.publish(PLAN, later())
@@ -603,3 +618,32 @@ def test_credentials_from_before_a_new_key_stay_good_and_questions_are_signed_by
     assert signature_holds(local.key.public, by_new.signature, by_new.signed)
     assert not signature_holds(old, by_new.signature, by_new.signed)
     assert sent.status_code == 201
+
+
+def test_an_enrolment_that_is_answered_again_by_a_new_key_is_good_after_the_next_one(local):
+    invited = local.invite()[4]
+    enrol = ("POST", "/v1/enrolment", told_enrolment(invited.secret))
+    (lost,) = exchange(local, enrol)
+    local.rotate()
+    (again,) = exchange(local, enrol)
+    assert again.status_code == 201 and again.json()["credential"] != lost.json()["credential"]
+    local.rotate()
+    (asked,) = exchange(local, ("GET", "/v1/questions", {"headers": bearer(again.json()["credential"])}))
+    assert asked.status_code == 200
+
+
+def test_an_enrolment_while_the_key_changes_is_good_after_the_next_change(local, monkeypatch):
+    invited, enrol = local.invite()[4], roster.enrol
+
+    def enrol_and_rotate(*told):
+        member = enrol(*told)
+        rotate_key(local.folder, local.settings.id)
+        return member
+
+    monkeypatch.setattr(roster, "enrol", enrol_and_rotate)
+    (answer,) = exchange(local, ("POST", "/v1/enrolment", told_enrolment(invited.secret)))
+    local.rotate()
+    told = answer.json()
+    (asked,) = exchange(local, ("GET", "/v1/questions", {"headers": bearer(told["credential"])}))
+    assert asked.status_code == 200
+    assert told["key"] == local.successions[0].statement.before.hex()

@@ -10,6 +10,7 @@ from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
 from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.envelope import MAX_SECONDS
 from tests.collect.small import PLAN, arrived, enrolled, later, made, messages, report_id, ring
 
 
@@ -342,3 +343,11 @@ def test_a_log_that_is_still_read_is_said_to_hold_what_was_forgotten(collection,
             hasty.forget(3)
     assert hasty.forget(3) == 0
     hasty.database.close()
+
+
+@pytest.mark.parametrize("expires", [MAX_SECONDS + 1, 1 << 60])
+def test_a_round_that_no_calendar_has_the_end_of_is_not_published(collection, expires):
+    enrolled(collection)
+    with pytest.raises(InputError, match="must expire in the future, by the year 9999"):
+        collection.publish(PLAN, expires)
+    assert collection.rounds() == []

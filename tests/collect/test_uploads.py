@@ -86,6 +86,24 @@ def test_a_database_that_cannot_be_used_is_said_so(collection, monkeypatch):
     assert headers["content-type"] == "application/problem+json" and b"send the same again" in body
 
 
+def test_a_fault_of_the_collector_is_a_problem_too(collection):
+    (path, whole, own), *_ = many_requests(collection)
+    (collection.folder / "successions.json").write_text("damaged")
+
+    async def run():
+        transport = httpx.ASGITransport(app=create_app(collection), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://collector") as client:
+            return [
+                await client.put(path, content=whole, headers=own),
+                await client.get("/v1/questions", headers=own),
+            ]
+
+    for answer in asyncio.run(run()):
+        assert answer.status_code == answer.json()["status"] == 500
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert "send the same again" in answer.json()["detail"] and "successions" not in answer.text
+
+
 def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):
     (path, whole, own), *_ = many_requests(collection)
     named = {**own, "Origin": "https://one.example"}

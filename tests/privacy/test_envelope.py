@@ -89,6 +89,7 @@ def altered(**fields):
         (altered(user=-1), "user must be an integer"),
         (altered(user=True), "user must be an integer"),
         (altered(expires=1.5), "expires must be an integer"),
+        (altered(expires=1 << 40), "expires must be an integer"),
         (altered(published=1 << 60), "published must be an integer"),
         (altered(purpose="a" * 2001), "at most 2000 characters"),
         (altered(purpose=None), "at most 2000 characters"),

@@ -199,9 +199,11 @@ def _enrolled(
         _say(_offer_in_words(offer, cap, excluded, volunteer))
         return yes or _confirmed("Take part?")
 
-    return enrol(
+    agreement = enrol(
         books, calls, server, token, held, cap=terms, excluded=excluded, volunteer=volunteer, agree=agree
     )
+    _say(f"You take part now. Your books are in {books.path}: keep that file, nobody can make it again.")
+    return agreement
 
 
 def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> str:

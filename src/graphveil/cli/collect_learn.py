@@ -26,6 +26,8 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.methods.terms import Budgets, Levels, Machine
 
 DAY = 24 * 60 * 60
+# A hundred years.
+MAX_DAYS = 36_600
 
 
 @grouped
@@ -75,7 +77,7 @@ def collect_learn(
     Example: graphveil collect learn survey veil --epsilon 2 --as-published --out results
     """
     settings = all_settings(method, settings_file, setting or [])
-    check_number(days, "days", above=0)
+    check_number(days, "days", above=0, most=MAX_DAYS)
     spec = Spec(
         method,
         "collection",
@@ -102,7 +104,8 @@ def collect_learn(
         _tell_waiting(waiting, folder, as_json)
         return
     card = result_card(learned, collection.settings)
-    written = write_result(target, learned, card, collection.ids)
+    public = collection.public_graph()
+    written = write_result(target, learned, card, public.ids, public.class_names)
     number = collection.keep_result(card, learned.contributors)
     if as_json:
         told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}

@@ -154,7 +154,7 @@ def _checked(what: str) -> Iterator[None]:
     """What a server sends must have the form that was agreed on; what it was is not shown, because a credential may be in it."""
     try:
         yield
-    except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError):
+    except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
         raise ServerError(
             0, f"{what} does not have the form of docs/wire-format.md: is this a collector?"
         ) from None

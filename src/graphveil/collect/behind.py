@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from threading import Lock
 
-from sqlalchemy import select, text
+from sqlalchemy import Connection, select, text
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive
 
@@ -66,6 +66,12 @@ class Service:
             )
         return found
 
+    async def enrolled(self, headers: Headers) -> Member:
+        """Who sends this, if the roster still has them: whoever was forgotten holds a credential that the key has made."""
+        found = await self.member(headers)
+        await run_in_threadpool(self._check_enrolled, found.node)
+        return found
+
     async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
         """Store an answer; the status that says so, once it is durable."""
         member = await self.member(headers)
@@ -88,6 +94,10 @@ class Service:
     def _find(self, credential: str) -> Member | None:
         with self.collection.database.reading() as connection:
             return roster.find_member(connection, credential)
+
+    def _check_enrolled(self, node: int) -> None:
+        with self.collection.database.reading() as connection:
+            check_enrolled(connection, node)
 
     def invited(self, secret: bytes) -> bool:
         """Whether somebody was given this secret."""
@@ -112,11 +122,7 @@ class Service:
     def questions(self, node: int) -> list[dict[str, str]]:
         """What a user is asked and has not answered, signed."""
         with self.collection.database.reading() as connection:
-            enrolled = connection.execute(
-                select(ROSTER.c.node).where(ROSTER.c.node == node, ROSTER.c.credential.is_not(None))
-            ).first()
-            if enrolled is None:
-                raise unknown_credential()
+            check_enrolled(connection, node)
             opened = connection.execute(
                 select(ROUNDS.c.number)
                 .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()))
@@ -150,6 +156,13 @@ class Service:
                 await run_in_threadpool(self.collection.delete_expired)
                 await run_in_threadpool(self.collection.database.wipe)
             await asyncio.sleep(SWEEP)
+
+
+def check_enrolled(connection: Connection, node: int) -> None:
+    """Refuse a user who was forgotten."""
+    known = select(ROSTER.c.node).where(ROSTER.c.node == node, ROSTER.c.credential.is_not(None))
+    if connection.execute(known).first() is None:
+        raise unknown_credential()
 
 
 def check_sender(envelope: Envelope, report: str, member: Member, asked: AskedRound) -> None:

@@ -141,6 +141,9 @@ def run_demo(
     ):
         shown = Demonstration(Path(folder) / "collection", Path(books), size, studies)
         collection = shown.collection
+        say(
+            f"A collection on this machine: a collector, {counted(size.devices, 'device')}, and everything between them over HTTP. Nothing is kept."
+        )
         say(f"Purpose: {PURPOSE}. Nobody spends more than ε = {collection.settings.epsilon:g}, for life.")
         with (serving or served)(collection.folder) as server:
             say(f"A collector listens at {server}.")
@@ -165,7 +168,10 @@ def run_demo(
                 )
                 equal &= same
         collection.database.close()
-    say(f"Done in {time.monotonic() - began:.0f} seconds; all processes and folders of it are gone.")
+    say(
+        f"Done in {time.monotonic() - began:.0f} seconds; all processes and folders of it are gone. docs/collection.md goes through a "
+        "collection of your own, step by step."
+    )
     return equal
 
 
@@ -193,7 +199,7 @@ def _learn(
                 computed = max(one.exact for one in came if one.round == each.number)
                 exact = exact_words(computed, each.plan.claim.epsilon)
                 say(
-                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP; devices computed ε = {exact}, themselves "
+                    f"  {closed.answered:,} of {len(each.asked):,} answered, over HTTP, and the others were out; devices computed ε = {exact}, themselves "
                     f"before they did. Round {each.number} is closed."
                 )
 

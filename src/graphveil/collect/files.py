@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,17 @@ def check_folder(folder: Path) -> Path:
     return folder
 
 
-def write_result(folder: Path, learned: Learned, card: dict[str, Any], ids: NDArray[Any]) -> list[str]:
-    """Write everything; the names of the files in the order in which they were written, the card last."""
+def write_result(
+    folder: Path,
+    learned: Learned,
+    card: dict[str, Any],
+    ids: NDArray[Any],
+    names: Sequence[str] | None = None,
+) -> list[str]:
+    """Write everything; the names of the files in the order in which they were written, the card last.
+
+    ``names`` are what the operator calls the classes, where they have names.
+    """
     written: list[str] = []
 
     def write(name: str, data: bytes) -> None:
@@ -46,7 +56,7 @@ def write_result(folder: Path, learned: Learned, card: dict[str, Any], ids: NDAr
             written.append(f"{name}{suffix}")
 
     if learned.outcome.scores is not None:
-        columns, calibration = prediction_columns(learned, ids)
+        columns, calibration = prediction_columns(learned, ids, names)
         table(PREDICTIONS, columns, {**card, "calibration": calibration})
     if learned.outcome.embedding is not None:
         table(EMBEDDINGS, embedding_columns(learned, ids), card)
@@ -62,17 +72,31 @@ def write_result(folder: Path, learned: Learned, card: dict[str, Any], ids: NDAr
     return written
 
 
-def prediction_columns(learned: Learned, ids: NDArray[Any]) -> tuple[Columns, str]:
+def prediction_columns(
+    learned: Learned, ids: NDArray[Any], names: Sequence[str] | None = None
+) -> tuple[Columns, str]:
     """A class with its probability for every user, and whether a probability is as sure as it is right."""
     graph, outcome = learned.graph, learned.outcome
     private = learned.spec.budgets.private_labels
     rows, calibration = calibrated_rows(outcome, graph, private_labels=private)
     classes = predicted_classes(outcome, several=graph.multilabel)
     columns: Columns = {"user": np.arange(graph.node_count), "id": ids, "part": parts_of_split(graph)}
-    columns |= {"class": classes, "probability": rows[np.arange(len(rows)), classes].astype(np.float32)}
+    columns["class"] = classes
+    if names is not None:
+        columns["label"] = class_labels(classes, names)
+    columns |= {"probability": rows[np.arange(len(rows)), classes].astype(np.float32)}
     return columns | {
         f"p{place}": column for place, column in enumerate(rows.astype(np.float32).T)
     }, calibration
+
+
+def class_labels(classes: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.str_]:
+    """Classes in the operator's own words; empty where a class has none.
+
+    >>> class_labels(np.array([1, 0, 2]), ["chess", "football"]).tolist()
+    ['football', 'chess', '']
+    """
+    return np.array([names[each] if each < len(names) else "" for each in classes.tolist()], dtype=np.str_)
 
 
 def embedding_columns(learned: Learned, ids: NDArray[Any]) -> Columns:

@@ -1,6 +1,8 @@
-"""HTTP/1.1 as uvicorn reads it with h11; what is no HTTP is refused in the same form as everything else."""
+"""HTTP/1.1 as uvicorn reads it with h11; what is no HTTP is refused in the same form as everything else, and nobody holds a connection for nothing."""
 
 from __future__ import annotations
+
+import asyncio
 
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
@@ -8,10 +10,54 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from graphveil.collect.problems import problem_response
 
 WRONG = "this is no request of HTTP/1.1: send a path in ASCII, plain headers, and one length"
+# Every so many seconds a connection must have ended a request, or have moved so many bytes one way or the other.
+PATIENCE, MOVED = 60.0, 8192
 
 
 class Protocol(H11Protocol):
     """One connection."""
+
+    _look: asyncio.TimerHandle | None = None
+    # Answers that were given, bytes that came, and bytes that were not taken yet, as they were at the last look.
+    _answered = _received = 0
+    _before = (0, 0, 0)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to look at it, again and again."""
+        super().connection_made(transport)
+        self._look = self.loop.call_later(PATIENCE, self._end_if_stuck)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look at it no more."""
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes."""
+        self._received += len(data)
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        """Count what was answered."""
+        self._answered += 1
+        super().on_response_complete()
+
+    def _end_if_stuck(self) -> None:
+        """End a connection that waits for somebody who sends or takes next to nothing: uvicorn ends only those that had an answer and say nothing."""
+        untaken = self.transport.get_write_buffer_size()
+        answered, received, left = self._before
+        at_work = not untaken and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+        moved = self._answered > answered or self._received - received >= MOVED or left - untaken >= MOVED
+        if not at_work and not moved:
+            self.transport.abort()
+            return
+        self._before = self._answered, self._received, untaken
+        self._look = self.loop.call_later(PATIENCE, self._end_if_stuck)
+
+    def _should_upgrade(self) -> bool:
+        """Nothing but HTTP is spoken here, whatever is installed beside it."""
+        return False
 
     def send_400_response(self, msg: str) -> None:
         """Say what is wrong, and end the connection: nobody knows where the next request would begin."""

@@ -147,18 +147,17 @@ def find_invited(connection: Connection, secret: bytes) -> Row[Any] | None:
 def enrol(connection: Connection, key: keys.SigningKey, secret: bytes, agreed: Agreement) -> Member | None:
     """Enrol whoever holds this secret; None where it was used in another way, or by somebody who has sent something since.
 
-    The same enrolment again is the same: an answer that was lost is no lost user.
+    The same enrolment again is the same: an answer that was lost is no lost user. By another key it has another credential, and that one counts.
     """
     row = find_invited(connection, secret)
     if row is None:
         return None
+    own = update(ROSTER).where(ROSTER.c.node == row.node)
+    credential = keys.hashed(key.credential(row.node, bytes(row.pseudonym)).encode())
     if row.credential is None:
-        credential = key.credential(row.node, bytes(row.pseudonym))
         connection.execute(
-            update(ROSTER)
-            .where(ROSTER.c.node == row.node)
-            .values(
-                credential=keys.hashed(credential.encode()),
+            own.values(
+                credential=credential,
                 epsilon=agreed.epsilon,
                 delta=agreed.delta,
                 excluded=json.dumps(list(agreed.excluded)),
@@ -179,6 +178,8 @@ def enrol(connection: Connection, key: keys.SigningKey, secret: bytes, agreed: A
     )
     if before != agreed or _has_sent(connection, row.node):
         return None
+    if bytes(row.credential) != credential:
+        connection.execute(own.values(credential=credential))
     return Member(row.node, bytes(row.pseudonym), agreed.volunteer)
 
 

@@ -16,6 +16,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import entry
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.envelope import MAX_SECONDS
 from graphveil.privacy.reach import attributes_in_reach
 
 # A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
@@ -103,9 +104,9 @@ def publish(
     """Freeze a plan as the next round."""
     plan = Plan.checked(plan)
     now = int(time.time())
-    if expires <= now:
+    if not now < expires <= MAX_SECONDS:
         raise InputError(
-            f"a round must expire in the future, got {expires}, and it is {now} (seconds since 1970)"
+            f"a round must expire in the future, by the year 9999, got {expires}, and it is {now} (seconds since 1970)"
         )
     _check_askable(plan, users)
     written, digest = plan.to_json().encode(), plan_digest(plan)

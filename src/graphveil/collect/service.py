@@ -67,7 +67,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
     app.state.service = service
     _handle_problems(app)
     _add_routes(app, service)
-    add_lookups(app, collection, service.member)
+    add_lookups(app, collection, service.enrolled)
     add_operating(app, collection)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
@@ -105,9 +105,9 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             raise ProblemError(
                 401, "this token is not known: copy the whole of it, or ask whoever invited you"
             )
-        member = await writer.run(
-            lambda connection: roster.enrol(connection, collection.key, told.secret, agreed)
-        )
+        # One key for all of it, though it may pass on meanwhile: the roster knows the credential that is told.
+        key = collection.key
+        member = await writer.run(lambda connection: roster.enrol(connection, key, told.secret, agreed))
         if member is None:
             raise ProblemError(
                 409,
@@ -117,8 +117,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             "collection": collection.settings.id,
             "pseudonym": member.pseudonym.hex(),
             "user": member.node,
-            "credential": collection.key.credential(member.node, member.pseudonym),
-            "key": collection.key.public.hex(),
+            "credential": key.credential(member.node, member.pseudonym),
+            "key": key.public.hex(),
         }
         return JSONResponse(answer, 201, PRIVATE)
 
@@ -165,7 +165,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra={**DEVICE, **json_body(ToldRow)},
     )
     async def give_row(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
+        member = await service.enrolled(request.headers.raw)
         dims = collection.settings.dims
         body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
         numbers = read_told(ToldRow, body).numbers(dims)
@@ -182,8 +182,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra=DEVICE,
     )
     async def forget(request: Request) -> Response:
-        member = await service.member(request.headers.raw)
-        await run_in_threadpool(service.questions, member.node)
+        member = await service.enrolled(request.headers.raw)
         await writer.run(lambda connection: forgetting.forget(connection, member.node))
         await run_in_threadpool(collection.database.wipe)
         return Response(status_code=204)
@@ -221,6 +220,13 @@ def _handle_problems(app: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         wrong = ["{}: {}".format(problem["loc"][-1], problem["msg"]) for problem in error.errors()[:3]]
         return problem_response(422, "; ".join(wrong))
+
+    @app.exception_handler(Exception)
+    async def fault(_: Request, error: Exception) -> Response:
+        # The log has the rest: whoever asks is told nothing of it.
+        return problem_response(
+            500, "the collector cannot do this now: send the same again later, and tell whoever runs it"
+        )
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> Response:

@@ -44,7 +44,8 @@ PREFIX = FORMAT.encode("ascii") + b"\n"
 SIGNATURE_BYTES = 64
 # A plan and a few words around it.
 MAX_PURPOSE, MAX_PAYLOAD = 2000, MAX_PLAN + (1 << 16)
-MAX_SECONDS = 1 << 40
+# The end of the year 9999: later, no calendar has a day to show.
+MAX_SECONDS = 253_402_300_799
 
 
 @dataclass(frozen=True)
