@@ -140,7 +140,7 @@ def test_status_close_export_and_forget(folder, collection, capsys):
     assert status(["collect", "export", str(folder), "--out", "shards", "--shards", "2"]) == 2
     assert "name a new folder" in capsys.readouterr().err
     assert status(["collect", "forget", str(folder), "b"]) == 0
-    assert "1 reports were deleted" in capsys.readouterr().out
+    assert "reports deleted: 1;" in capsys.readouterr().out
 
 
 def test_a_purpose_is_shown_as_it_is_written(tmp_path, folder, monkeypatch, capsys):

@@ -265,7 +265,7 @@ def forget(
     count = collection.forget(collection.node_of(person))
     marked = sum(result.outdated for result in collection.results())
     typer.echo(
-        f"Forgotten: {count} reports were deleted, {marked} results are marked as learned with forgotten reports."
+        f"Forgotten: reports deleted: {count}; results that are marked as learned with forgotten reports: {marked}."
     )
     if any(result.outdated and result.card.get("model") for result in collection.results()):
         typer.echo(
@@ -347,7 +347,7 @@ def _show(told: dict[str, Any]) -> None:
     outdated = sum(each["outdated"] for each in told["results"])
     if told["results"]:
         console.print(
-            f"{len(told['results'])} results, {outdated} of them learned with reports that were forgotten since",
+            f"results: {len(told['results'])}, of them learned with reports that were forgotten since: {outdated}",
             highlight=False,
         )
 
