@@ -23,8 +23,8 @@ COLUMNS, BYTES = 16, 4
 # Bytes a second, and entries of a product of 16 columns a second.
 LINE, PRODUCT = 1.25e9, 20e6 / 0.16
 SIZES, MACHINES = (10**8, 10**9), (16, 64, 256)
-# A link has two entries of a column and a value each; what is between layers is kept about so many times.
-ENTRY_BYTES, COPIES = 8, 8
+# A link has two entries of a column each; of 16 columns a user about so many are in memory (docs/parts.md: 650 bytes a user of a town).
+ENTRY_BYTES, COPIES = 4, 9
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,11 @@ def test_a_result_says_what_each_worker_took(invoke):
         "--workers",
         "2",
     )
-    assert "2 workers shared each run" in " ".join(shown.stdout.split())
+    said = " ".join(shown.stdout.split())
+    assert "2 workers shared each run" in said and "beyond libraries" in said
+    assert (
+        f"for {numbers['worker_0_users']:,.0f}, {numbers['worker_1_users']:,.0f} users of their own" in said
+    )
     assert "Reused 1 finished run" in shown.stderr
 
 

@@ -26,6 +26,9 @@ def test_scores_are_those_of_one_process_and_everybody_is_charged_once(alone):
     assert numbers["workers"] == 2 and 0 < numbers["cut_share"] < 1
     for rank in range(2):
         assert numbers[f"worker_{rank}_peak_mb"] > 10 and numbers[f"worker_{rank}_sent_mb"] > 0
+        beyond = numbers[f"worker_{rank}_peak_mb"] - numbers[f"worker_{rank}_idle_mb"]
+        assert numbers[f"worker_{rank}_beyond_mb"] == beyond > 0
+    assert sum(numbers[f"worker_{rank}_users"] for rank in range(2)) == 400
 
 
 def test_a_lost_worker_changes_no_number(alone, tmp_path):

@@ -6,7 +6,8 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.part import GraphPart
+from graphveil.graphs.part import GraphPart, Neighbours
+from graphveil.linear import parted as module
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
@@ -16,6 +17,7 @@ from graphveil.linear.propagation import (
     sum_matrix,
     weighted_mean_matrix,
 )
+from graphveil.linear.sparse import csr_tensor
 from tests.worlds import parted
 
 COLUMNS = 3
@@ -73,6 +75,31 @@ def test_products_and_their_transposes_equal_those_of_one_process(graph, name, s
     torch.testing.assert_close(found, whole.multiply(dense), rtol=1e-5, atol=1e-5)
     turned = put_together(graph, [(numbers, rows) for numbers, _, rows in pieces])
     torch.testing.assert_close(turned, whole.transposed.multiply(dense), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("entries", [1, 50, 1 << 20], ids=["a user at a time", "some", "all at once"])
+def test_products_of_some_rows_at_a_time_are_those_of_all_to_the_bit(graph, entries, monkeypatch):
+    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", entries)
+    ones = module.Ones(Neighbours(graph.indptr, graph.indices), graph.node_count)
+    whole = csr_tensor(graph.indptr, graph.indices, np.ones(len(graph.indices)), (graph.node_count,) * 2)
+    dense = factor(graph)
+    out = torch.full_like(dense, torch.nan)
+    ones.add_product(dense, out, over=True)
+    expected = torch.addmm(out, whole, dense, beta=0)
+    assert torch.equal(out, expected)
+    ones.add_product(dense, out)
+    assert torch.equal(out, torch.addmm(expected, whole, dense))
+
+
+def test_neighbours_are_in_memory_once(graph):
+    held = Neighbours(graph.indptr, graph.indices.copy())
+    ones = module.Ones(held, graph.node_count)
+    dense = factor(graph)
+    out = torch.empty_like(dense)
+    ones.add_product(dense, out, over=True)
+    held.indices[:] = 0
+    ones.add_product(dense, out, over=True)
+    torch.testing.assert_close(out, torch.from_numpy(graph.degrees)[:, None] * dense[0])
 
 
 def test_a_polynomial_and_its_gradient_equal_those_of_one_process(graph):

@@ -77,12 +77,14 @@ def joined(parts: Sequence[PartOutcome], cut: float) -> Outcome:
 
 
 def worker_numbers(parts: Sequence[PartOutcome]) -> dict[str, float]:
-    """How many workers there were, and the memory and the traffic of each, in megabytes."""
+    """How many workers there were, and the memory and the traffic of each, in megabytes; ``beyond`` is without libraries."""
     numbers = {"workers": float(len(parts))}
     for rank, part in enumerate(parts):
         numbers[f"worker_{rank}_peak_mb"] = part.peak_mb
         numbers[f"worker_{rank}_idle_mb"] = part.idle_mb
+        numbers[f"worker_{rank}_beyond_mb"] = part.peak_mb - part.idle_mb
         numbers[f"worker_{rank}_sent_mb"] = part.sent_bytes / 1e6
+        numbers[f"worker_{rank}_users"] = float(part.users)
         numbers[f"worker_{rank}_halo_rows"] = float(part.halo_rows)
         numbers[f"worker_{rank}_products"] = float(part.products)
     return numbers

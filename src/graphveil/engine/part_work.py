@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.engine.crew import EVERY
 from graphveil.engine.house import Address, Asking
+from graphveil.engine.memory import give_back_at_once
 from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
@@ -56,7 +57,7 @@ class PartOutcome:
     """What a worker learned of its users (their ``original`` numbers), and what that took.
 
     ``sent_bytes`` are those of rows that it sent before products, ``products`` how often, ``halo_rows`` how many rows each one took.
-    ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers.
+    ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers. ``users`` are its own.
     """
 
     original: NDArray[np.int64]
@@ -66,6 +67,7 @@ class PartOutcome:
     products: int = 0
     halo_rows: int = 0
     idle_mb: float = 0.0
+    users: int = 0
 
 
 def stripped(job: Job) -> Job:
@@ -86,6 +88,7 @@ def learn_part(
 
 def loaded(load: Callable[[], None]) -> float:
     """Load all that learning takes, before any data; the megabytes that this process has then."""
+    give_back_at_once()
     load()
     import_module("graphveil.learn.registry")
     return peak_megabytes()
@@ -104,7 +107,9 @@ def learn_on(
     watched("done", 1.0)
     gc.collect()
     traffic = getattr(part.world, "sent_bytes", 0), getattr(part.world, "posts", 0)
-    return PartOutcome(part.original, outcome, peak_megabytes(), *traffic, len(part.halo))
+    return PartOutcome(
+        part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
+    )
 
 
 class _Watched:

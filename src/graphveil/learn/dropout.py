@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,7 +62,22 @@ def dropout(
         for rows, here, own in among.blocks():
             drawn = _kept(rows * values.shape[1:].numel(), level, values.device)
             kept[own] = drawn.view(rows, *values.shape[1:])[here]
-    return values * kept.to(values.dtype).mul_(LEVELS / (LEVELS - level))
+    thinned: Callable[..., Tensor] = _Thinned.apply
+    return thinned(values, kept, LEVELS / (LEVELS - level))
+
+
+class _Thinned(torch.autograd.Function):
+    """Values that are kept, times a factor, and others at 0. For the gradient a byte a value is remembered, and not a number."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, kept: Tensor, factor: float) -> Tensor:
+        ctx.kept, ctx.factor = kept, factor
+        return kept.to(values.dtype).mul_(factor).mul_(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = gradients
+        return ctx.kept.to(gradient.dtype).mul_(ctx.factor).mul_(gradient), None, None
 
 
 def _kept(count: int, level: int, device: torch.device) -> Tensor:

@@ -206,6 +206,8 @@ def fit(
         if best.enough(epoch):
             break
         step(loss)
+        # Else they would be held until the next epoch has its own.
+        del hidden, seen, loss, scores
     fitted = replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
     if kept is not None:
         kept.finish(fitted)

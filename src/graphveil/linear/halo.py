@@ -27,8 +27,6 @@ class Halo:
         asked = self.world.swap(wanted)
         self.asked = [torch.from_numpy(numbers - part.first) for numbers in asked]
         self.rows = len(part.halo)
-        # Rows that leave and rows that come, for each width: room that is taken once, since hops are many.
-        self._rooms: dict[tuple[int, torch.dtype], tuple[list[Tensor], Tensor]] = {}
 
     @property
     def sent_rows(self) -> int:
@@ -36,21 +34,13 @@ class Halo:
         return sum(len(rows) for rows in self.asked)
 
     def fetch(self, dense: Tensor) -> Fetched:
-        """Begin to exchange rows of n x k: whoever waits for the result gets the rows of all ``part.halo``.
+        """Begin to exchange rows (n x …): whoever waits for the result gets the rows of all ``part.halo``.
 
-        One exchange at a time: the next one of this width writes over what has come.
+        Room for them is taken for each exchange: between two of them it is free for others.
         """
-        sent, room = self._room(dense)
-        for rows, into in zip(self.asked, sent, strict=True):
-            torch.index_select(dense, 0, rows, out=into)
+        sent = [dense[rows] for rows in self.asked]
+        room = dense.new_empty((self.rows, *dense.shape[1:]))
         return Fetched(room, self.world.post(sent, room.split(self.needed)))
-
-    def _room(self, dense: Tensor) -> tuple[list[Tensor], Tensor]:
-        width = dense.shape[1]
-        if (width, dense.dtype) not in self._rooms:
-            sent = [dense.new_empty((len(rows), width)) for rows in self.asked]
-            self._rooms[width, dense.dtype] = sent, dense.new_empty((self.rows, width))
-        return self._rooms[width, dense.dtype]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graphveil.errors import InputError
-from graphveil.graphs.part import GraphPart
+from graphveil.graphs.part import GraphPart, Neighbours
+from graphveil.graphs.shards.edges_file import whole_rows
 from graphveil.linear.halo import Halo
 from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 Floats = NDArray[np.float64]
+# Entries of a matrix that are multiplied at a time.
+ENTRIES_AT_ONCE = 1 << 20
 
 
 class Links:
@@ -23,19 +26,42 @@ class Links:
 
     def __init__(self, part: GraphPart) -> None:
         assert part.near is not None and part.far is not None
-        own, others = part.node_count, len(part.halo)
-        self.near = _ones(part.near.indptr, part.near.indices, (own, own))
-        self.far = _ones(part.far.indptr, part.far.indices, (own, others))
+        self.near, self.far = Ones(part.near, part.node_count), Ones(part.far, len(part.halo))
         self.halo = Halo(part)
         self.entries = int(part.indptr[-1])
 
-    def of(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The ones in this precision."""
-        return self.near.to(dtype), self.far.to(dtype)
 
+class Ones:
+    """A matrix with a 1 for each neighbour of a row (n x ``columns``), of which only the neighbours are in memory, as the part has them.
 
-def _ones(indptr: NDArray[np.int64], indices: NDArray[np.int32], shape: tuple[int, int]) -> Tensor:
-    return csr_tensor(indptr, indices, torch.ones(len(indices)), shape)
+    Its rows are multiplied some at a time, so that all can have the same few ones for their values.
+    """
+
+    def __init__(self, neighbours: Neighbours, columns: int) -> None:
+        self._neighbours, self._columns = neighbours, columns
+        self._rows = list(whole_rows(neighbours.indptr, ENTRIES_AT_ONCE))
+        self._blocks: dict[torch.dtype, list[Tensor]] = {}
+
+    def add_product(self, dense: Tensor, out: Tensor, *, over: bool = False) -> None:
+        """Add the product with ``columns`` x k to ``out`` (n x k), or write it ``over`` what is there."""
+        if dense.dtype not in self._blocks:
+            self._blocks[dense.dtype] = self._made(dense.dtype)
+        for (begin, end), block in zip(self._rows, self._blocks[dense.dtype], strict=True):
+            torch.addmm(out[begin:end], block, dense, beta=0 if over else 1, out=out[begin:end])
+
+    def _made(self, dtype: torch.dtype) -> list[Tensor]:
+        starts = self._neighbours.indptr
+        # A part that came from elsewhere may be one that nobody can write to, which torch does not take.
+        neighbours = torch.from_numpy(np.require(self._neighbours.indices, np.int32, "W"))
+        ones = torch.ones(
+            max((int(starts[end] - starts[begin]) for begin, end in self._rows), default=0), dtype=dtype
+        )
+        blocks = []
+        for begin, end in self._rows:
+            own = neighbours[starts[begin] : starts[end]]
+            pointers = starts[begin : end + 1] - starts[begin]
+            blocks.append(csr_tensor(pointers, own, ones[: len(own)], (end - begin, self._columns)))
+        return blocks
 
 
 def links_of(part: GraphPart) -> Links:
@@ -94,15 +120,14 @@ class PartedMatrix(SparseMatrix):
 
     def _product(self, dense: Tensor, out: Tensor) -> Tensor:
         factor = dense * self._right.to(dense.dtype)
-        near, far = self.links.of(dense.dtype)
         fetched = self.links.halo.fetch(factor)
-        torch.addmm(out, near, factor, beta=0, out=out)
+        self.links.near.add_product(factor, out, over=True)
         if self._loops is not None:
             out.addcmul_(factor, self._loops.to(dense.dtype))
         del factor
         rows = fetched.rows()
-        if far.values().numel():
-            torch.addmm(out, far, rows, out=out)
+        if len(rows):
+            self.links.far.add_product(rows, out)
         return out.mul_(self._left.to(dense.dtype))
 
     def thinned(self, dropped: float) -> SparseMatrix:

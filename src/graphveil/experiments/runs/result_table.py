@@ -114,10 +114,10 @@ def workers_line(also: dict[str, Any]) -> str:
         return ", ".join(f"{also[f'worker_{rank}_{name}']['mean']:,.0f}" for rank in range(count))
 
     if count == 1:
-        return f"one worker held the whole graph, in {each('peak_mb')} MB"
+        return f"one worker held the whole graph, in {each('peak_mb')} MB, {each('beyond_mb')} of them beyond libraries"
     return (
-        f"{count} workers shared each run: peaks {each('peak_mb')} MB (before any data {each('idle_mb')}), sent {each('sent_mb')} MB, "
-        f"rows fetched before a hop {each('halo_rows')}"
+        f"{count} workers shared each run: peaks {each('peak_mb')} MB, beyond libraries {each('beyond_mb')} MB, for {each('users')} "
+        f"users of their own and {each('halo_rows')} rows fetched before a hop; sent {each('sent_mb')} MB"
     )
 
 
