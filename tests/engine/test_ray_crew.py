@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.engine.part_work import Keeping
 from graphveil.engine.ray_crew import RayCrew
-from tests.engine.parts import in_one_process, in_parts, lost_at, small_spec
+from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, small_spec
 
 
 # Ray warns of a setting of its own.
@@ -27,3 +27,10 @@ def test_workers_of_ray_learn_what_one_process_learns_though_one_is_lost(tmp_pat
     np.testing.assert_allclose(outcome.scores, alone.scores, rtol=1e-4, atol=1e-5)
     assert ready.ledger.spent.tolist() == [4.0] * 400
     assert outcome.also["workers"] == 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
+def test_a_fault_of_a_worker_of_ray_is_not_repeated(tmp_path):
+    with pytest.raises(RuntimeError, match="worker 0 failed(.|\n)*IndexError: this is a fault"):
+        RayCrew().run(at_fault, [(IndexError("this is a fault"), tmp_path / "notes")], None)
+    assert (tmp_path / "notes").read_text() == "x"
