@@ -9,6 +9,7 @@ import pytest
 from graphveil.engine.part_work import Keeping
 from graphveil.engine.process_crew import ProcessCrew, _listen
 from graphveil.errors import InputError
+from graphveil.experiments.specs.spec import Spec
 from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, refused_in_one, small_spec
 
 
@@ -81,6 +82,12 @@ def test_whoever_is_left_alone_does_not_hide_why():
 def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
     with pytest.raises(InputError, match=why):
         in_parts(small_spec(method, **options), 2)
+
+
+def test_raw_rows_do_not_travel_to_workers():
+    spec = Spec.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
+    with pytest.raises(InputError, match="nonprivate reads raw rows, which stay with users in one process"):
+        in_parts(spec, 2)
 
 
 def test_too_many_workers_are_refused():
