@@ -76,3 +76,9 @@ def at_fault(task, world, progress):
     with open(notes, "a") as file:
         file.write("x")
     raise error
+
+
+def waits_forever(task, world, progress):
+    """A worker that says that it has begun, and is never done."""
+    task.touch()
+    time.sleep(600)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import signal
 import tempfile
 import threading
 import traceback
@@ -65,10 +66,18 @@ class RayCrew:
 
 def _fit(trainer: TorchTrainer) -> str:
     """Why training ended before its end; nothing where it did not."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
     try:
         trainer.fit()
     except ray.train.TrainingFailedError as error:
         return str(error).strip().splitlines()[-1][:300]
+    except SystemExit:
+        # Ray Train takes interrupts itself: it ends its workers, then this process.
+        raise KeyboardInterrupt from None
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
     return ""
 
 
