@@ -71,4 +71,14 @@ def by_role(graph, workers):
 
 
 def at_fault(task, world, progress):
-    raise RuntimeError("this is a fault")
+    """A worker with a mistake in it, which notes each time that it begins."""
+    error, notes = task
+    with open(notes, "a") as file:
+        file.write("x")
+    raise error
+
+
+def waits_forever(task, world, progress):
+    """A worker that says that it has begun, and is never done."""
+    task.touch()
+    time.sleep(600)

@@ -1,13 +1,15 @@
 """Workers that hold a part of a graph each learn what one process learns."""
 
 import functools
+import multiprocessing
 
 import numpy as np
 import pytest
 
 from graphveil.engine.part_work import Keeping
-from graphveil.engine.process_crew import ProcessCrew
+from graphveil.engine.process_crew import ProcessCrew, _listen
 from graphveil.errors import InputError
+from graphveil.experiments.specs.spec import Spec
 from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, refused_in_one, small_spec
 
 
@@ -53,9 +55,23 @@ def test_what_one_worker_refuses_is_refused(tmp_path):
         in_parts(small_spec(), 2, load=functools.partial(refused_in_one, tmp_path / "first"))
 
 
-def test_a_fault_of_one_worker_is_not_repeated():
+@pytest.mark.parametrize("kind", [RuntimeError, IndexError])
+def test_a_fault_of_one_worker_is_not_repeated(kind, tmp_path, capfd):
     with pytest.raises(RuntimeError, match="worker 0 failed(.|\n)*this is a fault"):
-        ProcessCrew().run(at_fault, [None], None)
+        ProcessCrew().run(at_fault, [(kind("this is a fault"), tmp_path / "notes")], None)
+    assert (tmp_path / "notes").read_text() == "x"
+    # It is told where it is raised, and not by the worker too.
+    assert capfd.readouterr().err == ""
+
+
+def test_whoever_is_left_alone_does_not_hide_why():
+    """A worker refuses; another one, whose word comes first, only knows that it was left alone."""
+    here, there = zip(*(multiprocessing.Pipe() for _ in range(2)), strict=True)
+    there[0].send(("lost", "gloo: connection closed by peer"))
+    there[1].send(("progress", ("training", 0.5)))
+    there[1].send(("error", InputError("this worker does not like its part: give it another")))
+    with pytest.raises(InputError, match="does not like its part"):
+        _listen(list(here), None)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +85,12 @@ def test_a_fault_of_one_worker_is_not_repeated():
 def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
     with pytest.raises(InputError, match=why):
         in_parts(small_spec(method, **options), 2)
+
+
+def test_raw_rows_do_not_travel_to_workers():
+    spec = Spec.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
+    with pytest.raises(InputError, match="nonprivate reads raw rows, which stay with users in one process"):
+        in_parts(spec, 2)
 
 
 def test_too_many_workers_are_refused():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphveil import learn
+from graphveil import InputError, learn
 from graphveil.graphs import load
 
 
@@ -70,3 +70,35 @@ def test_few_files_are_left(town, tmp_path):
     assert sorted(file.name for file in tmp_path.rglob("*.pt")) == ["epoch-8.pt", "epoch-9.pt"]
     fit(town, learn.Checkpoints(tmp_path, 1))
     assert [file.name for file in tmp_path.rglob("*.pt")] == ["end.pt"]
+
+
+@pytest.mark.parametrize("name", ["epoch-4.pt", "end.pt"])
+def test_a_damaged_checkpoint_says_what_to_delete(town, tmp_path, name):
+    with pytest.raises(StoppedError):
+        fit(town, learn.Checkpoints(tmp_path, 2), stop=5)
+    folder = tmp_path / "training-1/worker-0-of-1"
+    (folder / name).write_bytes((folder / "epoch-4.pt").read_bytes()[:-100])
+    with pytest.raises(InputError, match=rf"{name} is damaged(.|\n)*delete {tmp_path}"):
+        fit(town, learn.Checkpoints(tmp_path, 2))
+
+
+class Planted:
+    def __reduce__(self):
+        return (open, ("planted", "w"))
+
+
+@pytest.mark.parametrize("name", ["epoch-4.pt", "end.pt"])
+def test_a_checkpoint_runs_no_code(town, tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "kept/training-1/worker-0-of-1"
+    folder.mkdir(parents=True)
+    torch.save({"result": Planted(), "random": Planted()}, folder / name)
+    with pytest.raises(InputError, match="is damaged"):
+        fit(town, learn.Checkpoints(tmp_path / "kept", 2))
+    assert not (tmp_path / "planted").exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_is_said(town, tmp_path):
+    (tmp_path / "training-1/worker-0-of-1/epoch-2.part").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"epoch-2\.pt cannot be written(.|\n)*GRAPHVEIL_CACHE"):
+        fit(town, learn.Checkpoints(tmp_path, 2))

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from graphveil.graphs.world import Posted
 
+# What stands in every error of a message that did not arrive.
+GLOO = "gloo"
 # Integers and truths travel as these, which gloo adds up.
 WHOLE, REAL = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -82,6 +84,11 @@ class GlooWorld:
 
     def __repr__(self) -> str:
         return f"GlooWorld({self.rank} of {self.size})"
+
+
+def left_alone(error: BaseException) -> bool:
+    """Whether an error says that a message did not arrive, since whoever should have sent it is gone; any other is a fault."""
+    return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and GLOO in str(error))
 
 
 class _OnTheirWay:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 import secrets
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, answer_challenge, deliver_challenge
 from types import TracebackType
 from typing import Any, Self
@@ -171,15 +174,28 @@ class Asking:
     """Users of a house, as a worker asks them."""
 
     def __init__(self, address: Address) -> None:
-        self._connection = Client((address.host, address.port), authkey=address.key)
+        self._address = address
+        with self._reached():
+            self._connection = Client((address.host, address.port), authkey=address.key)
 
     def report(self, plan: Plan, places: NDArray[np.int64] | None) -> Reports:
         """The reports of those whom a plan asks at these places."""
-        self._connection.send((plan, places))
-        told: Any = self._connection.recv()
+        with self._reached():
+            self._connection.send((plan, places))
+            told: Any = self._connection.recv()
         if isinstance(told, GraphveilError):
             raise told
         if not isinstance(told, tuple):
             raise PrivacyError("the users' house answered something else than reports")
         indptr, dims, codes, answered = told
         return Reports(plan.build(), indptr, dims, codes, answered)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError, AuthenticationError) as error:
+            raise EngineError(
+                f"the users at {self._address.host}:{self._address.port} cannot be reached from {platform.node()} "
+                f"({str(error) or type(error).__name__}): workers ask them on the machine where the command runs, which must let them in"
+            ) from None

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,26 @@ def _listen(ends: list[Connection], progress: Progress | None) -> list[Any] | st
                 return f"worker {rank} ended"
             if kind == "progress" and progress is not None:
                 progress(*told)
-            elif kind == "error":
-                raise told
-            elif kind == "fault":
-                raise RuntimeError(f"worker {rank} failed:\n{told}")
             elif kind == "lost":
+                _raise_why(ends)
                 return f"worker {rank}: {told}"
             elif kind == "result":
                 results[rank] = told
+            else:
+                _raise_told(rank, kind, told)
     return [results[rank] for rank in range(len(ends))]
+
+
+def _raise_why(ends: list[Connection]) -> None:
+    """Raise what a worker has said that left others alone, where it ended on its own; whoever was killed has said nothing."""
+    for rank, end in enumerate(ends):
+        with suppress(EOFError, OSError):
+            while end.poll():
+                _raise_told(rank, *end.recv())
+
+
+def _raise_told(rank: int, kind: str, told: Any) -> None:
+    if kind == "error":
+        raise told
+    if kind == "fault":
+        raise RuntimeError(f"worker {rank} failed:\n{told}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import pickle
+import signal
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,7 +19,7 @@ from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
-from graphveil.engine.gloo import GlooWorld
+from graphveil.engine.gloo import GlooWorld, left_alone
 from graphveil.engine.ray_session import connected
 from graphveil.engine.ray_task import Sender
 from graphveil.errors import GraphveilError
@@ -64,10 +66,18 @@ class RayCrew:
 
 def _fit(trainer: TorchTrainer) -> str:
     """Why training ended before its end; nothing where it did not."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
     try:
         trainer.fit()
     except ray.train.TrainingFailedError as error:
         return str(error).strip().splitlines()[-1][:300]
+    except SystemExit:
+        # Ray Train takes interrupts itself: it ends its workers, then this process.
+        raise KeyboardInterrupt from None
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)
     return ""
 
 
@@ -75,9 +85,11 @@ def _results(mailbox: Any, count: int, how: str) -> list[Any]:
     """What all workers have sent, or what one of them raised."""
     told: dict[int, bytes] = ray.get(mailbox.everything.remote())
     found = {rank: pickle.loads(each) for rank, each in told.items()}
-    for kind, each in found.values():
+    for rank, (kind, each) in sorted(found.items()):
         if kind == "error":
             raise each
+        if kind == "fault":
+            raise RuntimeError(f"worker {rank} failed:\n{each}")
     if len(found) < count:
         raise WorkersLostError(how or "they returned nothing")
     return [found[rank][1] for rank in range(count)]
@@ -95,10 +107,13 @@ def _work(config: dict[str, Any]) -> None:
         # The others may be waiting for this one: they end when it does, and see that there is nothing to repeat.
         ray.get(mailbox.put.remote(world.rank, pickle.dumps(("error", error))))
         return
-    except RuntimeError:
+    except Exception as error:
         if ray.get(mailbox.failed.remote()):
             return
-        raise
+        if left_alone(error):
+            raise
+        ray.get(mailbox.put.remote(world.rank, pickle.dumps(("fault", traceback.format_exc()))))
+        return
     ray.get(mailbox.put.remote(world.rank, pickle.dumps(("result", result))))
     torch.distributed.barrier()
 
@@ -113,7 +128,7 @@ class _Mailbox:
 
     def put(self, rank: int, told: bytes) -> None:
         self.found[rank] = told
-        self.errors = self.errors or pickle.loads(told)[0] == "error"
+        self.errors = self.errors or pickle.loads(told)[0] != "result"
 
     def say(self, what: str, share: float) -> None:
         self.progress = (what, share)

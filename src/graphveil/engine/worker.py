@@ -14,14 +14,12 @@ from typing import Any
 import torch
 from torch import distributed
 
-from graphveil.engine.gloo import GlooWorld
+from graphveil.engine.gloo import GlooWorld, left_alone
 from graphveil.engine.processes import begin_process
 from graphveil.errors import GraphveilError
 
 # A worker waits so long for others before it gives up: they may be reading a large part.
 PATIENCE = timedelta(hours=2)
-# What stands in every error of a message that did not arrive.
-GLOO = "gloo"
 
 
 def begin_work(
@@ -54,7 +52,6 @@ def begin_work(
         distributed.barrier()
     except GraphveilError as error:
         say("error", error)
-    except RuntimeError as error:
-        # A message that did not arrive: whoever should have sent it is gone. Anything else is a fault of ours.
-        lost = GLOO in str(error)
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is told there
+        lost = left_alone(error)
         say("lost" if lost else "fault", str(error).splitlines()[0] if lost else traceback.format_exc())

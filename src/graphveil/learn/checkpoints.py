@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 import torch
 
+from graphveil.errors import InputError
 from graphveil.graphs.world import ALONE, World
 
 # Of each training the last ones are kept: a worker may be lost while others have written the next.
@@ -61,23 +64,34 @@ class Training:
         epoch = self._common()
         if epoch == 0:
             return 0, None
-        state: dict[str, Any] = torch.load(self.folder / f"epoch-{epoch}.pt", weights_only=False)
+        state = self._read(self.folder / f"epoch-{epoch}.pt")
         torch.set_rng_state(state.pop("random"))
         return epoch, state
 
-    def finish(self, result: Any) -> None:
-        """Keep what a training ended with."""
+    def finish(self, result: dict[str, Any]) -> None:
+        """Keep what a training ended with: numbers and tensors by name."""
         _write(self.folder / "end.pt", {"result": result})
         for epoch in self._epochs():
             (self.folder / f"epoch-{epoch}.pt").unlink(missing_ok=True)
 
-    def finished(self) -> Any | None:
+    def finished(self) -> dict[str, Any] | None:
         """What a training ended with, if all workers have kept it."""
         file = self.folder / "end.pt"
         there = int(self.world.sum(np.array([int(file.exists())]))[0])
         if there < self.world.size:
             return None
-        return torch.load(file, weights_only=False)["result"]
+        result: dict[str, Any] = self._read(file)["result"]
+        return result
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        """What a file keeps. It holds numbers and tensors alone: nothing that it says is run."""
+        try:
+            state: dict[str, Any] = torch.load(file, weights_only=True)
+        except (OSError, EOFError, RuntimeError, ValueError, KeyError, UnpicklingError) as error:
+            raise InputError(
+                f"{file} is damaged ({type(error).__name__}): delete {self.folder.parent.parent}, and the same command begins anew"
+            ) from None
+        return state
 
     def _epochs(self) -> list[int]:
         found = (NAME.fullmatch(file.name) for file in self.folder.iterdir())
@@ -95,5 +109,13 @@ class Training:
 def _write(file: Path, state: dict[str, Any]) -> None:
     """A file that is there as a whole, or not at all."""
     part = file.with_suffix(".part")
-    torch.save(state, part)
-    os.replace(part, file)
+    try:
+        torch.save(state, part)
+        os.replace(part, file)
+    except (OSError, RuntimeError) as error:
+        with suppress(OSError):
+            part.unlink()
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"the checkpoint {file} cannot be written ({reason}): make room, or set GRAPHVEIL_CACHE to another folder"
+        ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -90,13 +90,15 @@ class Best:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What was found so far."""
-        return {name: getattr(self, name) for name in _FOUND}
+        """What was found so far, as numbers and tensors by name."""
+        lists = {name: getattr(self, name) for name in _FOUND}
+        return {**lists, "found": None if self.found is None else _by_name(self.found)}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from what was found before."""
         for name in _FOUND:
             setattr(self, name, state[name])
+        self.found = None if state["found"] is None else Fitted(**state["found"])
 
     def enough(self, epoch: int) -> bool:
         """Whether the best epoch lies so far back that patience is at its end."""
@@ -117,8 +119,13 @@ class Best:
         )
 
 
-# What `Best` has found.
-_FOUND = ("found", "losses", "better", "train_losses")
+# What `Best` has found besides the best epoch.
+_FOUND = ("losses", "better", "train_losses")
+
+
+def _by_name(fitted: Fitted) -> dict[str, Any]:
+    """All that a training ended with, by name."""
+    return {each.name: getattr(fitted, each.name) for each in fields(fitted)}
 
 
 class Adam:
@@ -162,8 +169,7 @@ def fit(
     """
     kept = None if checkpoints is None else checkpoints.training()
     if kept is not None and (done := kept.finished()) is not None:
-        ended: Fitted = done
-        return ended
+        return Fitted(**done)
     world = topology.world
     best, step = Best(targets, schedule, progress), Adam(model, schedule, world)
     if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
@@ -210,7 +216,7 @@ def fit(
         del hidden, seen, loss, scores
     fitted = replace(best.fitted(), weights=weights) if keep_weights else best.fitted()
     if kept is not None:
-        kept.finish(fitted)
+        kept.finish(_by_name(fitted))
     return fitted
 
 

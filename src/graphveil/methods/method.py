@@ -202,7 +202,8 @@ def check_parts(method: Method, job: Job) -> None:
             f"{job.backbone} weighs each edge itself, as attention does, which needs every edge in one place, and each worker holds a part of "
             f"the graph: take one of {', '.join(BY_PRODUCTS)}, or leave --workers out"
         )
-    why = method.not_in_parts(job)
+    raw = "reads raw rows, which stay with users in one process"
+    why = raw if method.reads_features else method.not_in_parts(job)
     if why is not None:
         raise InputError(
             f"{method.name} {why}, and each worker holds a part of the graph: leave --workers out"

@@ -264,3 +264,18 @@ def test_features_that_are_not_what_they_are_called_are_refused(tmp_path):
     refused(tmp_path / "a.npz", "called binary but hold more", tmp_path)
     np.savez(tmp_path / "b.npz", **base, x=np.full((6, 2), np.nan))
     refused(tmp_path / "b.npz", "features must be finite", tmp_path)
+
+
+def test_a_table_without_a_line_of_names_loses_no_link(tmp_path):
+    file = tmp_path / "links.csv"
+    file.write_text("0,1\n1,2\n")
+    refused(file, "begins with the numbers 0,1, and not with a line that names its columns", tmp_path)
+    # Names may have digits in them.
+    file.write_text("1st,2nd\n0,1\n1,2\n")
+    assert shard_files(file, tmp_path / "named", partitions=1).manifest.entries == 4
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_fractions_are_no_users(suffix, tmp_path):
+    links = table_of(tmp_path / f"links.{suffix}", {"source": [0.0, 1.0], "target": [1.0, 2.5]})
+    refused(links, "must name users by integers or by words, got double", tmp_path)

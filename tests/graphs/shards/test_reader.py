@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from graphveil import InputError
 from graphveil.graphs import load
-from graphveil.graphs.shards import edges_file, open_shards, write_shards
+from graphveil.graphs.shards import edges_file, facts, open_shards, write_shards
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +216,39 @@ def test_features_of_another_number_are_damage(copy):
     (copy / "graph.json").write_text(json.dumps({**told, "features": 63}))
     with pytest.raises(InputError, match="rows must have 63 values each"):
         open_shards(copy).simulated_users(0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("split", -3), ("split", 4)])
+def test_a_split_that_is_none_is_damage(copy, name, value):
+    rewrite(
+        copy / "part-0000/users.parquet",
+        lambda table: with_column(table, name, [value] * len(table)),
+    )
+    with pytest.raises(InputError, match=r"users\.parquet is damaged: split must be 0\.\.3"):
+        open_shards(copy).table(0, 1)
+    with pytest.raises(InputError, match=r"users\.parquet is damaged: split must be 0\.\.3"):
+        facts(open_shards(copy))
+
+
+@pytest.mark.parametrize("held", ["simulated_users", "simulated_labels"])
+def test_a_class_that_is_none_is_damage_among_what_users_hold_too(copy, held):
+    rewrite(copy / "users/part-0000.parquet", lambda table: with_column(table, "label", [4] * len(table)))
+    with pytest.raises(InputError, match=r"users/part-0000\.parquet is damaged: labels must be -1\.\.3"):
+        getattr(open_shards(copy), held)(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda targets: [targets[1], targets[0], *targets[2:]], "in ascending order"),
+        (lambda targets: [targets[0], targets[0], *targets[2:]], "in ascending order"),
+        (lambda targets: [0, *targets[1:]], "link to oneself"),
+    ],
+)
+def test_links_that_are_not_sorted_or_lead_back_are_damage(copy, change, words):
+    def changed(table):
+        return with_column(table, "target", change(table.column("target").to_pylist()))
+
+    rewrite(copy / "part-0000/edges.parquet", changed)
+    with pytest.raises(InputError, match=rf"part-0000/edges\.parquet is damaged: .*{words}"):
+        open_shards(copy).edges(0, 4)

@@ -92,6 +92,17 @@ def test_the_digest_follows_every_file_but_reports(town):
     assert data_digest(str(folder), {}) != before
 
 
+def test_the_digest_follows_reports_where_they_are_what_is_learned_from(town, tmp_path):
+    folder = tmp_path / "collected"
+    shutil.copytree(town[2], folder, ignore=shutil.ignore_patterns("users", "reports"))
+    before = data_digest(str(folder), {})
+    (folder / "reports/0123").mkdir(parents=True)
+    (folder / "reports/0123/part-0000.parquet").write_bytes(b"answers")
+    asked = data_digest(str(folder), {})
+    (folder / "reports/0123/part-0000.parquet").write_bytes(b"other answers")
+    assert len({before, asked, data_digest(str(folder), {})}) == 3
+
+
 def test_the_catalogue_describes_it(town):
     graph, _, folder = town
     listing = describe(str(folder))

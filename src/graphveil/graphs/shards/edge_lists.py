@@ -60,6 +60,11 @@ class PairTable:
             raise InputError(
                 f"{self.file} must begin with a line that names its columns, two at least, with a comma between them"
             )
+        if all(name.lstrip("-").isdigit() for name in names[:2]):
+            raise InputError(
+                f"{self.file} begins with the numbers {','.join(names[:2])}, and not with a line that names its columns: put one above "
+                "them, for example source,target"
+            )
         types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
         reader = csv.open_csv(
             self.file,
@@ -127,6 +132,8 @@ def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> Edge
     first = next(table.batches(), None)
     if first is not None and all(_is_integer(column) for column in first) and not ids:
         return EdgeList(table)
+    if first is not None and not ids:
+        _check_named(first, file)
     whole = first is None or all(_is_integer(column) for column in first)
     if whole:
         try:
@@ -137,6 +144,17 @@ def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> Edge
                 raise
     table = PairTable(file, LINKS, (True, True))
     return EdgeList(table, _all_ids(_tables(table, labels)))
+
+
+def _check_named(columns: tuple[Any, Any], file: Path) -> None:
+    """Refuse fractions, which are neither numbers of users nor words."""
+    from pyarrow import types
+
+    for column in columns:
+        if types.is_floating(column.type):
+            raise InputError(
+                f"{file} must name users by integers or by words, got {column.type}: write integers, or take them as ids (--ids)"
+            )
 
 
 def _tables(links: PairTable, labels: Path | None) -> list[PairTable]:

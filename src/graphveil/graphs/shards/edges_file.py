@@ -53,6 +53,19 @@ def write_edges(
             write({"source": np.empty(0, np.int32), "target": np.empty(0, np.int32)})
 
 
+def check_order(file: Path, first: int, pointers: Pointers, targets: Targets) -> None:
+    """Refuse neighbours of users ``first``, ``first + 1``, … that are not sorted, stand there twice, or are the user."""
+    falls = np.diff(targets) <= 0
+    # From the last neighbour of one user to the first one of the next, numbers may fall.
+    ends = pointers[1:-1] - pointers[0]
+    falls[ends[(ends > 0) & (ends < len(targets))] - 1] = False
+    if falls.any():
+        raise InputError(f"{file} is damaged: each user's links must be in ascending order; {AGAIN}")
+    owners = np.arange(first, first + len(pointers) - 1, dtype=np.int32)
+    if (np.repeat(owners, np.diff(pointers)) == targets).any():
+        raise InputError(f"{file} is damaged: it has a link to oneself; {AGAIN}")
+
+
 def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
     """The links of a partition, a row group at a time; blocks together are all of its rows, in order.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphveil.graphs.shards.manifest import REPORTS, USERS, part_folder
-from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards
+from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards, check_split
 from graphveil.graphs.shards.stored_reports import PLAN, kept_plan
 from graphveil.graphs.shards.tables import TableFile
 
@@ -17,8 +17,10 @@ def facts(shards: Shards) -> dict[str, Any]:
     manifest = shards.manifest
     counts = np.zeros(TEST + 1, dtype=np.int64)
     for partition in range(shards.partition_count):
-        split = TableFile(part_folder(shards.path, partition) / USERS).array("split", np.int8)
-        counts += np.bincount(split, minlength=TEST + 1)[: TEST + 1]
+        table = TableFile(part_folder(shards.path, partition) / USERS)
+        split = table.array("split", np.int8)
+        check_split(split, table.file)
+        counts += np.bincount(split, minlength=TEST + 1)
     mean = manifest.users / shards.partition_count
     largest = max(part.users for part in manifest.partitions)
     return {

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.shards.manifest import AGAIN
 from graphveil.graphs.shards.tables import Columns, Lists, TableFile, checked_lists
 
@@ -32,10 +33,10 @@ def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
     return {**known, INDICES: indices, VALUES: Lists(matrix.data, pointers=matrix.indptr)}
 
 
-def read_held(file: Path, users: int, features: int) -> tuple[Any, NDArray[np.int64]]:
+def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any, NDArray[np.int64]]:
     """Features and labels of a partition's users."""
     table = TableFile(file)
-    labels = read_held_labels(file, users)
+    labels = read_held_labels(file, users, classes)
     if ROW in table.names:
         return _dense(table, users, features), labels
     if INDICES in table.names:
@@ -45,11 +46,19 @@ def read_held(file: Path, users: int, features: int) -> tuple[Any, NDArray[np.in
     return None, labels
 
 
-def read_held_labels(file: Path, users: int) -> NDArray[np.int64]:
+def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
     """Labels of a partition's users, without their features."""
     table = TableFile(file)
     table.check_rows(users)
-    return table.array("label", np.int32).astype(np.int64)
+    labels = table.array("label", np.int32)
+    check_labels(labels, classes, file)
+    return labels.astype(np.int64)
+
+
+def check_labels(labels: NDArray[np.int32], classes: int, file: Path) -> None:
+    """Refuse labels that are no class."""
+    if labels.size and not UNKNOWN <= int(labels.min()) <= int(labels.max()) < max(classes, 1):
+        raise InputError(f"{file} is damaged: labels must be {UNKNOWN}..{classes - 1}; {AGAIN}")
 
 
 def _dense(table: TableFile, users: int, features: int) -> NDArray[Any]:

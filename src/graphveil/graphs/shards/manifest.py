@@ -136,9 +136,11 @@ def simulated_file(folder: Path, partition: int) -> Path:
 
 
 def sharded_files(folder: Path) -> list[Path]:
-    """The files of a sharded graph that say what it is, without reports: the manifest and all tables, in order."""
+    """The files of a sharded graph that numbers come from, in order: the manifest, all tables, and what users hold, or, where the
+    folder does not have that, what they have answered."""
     tables = [*folder.glob(f"part-*/{USERS}"), *folder.glob(f"part-*/{EDGES}")]
-    return [folder / MANIFEST, *sorted([*tables, *folder.glob(f"{SIMULATED}/part-*.parquet")])]
+    own = f"{SIMULATED}/part-*.parquet" if (folder / SIMULATED).is_dir() else f"{REPORTS}/*/*.*"
+    return [folder / MANIFEST, *sorted([*tables, *folder.glob(own)])]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Mask
 from graphveil.graphs.shards import edges_file
 from graphveil.graphs.shards.edges_file import Block, Targets
-from graphveil.graphs.shards.held import read_held, read_held_labels
+from graphveil.graphs.shards.held import check_labels, read_held, read_held_labels
 from graphveil.graphs.shards.manifest import (
     AGAIN,
     EDGES,
@@ -102,21 +102,22 @@ class Shards:
         """
         rows = 0
         for partition in self._range(first_partition, last_partition):
-            facts = self.manifest.partitions[partition]
-            pointers = row_pointers(self._degrees(partition).astype(np.int64))
-            file = part_folder(self.path, partition) / EDGES
+            _, pointers, file = self._links(partition)
             for begin, end, targets in edges_file.edge_blocks(file, pointers, self.users):
                 yield rows + begin, rows + end, targets
-            rows += facts.users
+            rows += self.manifest.partitions[partition].users
 
     def edges(self, first_partition: int, last_partition: int) -> Targets:
         """The neighbours of all users of these partitions, as shard numbers; `table` has the row pointers."""
         parts = self._range(first_partition, last_partition)
         found = np.empty(sum(self.manifest.partitions[part].entries for part in parts), dtype=np.int32)
         place = 0
-        for _, _, targets in self.edge_blocks(first_partition, last_partition):
-            found[place : place + len(targets)] = targets
-            place += len(targets)
+        for partition in parts:
+            first, pointers, file = self._links(partition)
+            for begin, end, targets in edges_file.edge_blocks(file, pointers, self.users):
+                edges_file.check_order(file, first + begin, pointers[begin : end + 1], targets)
+                found[place : place + len(targets)] = targets
+                place += len(targets)
         return found
 
     def degrees(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -137,11 +138,11 @@ class Shards:
     def simulated_users(self, partition: int) -> Users:
         """What the users of one partition hold, for whoever runs a simulation; refused where the folder does not have it."""
         file, users = self._held(partition)
-        return Users(*read_held(file, users, self.manifest.features))
+        return Users(*read_held(file, users, self.manifest.features, self.manifest.classes))
 
     def simulated_labels(self, partition: int) -> NDArray[np.int64]:
         """Everybody's label in one partition, for whoever measures a simulation; no row is read."""
-        return read_held_labels(*self._held(partition))
+        return read_held_labels(*self._held(partition), self.manifest.classes)
 
     def reports(self, plan: Plan) -> StoredReports | None:
         """What users have answered to a plan, partition by partition; None where it was not asked or not kept."""
@@ -161,6 +162,11 @@ class Shards:
         check_whole(first, "first_partition", least=0, most=self.partition_count - 1)
         check_whole(last, "last_partition", least=first + 1, most=self.partition_count)
         return range(first, last)
+
+    def _links(self, partition: int) -> tuple[int, NDArray[np.int64], Path]:
+        """The first user of a partition, the row pointers of its links, and their file."""
+        pointers = row_pointers(self._degrees(partition).astype(np.int64))
+        return self.manifest.partitions[partition].first, pointers, part_folder(self.path, partition) / EDGES
 
     def _degrees(self, partition: int) -> NDArray[np.int32]:
         table = self._users(partition)
@@ -189,15 +195,13 @@ class Shards:
             raise InputError(
                 f"{table.file} is damaged: original numbers must be 0..{self.users - 1}; {AGAIN}"
             )
+        check_split(split, table.file)
         known = (split == TRAIN) | (split == VALIDATION)
         if ((label != UNKNOWN) & ~known).any():
             raise InputError(
                 f"{table.file} has labels of users who neither train nor validate: they belong to the users; {AGAIN}"
             )
-        if label.size and not UNKNOWN <= int(label.min()) <= int(label.max()) < max(self.manifest.classes, 1):
-            raise InputError(
-                f"{table.file} is damaged: labels must be -1..{self.manifest.classes - 1}; {AGAIN}"
-            )
+        check_labels(label, self.manifest.classes, table.file)
         if self.manifest.ids is not None:
             wanted = "U" if self.manifest.ids == "text" else "iu"
             if isinstance(read["id"], np.ndarray) and read["id"].dtype.kind in wanted:
@@ -207,6 +211,12 @@ class Shards:
             else:
                 raise InputError(f"{table.file} is damaged: ids must be {self.manifest.ids}; {AGAIN}")
         return found
+
+
+def check_split(split: NDArray[np.int8], file: Path) -> None:
+    """Refuse a split that is none."""
+    if split.size and not NOBODY <= int(split.min()) <= int(split.max()) <= TEST:
+        raise InputError(f"{file} is damaged: split must be {NOBODY}..{TEST}; {AGAIN}")
 
 
 def open_shards(path: str | Path) -> Shards:
