@@ -211,7 +211,7 @@ def test_where_nobody_may_be_asked_volunteers_who_are_tested_still_count():
 def test_training_users_teach_first_and_validation_users_never():
     graph, _ = town()
     prior = np.full((800, 4), 0.25)
-    found = teaching_users(graph, prior, 0.5, None)
+    found = teaching_users(graph, prior, 0.5, 0)
     assert graph.train[found].sum() == graph.train.sum()
     assert not graph.validation[found].any()
     assert len(found) == 400
@@ -222,7 +222,7 @@ def test_the_most_certain_others_teach():
     prior = np.full((800, 4), 0.25)
     sure = np.flatnonzero(graph.test)[-5:]
     prior[sure] = [1, 0, 0, 0]
-    found = teaching_users(graph, prior, (graph.train.sum() + 5) / 800, None)
+    found = teaching_users(graph, prior, (graph.train.sum() + 5) / 800, 0)
     assert set(found) - set(np.flatnonzero(graph.train)) == set(sure)
 
 
@@ -238,6 +238,50 @@ def test_of_many_who_are_nearly_certain_a_seed_draws_who_teaches():
     ]
     assert all(drawn <= set(sure) and len(drawn) == 50 for drawn in found)
     assert found[0] == found[1] != found[2]
+
+
+def test_at_small_budgets_as_many_teach_of_each_class():
+    """Of a rare class all who are likely enough teach, and of the others as many of each; who they are is drawn."""
+    graph, _ = town()
+    free = np.flatnonzero(graph.test)
+    likely = np.full(800, -1)
+    likely[free[:300]], likely[free[300:400]], likely[free[400:410]] = 0, 1, 2
+    prior = np.full((800, 4), 0.25)
+    for label in range(3):
+        prior[likely == label] = [0.85 if each == label else 0.05 for each in range(4)]
+    share = (graph.train.sum() + 130) / 800
+    found = [
+        set(teaching_users(graph, prior, share, seed, even=True)) - set(np.flatnonzero(graph.train))
+        for seed in (0, 0, 1)
+    ]
+    for drawn in found:
+        assert [int((likely[list(drawn)] == label).sum()) for label in (-1, 0, 1, 2)] == [0, 60, 60, 10]
+    assert found[0] == found[1] != found[2]
+
+
+def test_where_few_are_likely_enough_the_most_certain_teach_at_small_budgets_too():
+    graph, _ = town()
+    prior = np.full((800, 4), 0.25)
+    sure = np.flatnonzero(graph.test)[-5:]
+    prior[sure] = [1, 0, 0, 0]
+    found = teaching_users(graph, prior, (graph.train.sum() + 5) / 800, 0, even=True)
+    assert set(found) - set(np.flatnonzero(graph.train)) == set(sure)
+
+
+@pytest.mark.parametrize(("epsilon", "even"), [(2.0, True), (2.5, False)])
+def test_who_teaches_depends_on_the_budget(epsilon, even, monkeypatch):
+    seen = []
+
+    def teaching(*given, **more):
+        seen.append(more["even"])
+        return teaching_users(*given, **more)
+
+    monkeypatch.setattr(veil, "teaching_users", teaching)
+    graph, users = town()
+    _, ledger = run(graph, users, epsilon=epsilon)
+    assert seen == [even]
+    assert ledger.spent.tolist() == [epsilon] * 800
+    assert ledger.total("features").epsilon == epsilon
 
 
 def test_a_smaller_share_leaves_training_users_all_the_same():
@@ -567,19 +611,21 @@ def test_with_a_finite_mechanism_nothing_is_ideal():
     assert privacy_record(ledger).ideal == []
 
 
-@pytest.mark.parametrize("seed", [None, 0], ids=["the most certain", "drawn"])
-def test_a_last_digit_does_not_change_who_teaches_where_learning_may_be_shared(seed):
+@pytest.mark.parametrize(
+    ("lowest", "even"), [(0.5, False), (0.8, False), (0.8, True)], ids=["the most certain", "drawn", "evenly"]
+)
+def test_a_last_digit_does_not_change_who_teaches_where_learning_may_be_shared(lowest, even):
     """Certainties that are equal, and then differ by rounding; all of them are as far from a rounded digit as can be."""
     graph, _ = town()
     random = np.random.default_rng(0)
-    certainty = 0.8 + random.integers(0, 1500, 800) / 10_000 + 1e-5
+    certainty = lowest + random.integers(0, 1500, 800) / 10_000 + 1e-5
     prior = np.column_stack([certainty, *[(1 - certainty) / 3] * 3])
     moved = prior + random.normal(size=prior.shape) * 1e-8
     share = (graph.train.sum() + 100) / 800
-    first, second = (teaching_users(graph, each, share, seed, shared=True) for each in (prior, moved))
+    first, second = (teaching_users(graph, each, share, 0, even=even, shared=True) for each in (prior, moved))
     assert first.tolist() == second.tolist()
     assert len(first) == graph.train.sum() + 100
     others = np.setdiff1d(np.flatnonzero(~graph.train & ~graph.validation), first)
-    if seed is None:
+    if lowest < veil.SURE:
         chosen = np.setdiff1d(first, np.flatnonzero(graph.train))
         assert certainty[chosen].min() >= certainty[others].max()

@@ -45,7 +45,7 @@ Whole = NDArray[np.int64]
 # Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
 FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
-# seeds 100 to 102, from six ways to draw them.
+# seeds 100 to 102, from six ways to draw them. Up to ε = 2 they are as many of each class: of eleven ways, seeds 100 to 104.
 SURE = 0.8
 
 
@@ -196,9 +196,14 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
             job.say("learning from volunteers", 0.0)
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     assert job.budgets.epsilon is not None
-    # Where noise is large, it matters most that classes are right.
-    drawn = job.seed if job.budgets.epsilon > FEW_BUDGET else None
-    teachers = teaching_users(graph, known.prior, settings.teachers, drawn, shared=shared_alone(job))
+    teachers = teaching_users(
+        graph,
+        known.prior,
+        settings.teachers,
+        job.seed,
+        even=job.budgets.epsilon <= FEW_BUDGET,
+        shared=shared_alone(job),
+    )
     with watch.stage("report"):
         job.say("first round", 0.0)
         reports = job.users.report(_teaching_plan(job, teachers))
@@ -209,32 +214,50 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
 
 
 def teaching_users(
-    graph: Graph, prior: Floats, share: float, seed: int | None, *, shared: bool = False
+    graph: Graph, prior: Floats, share: float, seed: int, *, even: bool = False, shared: bool = False
 ) -> Whole:
     """Who teaches: all training users, and others up to that share; never those who validate.
 
-    Others are the most certain ones. With a seed, they are drawn from all whose class is nearly certain, so that they are not all
-    of one kind, where there are enough of them. Where workers ``shared`` the learning of what is certain, or could have, sums were
-    rounded in another order: then a last digit decides nothing, and everybody has a coin of the own.
+    Others are drawn from all whose class is nearly certain, so that they are not all of one kind, where there are enough of them;
+    else they are the most certain ones. With ``even``, as many are drawn of each likeliest class as there are, up to a number that
+    is the same for all: where noise is large, the mean row of a rare class is what is known least. Where workers ``shared`` the
+    learning of what is certain, or could have, sums were rounded in another order: then a last digit decides nothing, and everybody
+    has a coin of the own.
     """
     trained = np.flatnonzero(graph.train)
     missing = round(share * graph.total_count) - graph.count(graph.train)
     if missing <= 0:
         return trained
     others = Group.of(graph, ~graph.train & ~graph.validation)
-    certainty = others.rows(prior.max(axis=1))
+    rows = others.rows(prior)
+    certainty = rows.max(axis=1)
     order = np.argsort(-(np.round(certainty, DIGITS) if shared else certainty), kind="stable")
     sure = int((certainty >= SURE).sum())
-    if seed is not None and sure > missing:
+    if sure > missing:
         coins = np.random.default_rng([seed, COINS, 3])
-        if shared:
+        if shared or even:
             drawn = coins.permutation(others.size)
             order = drawn[certainty[drawn] >= SURE]
         else:
             order = coins.permutation(order[:sure])
+        if even:
+            order = order[np.argsort(_places(rows[order].argmax(axis=1)), kind="stable")]
     chosen = np.zeros(others.size, dtype=bool)
     chosen[order[:missing]] = True
     return np.sort(np.concatenate([trained, others.users[chosen[others.places]]]))
+
+
+def _places(classes: Whole) -> Whole:
+    """How many of the same class come before each.
+
+    >>> _places(np.array([2, 0, 2, 2, 0])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(classes, kind="stable")
+    ordered = classes[order]
+    places = np.empty(len(classes), dtype=np.int64)
+    places[order] = np.arange(len(classes)) - np.searchsorted(ordered, ordered)
+    return places
 
 
 def _teaching_plan(job: Job, users: Whole) -> Plan:
