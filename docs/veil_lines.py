@@ -89,7 +89,7 @@ LINES: dict[str, list[Line]] = {
         _town("town-4", 4.0, 4000),
         _town("town64k-1", 1.0, 64000),
         *(Line(f"cocs-private-{e:g}", "co-cs", e, FEW) for e in (2.0, 4.0, 8.0)),
-        Line("cophy-private-4", "co-phy", 4.0, FEW),
+        *(Line(f"cophy-private-{e:g}", "co-phy", e, FEW) for e in (2.0, 4.0)),
         Line("pubmed-half-4", "pubmed", 4.0),
     ],
     REAL: [

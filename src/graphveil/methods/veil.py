@@ -45,7 +45,8 @@ Whole = NDArray[np.int64]
 # Numbers in a sketch up to ε = 2, and above. Chosen on validation users of seeds 100 and 101 from 128, 256, 512 and 1024.
 FEW_BUDGET, SMALL_SKETCH, SKETCH = 2.0, 256, 512
 # Users whose likeliest class is at least so likely may teach, at random; chosen on validation users of co-phy, co-cs and the town,
-# seeds 100 to 102, from six ways to draw them. Up to ε = 2 they are as many of each class: of eleven ways, seeds 100 to 104.
+# seeds 100 to 102, from six ways to draw them. Up to ε = 2 they are as many of each class: of some twenty ways, most of them on seeds 100 to 102,
+# the last five on seeds 100 to 104.
 SURE = 0.8
 
 
