@@ -12,13 +12,11 @@ from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.parted_unit import compute_unit
 from graphveil.experiments.runs.privacy_record import Privacy
-from graphveil.experiments.runs.shard_files import Kind, RowFiles
+from graphveil.experiments.runs.shard_files import RECORD, Kind, RowFiles
 from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.store.whole_file import write_whole
 from graphveil.graphs.load import large_shards
 from graphveil.version import __version__
-
-RECORD = "record.json"
 
 
 def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json: bool) -> bool:
@@ -31,7 +29,7 @@ def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json
         return False
     spec.check()
     files = RowFiles(out, kind)
-    files.check()
+    files.begin()
     with one_bar() as inside, engine.open():
         unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
     privacy = Privacy.model_validate(unit.privacy)

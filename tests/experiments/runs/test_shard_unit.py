@@ -11,7 +11,7 @@ from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.parted_unit import compute_unit
-from graphveil.experiments.runs.shard_files import RowFiles
+from graphveil.experiments.runs.shard_files import RECORD, RowFiles
 from graphveil.experiments.runs.shard_unit import ShardWork, learn_shards, run_shard_unit
 from graphveil.experiments.specs.spec import Spec
 from graphveil.graphs import Users, load
@@ -150,8 +150,28 @@ def test_rows_are_written_by_partition(folder, tmp_path, kind, column):
         classes = np.empty(600, dtype=np.int64)
         classes[original] = np.concatenate([table["class"].to_numpy() for table in rows])
         assert users.evaluate(classes, graph) == pytest.approx(unit.score)
-    with pytest.raises(InputError, match="is there already"):
-        out.check()
+
+
+def test_a_folder_that_is_complete_or_anothers_is_not_written_over(tmp_path):
+    for name in (RECORD, "mine.txt"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).touch()
+        with pytest.raises(InputError, match="is there already"):
+            RowFiles(folder, "predictions").begin()
+
+
+def test_what_an_interrupt_left_is_filled_anew(tmp_path):
+    out = RowFiles(tmp_path / "out", "predictions")
+    out.begin()
+    (tmp_path / "out" / "part-0000.parquet").touch()
+    out.begin()
+
+
+def test_a_folder_that_cannot_be_made_is_told_of_before_anything_is_learned(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be made"):
+        RowFiles(tmp_path / "file" / "out", "predictions").begin()
 
 
 def _whole(folder):

@@ -14,6 +14,8 @@ from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards.tables import Column, Lists, write_table
 from graphveil.methods.outcome import Outcome
 
+# Written last: a folder without it is not complete.
+RECORD = "record.json"
 Kind = Literal["predictions", "embeddings"]
 
 
@@ -24,12 +26,27 @@ class RowFiles:
     folder: Path
     kind: Kind
 
-    def check(self) -> None:
-        """Refuse a folder that is there: nothing is written over."""
-        if self.folder.exists():
+    def begin(self) -> None:
+        """Make the folder, so that one which cannot be written is told of before anything is learned; nothing is written over.
+
+        A folder that is empty, or holds files of partitions without the record that is written last, was left by an interrupt: it is
+        filled anew.
+        """
+        if self.folder.exists() and not self._was_interrupted():
             raise InputError(
                 f"{self.folder} is there already: name a new folder, into which a file goes for each partition"
             )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder} cannot be made ({error.strerror}): name another folder"
+            ) from None
+
+    def _was_interrupted(self) -> bool:
+        return self.folder.is_dir() and all(
+            each.match("part-[0-9][0-9][0-9][0-9]*") for each in self.folder.iterdir()
+        )
 
     def write(self, part: GraphPart, users: ShardUsers, outcome: Outcome) -> None:
         """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and what was learned of each."""
