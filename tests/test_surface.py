@@ -177,6 +177,7 @@ INSIDE_FUNCTIONS = {
     "experiments/runs/export.py": {"pyarrow"},
     "collect/public_graph.py": {"pyarrow"},
     "experiments/runs/predictions_file.py": {"pyarrow"},
+    "engine/memory.py": {"pyarrow"},
     "experiments/show/layout.py": {"sklearn.manifold"},
     "experiments/show/figure.py": {
         "graphveil.experiments.show.svg_canvas",

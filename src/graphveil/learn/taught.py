@@ -31,6 +31,8 @@ LEAST_SHARE = 0.02
 UNSEEN = -20.0
 # Rounds of the fit of a spike and a slab.
 SPIKE_ROUNDS = 100
+# Digits of a mean product of classes that sums in any order agree in.
+GRAM_DIGITS = 9
 # What scores of a model that reports have taught are multiplied by. Chosen on validation users of co-cs, co-phy and citeseer (few
 # labels) and pubmed, seeds 100 and 101, of 0.15, 0.3, 0.6 and 1.
 REPORT_TEMPERATURE = 0.8
@@ -188,7 +190,10 @@ def learn_means(reports: Any, likely: Floats, noise: Floats, world: World = ALON
     workers count.
     """
     about = likely - column_means(likely, world)
-    values, vectors = np.linalg.eigh(world.sum(about.T @ about))
+    users = max(int(world.sum(np.array([len(likely)]))[0]), 1)
+    # Classes that are equally common have no directions of their own: without this a last digit would choose them.
+    gram = np.round(world.sum(about.T @ about) / users, GRAM_DIGITS) * users
+    values, vectors = np.linalg.eigh(gram)
     kept = values > max(values.max(initial=0.0) * 1e-6, 1e-9)
     values, vectors = values[kept], vectors[:, kept]
     found = world.sum(np.asarray((reports.T @ (about @ vectors)).T)) / values[:, None]

@@ -3,6 +3,7 @@
 import pytest
 
 import graphveil as gv
+from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments import Spec, UnitStore, run_spec
 from graphveil.experiments.runs import runner as runner_module
@@ -75,7 +76,7 @@ def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
     spec = whole(file, runs=2, control=False)
     spec.check()
     file.write_text(CODE + "\n")
-    units = runner_module._parallel(spec, [("method", 0), ("method", 1)], 2, None, None)
+    units = runner_module._parallel(spec, [("method", 0), ("method", 1)], 2, Engine(), None, None)
     with pytest.raises(InputError, match="was changed while an experiment was running"):
         list(units)
 
