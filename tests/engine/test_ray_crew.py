@@ -1,17 +1,13 @@
 """Workers of Ray Train: one is lost in the middle, and no number changes."""
 
 import functools
-import os
-import signal
-import threading
-import time
 
 import numpy as np
 import pytest
 
 from graphveil.engine.part_work import Keeping
 from graphveil.engine.ray_crew import RayCrew
-from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, small_spec, waits_forever
+from tests.engine.parts import in_one_process, in_parts, lost_at, small_spec
 
 
 # Ray warns of a setting of its own.
@@ -31,24 +27,3 @@ def test_workers_of_ray_learn_what_one_process_learns_though_one_is_lost(tmp_pat
     np.testing.assert_allclose(outcome.scores, alone.scores, rtol=1e-4, atol=1e-5)
     assert ready.ledger.spent.tolist() == [4.0] * 400
     assert outcome.also["workers"] == 2
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
-def test_a_fault_of_a_worker_of_ray_is_not_repeated(tmp_path):
-    with pytest.raises(RuntimeError, match="worker 0 failed(.|\n)*IndexError: this is a fault"):
-        RayCrew().run(at_fault, [(IndexError("this is a fault"), tmp_path / "notes")], None)
-    assert (tmp_path / "notes").read_text() == "x"
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
-def test_an_interrupt_is_one_here_too_and_the_next_one_as_well(tmp_path):
-    def interrupt():
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        RayCrew().run(waits_forever, [tmp_path / "begun"], None)
-    assert signal.getsignal(signal.SIGINT) is before
