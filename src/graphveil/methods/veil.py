@@ -197,13 +197,11 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
             job.say("learning from volunteers", 0.0)
             return taught_by_panel(graph, known.targets, settings.about, job.seed), nobody
     assert job.budgets.epsilon is not None
+    few = job.budgets.epsilon <= FEW_BUDGET
+    # Chosen for sketches alone: where a few values are told, and noise is large, it matters most that classes are right.
+    drawn = None if few and job.budgets.mechanism != "privunit" else job.seed
     teachers = teaching_users(
-        graph,
-        known.prior,
-        settings.teachers,
-        job.seed,
-        even=job.budgets.epsilon <= FEW_BUDGET,
-        shared=shared_alone(job),
+        graph, known.prior, settings.teachers, drawn, even=few, shared=shared_alone(job)
     )
     with watch.stage("report"):
         job.say("first round", 0.0)
@@ -215,12 +213,12 @@ def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | Non
 
 
 def teaching_users(
-    graph: Graph, prior: Floats, share: float, seed: int, *, even: bool = False, shared: bool = False
+    graph: Graph, prior: Floats, share: float, seed: int | None, *, even: bool = False, shared: bool = False
 ) -> Whole:
     """Who teaches: all training users, and others up to that share; never those who validate.
 
-    Others are drawn from all whose class is nearly certain, so that they are not all of one kind, where there are enough of them;
-    else they are the most certain ones. With ``even``, as many are drawn of each likeliest class as there are, up to a number that
+    Others are drawn by the seed from all whose class is nearly certain, so that they are not all of one kind, where there are
+    enough of them; else, and without a seed, they are the most certain ones. With ``even``, as many are drawn of each likeliest class as there are, up to a number that
     is the same for all: where noise is large, the mean row of a rare class is what is known least. Where workers ``shared`` the
     learning of what is certain, or could have, sums were rounded in another order: then a last digit decides nothing, and everybody
     has a coin of the own.
@@ -234,7 +232,7 @@ def teaching_users(
     certainty = rows.max(axis=1)
     order = np.argsort(-(np.round(certainty, DIGITS) if shared else certainty), kind="stable")
     sure = int((certainty >= SURE).sum())
-    if sure > missing:
+    if seed is not None and sure > missing:
         coins = np.random.default_rng([seed, COINS, 3])
         if shared or even:
             drawn = coins.permutation(others.size)
