@@ -6,8 +6,10 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs.part import GraphPart, Neighbours
+from graphveil.graphs import part as part_module
+from graphveil.graphs.part import GraphPart, Neighbours, cut_part
 from graphveil.linear import parted as module
+from graphveil.linear.halo import halo_of
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
@@ -18,7 +20,7 @@ from graphveil.linear.propagation import (
     weighted_mean_matrix,
 )
 from graphveil.linear.sparse import csr_tensor
-from tests.worlds import parted
+from tests.worlds import parted, together
 
 COLUMNS = 3
 
@@ -60,9 +62,11 @@ def put_together(graph, pieces):
     return whole
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize(("size", "at_once"), [(1, None), (2, None), (3, None), (2, 1), (3, 7)])
 @pytest.mark.parametrize("name", MATRICES)
-def test_products_and_their_transposes_equal_those_of_one_process(graph, name, size):
+def test_products_and_their_transposes_equal_those_of_one_process(graph, name, size, at_once, monkeypatch):
+    if at_once is not None:
+        few_at_once(monkeypatch, at_once)
     dense, make = factor(graph), MATRICES[name]
 
     def work(part):
@@ -77,17 +81,65 @@ def test_products_and_their_transposes_equal_those_of_one_process(graph, name, s
     torch.testing.assert_close(turned, whole.transposed.multiply(dense), rtol=1e-5, atol=1e-5)
 
 
+def few_at_once(monkeypatch, rows):
+    """Let so many rows of each worker come in a trip."""
+    monkeypatch.setattr(part_module, "ROWS_A_TRIP", 1)
+    monkeypatch.setattr(part_module, "ROWS_AT_LEAST", rows)
+
+
+def test_rows_come_in_trips_that_are_no_longer_than_they_may_be(graph, monkeypatch):
+    few_at_once(monkeypatch, 5)
+
+    def work(part):
+        numbers = torch.from_numpy(np.arange(part.first, part.first + part.node_count))
+        halo = halo_of(part)
+        fetched = [each.rows() for each in halo.trips(numbers)]
+        assert len(fetched) == halo.trip_count > 2
+        assert max(map(len, fetched)) <= 5 * 2
+        np.testing.assert_array_equal(torch.cat(fetched).numpy(), part.halo)
+        assert [trip.size for trip in part.far] == [len(rows) for rows in fetched[: len(part.far)]]
+        assert halo.exchanges == 1
+        return set(part.halo.tolist()), part
+
+    for halo, part in parted(graph, 3, work):
+        assert len(halo) == len(part.halo)
+        assert not halo & set(range(part.first, part.first + part.node_count))
+
+
+def test_a_worker_who_needs_less_than_it_gives_makes_every_trip(monkeypatch):
+    few_at_once(monkeypatch, 2)
+    # Everybody knows user 0, who is the first worker's only one.
+    star, _ = load("town", users=160)
+    star = star.with_edges(np.array([(0, other) for other in range(1, 160)]))
+    order, bounds = np.arange(160), np.array([0, 1, 160])
+
+    def work(world):
+        part = GraphPart(**cut_part(star, order, bounds, world.rank), world=world)
+        return (
+            halo_of(part).trip_count,
+            len(part.far),
+            sum_matrix(part, loops=False).multiply(torch.ones(part.node_count, 1)),
+        )
+
+    (first, first_far, alone), (second, second_far, others) = together(2, work)
+    assert (first, second) == (80, 80)
+    assert (first_far, second_far) == (80, 1)
+    assert alone.tolist() == [[159.0]]
+    assert others.unique().tolist() == [1.0]
+
+
 @pytest.mark.parametrize("entries", [1, 50, 1 << 20], ids=["a user at a time", "some", "all at once"])
 def test_products_of_some_rows_at_a_time_are_those_of_all_to_the_bit(graph, entries, monkeypatch):
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", entries)
     ones = module.Ones(Neighbours(graph.indptr, graph.indices), graph.node_count)
     whole = csr_tensor(graph.indptr, graph.indices, np.ones(len(graph.indices)), (graph.node_count,) * 2)
     dense = factor(graph)
-    out = torch.full_like(dense, torch.nan)
-    ones.add_product(dense, out, over=True)
-    expected = torch.addmm(out, whole, dense, beta=0)
-    assert torch.equal(out, expected)
+    out = torch.zeros_like(dense)
     ones.add_product(dense, out)
+    expected = whole @ dense
+    assert torch.equal(out, expected)
+    for begin, end in ((0, 0.3), (0.3, 0.5), (0.5, 1)):
+        ones.add_product(dense, out, begin, end)
     assert torch.equal(out, torch.addmm(expected, whole, dense))
 
 
@@ -95,10 +147,10 @@ def test_neighbours_are_in_memory_once(graph):
     held = Neighbours(graph.indptr, graph.indices.copy())
     ones = module.Ones(held, graph.node_count)
     dense = factor(graph)
-    out = torch.empty_like(dense)
-    ones.add_product(dense, out, over=True)
+    ones.add_product(dense, torch.zeros_like(dense))
     held.indices[:] = 0
-    ones.add_product(dense, out, over=True)
+    out = torch.zeros_like(dense)
+    ones.add_product(dense, out)
     torch.testing.assert_close(out, torch.from_numpy(graph.degrees)[:, None] * dense[0])
 
 

@@ -25,7 +25,6 @@ class GlooWorld:
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.sent_bytes = 0
-        self.posts = 0
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         kind = values.dtype if values.dtype.kind == "f" else WHOLE
@@ -56,7 +55,6 @@ class GlooWorld:
         return [each.numpy() for each in room]
 
     def post(self, sent: Sequence[Tensor], into: Sequence[Tensor]) -> Posted:
-        self.posts += 1
         self.sent_bytes += sum(
             each.numel() * each.element_size() for peer, each in enumerate(sent) if peer != self.rank
         )

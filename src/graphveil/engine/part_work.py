@@ -20,6 +20,7 @@ from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.world import World
+from graphveil.linear.halo import halo_of
 from graphveil.methods.job import Job
 from graphveil.methods.method import find_method
 from graphveil.methods.outcome import Outcome
@@ -106,7 +107,7 @@ def learn_on(
         outcome = find_method(work.method).run(job)
     watched("done", 1.0)
     gc.collect()
-    traffic = getattr(part.world, "sent_bytes", 0), getattr(part.world, "posts", 0)
+    traffic = getattr(part.world, "sent_bytes", 0), halo_of(part).exchanges if "halo" in part.made else 0
     return PartOutcome(
         part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
     )

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graphveil.errors import InputError
-from graphveil.graphs.part import GraphPart, Neighbours
+from graphveil.graphs.part import GraphPart, Neighbours, Trip
 from graphveil.graphs.shards.edges_file import whole_rows
-from graphveil.linear.halo import Halo
+from graphveil.linear.halo import Halo, halo_of
 from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 Floats = NDArray[np.float64]
@@ -19,16 +19,32 @@ ENTRIES_AT_ONCE = 1 << 20
 
 
 class Links:
-    """Who is linked to whom in a part: ones among its own users (n x n), and from them to others (n x n'); and how rows are fetched.
+    """Who is linked to whom in a part: ones among its own users (n x n), and from them to others, trip by trip; and how rows are fetched.
 
     All matrices of a part are these ones between two scales, so that there is one of it.
     """
 
     def __init__(self, part: GraphPart) -> None:
         assert part.near is not None and part.far is not None
-        self.near, self.far = Ones(part.near, part.node_count), Ones(part.far, len(part.halo))
-        self.halo = Halo(part)
+        self.near, self.far = Ones(part.near, part.node_count), [FarOnes(trip) for trip in part.far]
+        self.halo = halo_of(part)
         self.entries = int(part.indptr[-1])
+
+    def multiply(self, dense: Tensor, out: Tensor) -> None:
+        """Write the product with the rows of all users (n x k, of which each worker has its own) into ``out``.
+
+        While the rows of a trip travel, a share of the own ones is multiplied.
+        """
+        out.zero_()
+        trips = self.halo.trip_count
+        for number, fetched in enumerate(self.halo.trips(dense)):
+            self.near.add_product(dense, out, number / trips, (number + 1) / trips)
+            rows = fetched.rows()
+            if number < len(self.far):
+                self.far[number].add_product(rows, out)
+            del fetched, rows
+        if not trips:
+            self.near.add_product(dense, out)
 
 
 class Ones:
@@ -42,12 +58,14 @@ class Ones:
         self._rows = list(whole_rows(neighbours.indptr, ENTRIES_AT_ONCE))
         self._blocks: dict[torch.dtype, list[Tensor]] = {}
 
-    def add_product(self, dense: Tensor, out: Tensor, *, over: bool = False) -> None:
-        """Add the product with ``columns`` x k to ``out`` (n x k), or write it ``over`` what is there."""
+    def add_product(self, dense: Tensor, out: Tensor, begin: float = 0.0, end: float = 1.0) -> None:
+        """Add the product with ``columns`` x k to ``out`` (n x k), of some rows alone: from one share of their blocks to another."""
         if dense.dtype not in self._blocks:
             self._blocks[dense.dtype] = self._made(dense.dtype)
-        for (begin, end), block in zip(self._rows, self._blocks[dense.dtype], strict=True):
-            torch.addmm(out[begin:end], block, dense, beta=0 if over else 1, out=out[begin:end])
+        blocks = self._blocks[dense.dtype]
+        for block in range(round(begin * len(blocks)), round(end * len(blocks))):
+            rows = out[slice(*self._rows[block])]
+            torch.addmm(rows, blocks[block], dense, out=rows)
 
     def _made(self, dtype: torch.dtype) -> list[Tensor]:
         starts = self._neighbours.indptr
@@ -62,6 +80,24 @@ class Ones:
             pointers = starts[begin : end + 1] - starts[begin]
             blocks.append(csr_tensor(pointers, own, ones[: len(own)], (end - begin, self._columns)))
         return blocks
+
+
+class FarOnes:
+    """A 1 for each link to those whose rows come in a trip; only those users have a row who have such a link."""
+
+    def __init__(self, trip: Trip) -> None:
+        self._rows, self._indptr, self._indices = (
+            torch.from_numpy(np.require(array, np.int32, "W"))
+            for array in (trip.rows, trip.indptr, trip.indices)
+        )
+        self._size = trip.size
+
+    def add_product(self, dense: Tensor, out: Tensor) -> None:
+        """Add the product with the rows of the trip to ``out`` (n x k)."""
+        ones = dense.new_ones(len(self._indices))
+        shape = len(self._rows), self._size
+        links = csr_tensor(self._indptr, self._indices, ones, shape, trusted=True)
+        out.index_add_(0, self._rows, links @ dense)
 
 
 def links_of(part: GraphPart) -> Links:
@@ -120,14 +156,10 @@ class PartedMatrix(SparseMatrix):
 
     def _product(self, dense: Tensor, out: Tensor) -> Tensor:
         factor = dense * self._right.to(dense.dtype)
-        fetched = self.links.halo.fetch(factor)
-        self.links.near.add_product(factor, out, over=True)
+        self.links.multiply(factor, out)
         if self._loops is not None:
             out.addcmul_(factor, self._loops.to(dense.dtype))
         del factor
-        rows = fetched.rows()
-        if len(rows):
-            self.links.far.add_product(rows, out)
         return out.mul_(self._left.to(dense.dtype))
 
     def thinned(self, dropped: float) -> SparseMatrix:

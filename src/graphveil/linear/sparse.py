@@ -127,7 +127,7 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
 
 
 def csr_tensor(
-    indptr: NDArray[Any],
+    indptr: NDArray[Any] | Tensor,
     indices: NDArray[Any] | Tensor,
     values: NDArray[Any] | Tensor,
     shape: tuple[int, int],
@@ -136,14 +136,13 @@ def csr_tensor(
     *,
     trusted: bool = False,
 ) -> Tensor:
-    """A CSR tensor from its three arrays. Indices and values that are tensors already are taken as they are; ``trusted`` indices are
-    checked by nobody."""
+    """A CSR tensor from its three arrays. What is a tensor already is taken as it is; ``trusted`` indices are checked by nobody."""
     with warnings.catch_warnings():
         # torch calls its CSR layout beta once a process; what is used of it here is tested.
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
             # Copies: torch wants arrays that it could write to.
-            torch.from_numpy(np.array(indptr, dtype=np.int32)),
+            indptr if isinstance(indptr, Tensor) else torch.from_numpy(np.array(indptr, dtype=np.int32)),
             indices if isinstance(indices, Tensor) else torch.from_numpy(np.array(indices, dtype=np.int32)),
             values if isinstance(values, Tensor) else torch.tensor(values, dtype=dtype),
             size=shape,
