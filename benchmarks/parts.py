@@ -18,6 +18,7 @@ import torch
 
 from benchmarks.result import Result, Sizes
 from benchmarks.traffic import halo_rows
+from graphveil.engine.memory import give_back_at_once
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.engine.shard_part import shard_part
 from graphveil.graphs import Graph
@@ -91,6 +92,7 @@ def _hop(case: str, told: list[Hops], clock: int, target: float) -> Result:
 
 def hops(task: tuple[Path, int], world: World, _: Any = None) -> Hops:
     """What one worker measures."""
+    give_back_at_once()
     town, repetitions = task
     shards = open_shards(town)
     part = shard_part(shards, world)

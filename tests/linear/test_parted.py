@@ -6,10 +6,10 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs import load
-from graphveil.graphs import part as part_module
 from graphveil.graphs.part import GraphPart, Neighbours, cut_part
 from graphveil.linear import parted as module
-from graphveil.linear.halo import halo_of
+from graphveil.linear import passing
+from graphveil.linear.parted import links_of
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,
@@ -66,7 +66,7 @@ def put_together(graph, pieces):
 @pytest.mark.parametrize("name", MATRICES)
 def test_products_and_their_transposes_equal_those_of_one_process(graph, name, size, at_once, monkeypatch):
     if at_once is not None:
-        few_at_once(monkeypatch, at_once)
+        monkeypatch.setattr(passing, "USERS_A_ROUND", at_once)
     dense, make = factor(graph), MATRICES[name]
 
     def work(part):
@@ -81,33 +81,29 @@ def test_products_and_their_transposes_equal_those_of_one_process(graph, name, s
     torch.testing.assert_close(turned, whole.transposed.multiply(dense), rtol=1e-5, atol=1e-5)
 
 
-def few_at_once(monkeypatch, rows):
-    """Let so many rows of each worker come in a trip."""
-    monkeypatch.setattr(part_module, "ROWS_A_TRIP", 1)
-    monkeypatch.setattr(part_module, "ROWS_AT_LEAST", rows)
-
-
-def test_rows_come_in_trips_that_are_no_longer_than_they_may_be(graph, monkeypatch):
-    few_at_once(monkeypatch, 5)
+def test_sums_come_round_by_round_for_some_users_each(graph, monkeypatch):
+    monkeypatch.setattr(passing, "USERS_A_ROUND", 50)
 
     def work(part):
-        numbers = torch.from_numpy(np.arange(part.first, part.first + part.node_count))
-        halo = halo_of(part)
-        fetched = [each.rows() for each in halo.trips(numbers)]
-        assert len(fetched) == halo.trip_count > 2
-        assert max(map(len, fetched)) <= 5 * 2
-        np.testing.assert_array_equal(torch.cat(fetched).numpy(), part.halo)
-        assert [trip.size for trip in part.far] == [len(rows) for rows in fetched[: len(part.far)]]
-        assert halo.exchanges == 1
-        return set(part.halo.tolist()), part
+        links = links_of(part)
+        out = torch.zeros(part.node_count, 1)
+        most = 0
+        for sums in links.passing.sums(torch.ones(part.node_count, 1)):
+            before = out.clone()
+            sums.add_to(out)
+            changed = (out != before).nonzero()[:, 0]
+            most = max(most, int(changed.max() - changed.min()) if len(changed) else 0)
+        assert links.passing.rounds == 3
+        assert 0 < most < 50
+        links.near.add_product(torch.ones(part.node_count, 1), out)
+        np.testing.assert_array_equal(out[:, 0].numpy(), part.degrees)
 
-    for halo, part in parted(graph, 3, work):
-        assert len(halo) == len(part.halo)
-        assert not halo & set(range(part.first, part.first + part.node_count))
+    # Workers with 134 users at the most make three rounds.
+    parted(graph, 3, work)
 
 
-def test_a_worker_who_needs_less_than_it_gives_makes_every_trip(monkeypatch):
-    few_at_once(monkeypatch, 2)
+def test_a_worker_with_one_user_makes_as_many_rounds_as_others(monkeypatch):
+    monkeypatch.setattr(passing, "USERS_A_ROUND", 2)
     # Everybody knows user 0, who is the first worker's only one.
     star, _ = load("town", users=160)
     star = star.with_edges(np.array([(0, other) for other in range(1, 160)]))
@@ -115,17 +111,14 @@ def test_a_worker_who_needs_less_than_it_gives_makes_every_trip(monkeypatch):
 
     def work(world):
         part = GraphPart(**cut_part(star, order, bounds, world.rank), world=world)
-        return (
-            halo_of(part).trip_count,
-            len(part.far),
-            sum_matrix(part, loops=False).multiply(torch.ones(part.node_count, 1)),
-        )
+        product = sum_matrix(part, loops=False).multiply(torch.ones(part.node_count, 1))
+        return links_of(part).passing.rounds, product, world.sent_bytes
 
-    (first, first_far, alone), (second, second_far, others) = together(2, work)
+    (first, alone, few), (second, others, one) = together(2, work)
     assert (first, second) == (80, 80)
-    assert (first_far, second_far) == (80, 1)
     assert alone.tolist() == [[159.0]]
     assert others.unique().tolist() == [1.0]
+    assert (few, one) == (4 * 159, 4)
 
 
 @pytest.mark.parametrize("entries", [1, 50, 1 << 20], ids=["a user at a time", "some", "all at once"])
@@ -170,28 +163,19 @@ def test_a_polynomial_and_its_gradient_equal_those_of_one_process(graph):
     torch.testing.assert_close(found, gradient(mean_matrix(graph), dense, weights), rtol=1e-5, atol=1e-5)
 
 
-def test_a_product_sends_the_rows_that_others_need_and_no_more(graph):
+def test_a_product_sends_a_row_for_each_neighbour_elsewhere_and_no_more(graph):
     def work(part):
         matrix = gcn_matrix(part)
         before = part.world.sent_bytes
         matrix.multiply(torch.ones(part.node_count, COLUMNS))
-        return part, part.world.sent_bytes - before, matrix.halo.sent_rows
+        return part, part.world.sent_bytes - before
 
     told = parted(graph, 3, work)
-    for part, sent, rows in told:
-        needed = sum(
-            int(np.isin(part.original, _numbers(told, other)).sum())
-            for other, _, _ in told
-            if other is not part
-        )
-        assert sent == 4 * COLUMNS * rows == 4 * COLUMNS * needed
-    assert sum(rows for _, _, rows in told) == sum(len(part.halo) for part, _, _ in told)
-
-
-def _numbers(told, part):
-    """The original numbers of a part's neighbours elsewhere."""
-    everybody = np.concatenate([each.original for each, _, _ in told])
-    return everybody[part.halo]
+    pairs = graph.edge_list().T
+    for part, sent in told:
+        mine = np.isin(pairs, part.original)
+        elsewhere = np.unique(pairs[~mine & mine[:, ::-1]])
+        assert sent == 4 * COLUMNS * len(elsewhere) == 4 * COLUMNS * len(part.halo)
 
 
 def test_what_needs_every_edge_in_one_place_is_refused(graph):

@@ -20,7 +20,6 @@ from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.world import World
-from graphveil.linear.halo import halo_of
 from graphveil.methods.job import Job
 from graphveil.methods.method import find_method
 from graphveil.methods.outcome import Outcome
@@ -57,7 +56,7 @@ class PartWork:
 class PartOutcome:
     """What a worker learned of its users (their ``original`` numbers), and what that took.
 
-    ``sent_bytes`` are those of rows that it sent before products, ``products`` how often, ``halo_rows`` how many rows each one took.
+    ``sent_bytes`` are those of rows that it sent for products, ``products`` how many there were, ``halo_rows`` how many rows each one took.
     ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers. ``users`` are its own.
     """
 
@@ -107,7 +106,8 @@ def learn_on(
         outcome = find_method(work.method).run(job)
     watched("done", 1.0)
     gc.collect()
-    traffic = getattr(part.world, "sent_bytes", 0), halo_of(part).exchanges if "halo" in part.made else 0
+    products = sum(getattr(made, "exchanges", 0) for made in part.made.values())
+    traffic = getattr(part.world, "sent_bytes", 0), products
     return PartOutcome(
         part.original, outcome, peak_megabytes(), *traffic, len(part.halo), users=part.node_count
     )

@@ -55,7 +55,8 @@ def shard_part(shards: Shards, world: World, *, on_disk: bool = False) -> GraphP
     bounds = np.array([*firsts, shards.users], dtype=np.int64)
     links: dict[str, Any] = {"blocks": DiskEdges(shards)}
     if not on_disk:
-        near, far, halo = split_links(table.indptr, shards.edges(own.start, own.stop), bounds, world.rank)
+        begin, end = int(bounds[world.rank]), int(bounds[world.rank + 1])
+        near, far, halo = split_links(table.indptr, shards.edges(own.start, own.stop), begin, end)
         links = {"near": near, "far": far, "halo": halo}
     return GraphPart(
         name=manifest.name,

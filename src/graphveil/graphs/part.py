@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
@@ -15,8 +14,6 @@ from graphveil.graphs.graph import Graph
 from graphveil.graphs.world import ALONE, World
 
 Numbers = NDArray[np.int64]
-# Rows of others that come in one trip, from all workers together, and the fewest of one worker: shorter messages only cost time.
-ROWS_A_TRIP, ROWS_AT_LEAST = 1 << 15, 1 << 11
 
 
 def nobody() -> Numbers:
@@ -32,17 +29,6 @@ class Neighbours:
     indices: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class Trip:
-    """Links to those whose rows come in one trip, of which there are ``size``: for each user of the part who has any (``rows``), its
-    neighbours by their places in the trip, where ``indptr`` says."""
-
-    size: int
-    rows: NDArray[np.int32]
-    indptr: NDArray[np.int32]
-    indices: NDArray[np.int32]
-
-
 class EdgeBlocks(Protocol):
     """Edges that stay on disk, some rows at a time."""
 
@@ -55,9 +41,9 @@ class GraphPart(Graph):
     """Some users of a larger graph, with all their links: what one worker holds.
 
     Everything that `Graph` has for each user is there for these users alone, and users are numbered from 0 among them. Links
-    lead to others too: ``near`` are neighbours among these users, and ``far`` those elsewhere, in the order in which their rows come:
-    ``halo`` are their numbers in the whole graph, first those of the first trip; ``indices`` is empty. Parts follow each other: that of this
-    worker has the numbers ``first``, ``first`` + 1, … of the whole, which has ``total`` users. ``original`` is what its users are numbered in the graph as it was
+    lead to others too: ``near`` are neighbours among these users, ``halo`` the numbers of those elsewhere in the whole graph, ascending, and
+    ``far`` the users here whom each of those is linked to; ``indices`` is empty. Parts follow each other: that of this worker has the numbers ``first``,
+    ``first`` + 1, … of the whole, which has ``total`` users. ``original`` is what its users are numbered in the graph as it was
     given: whatever is drawn or sorted for all users follows those numbers, so that it does not depend on how a graph is divided.
     ``bounds`` are where each worker's part begins, and where the last one ends.
 
@@ -71,7 +57,7 @@ class GraphPart(Graph):
     halo: Numbers = field(default_factory=nobody)
     bounds: Numbers = field(default_factory=nobody)
     near: Neighbours | None = None
-    far: tuple[Trip, ...] | None = None
+    far: Neighbours | None = None
     blocks: EdgeBlocks | None = None
     made: dict[str, Any] = field(default_factory=dict)
 
@@ -137,7 +123,7 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
     rows = np.repeat(np.arange(len(own)), counts)
     targets = place[graph.indices[at]]
     targets = targets[np.lexsort((targets, rows))]
-    near, far, halo = split_links(indptr, targets, np.asarray(bounds, dtype=np.int64), rank)
+    near, far, halo = split_links(indptr, targets, int(bounds[rank]), int(bounds[rank + 1]))
     return {
         "name": graph.name,
         "indptr": indptr,
@@ -162,14 +148,12 @@ def cut_part(graph: Graph, order: Numbers, bounds: Numbers, rank: int) -> dict[s
 
 
 def split_links(
-    indptr: Numbers, targets: NDArray[np.integer], bounds: Numbers, rank: int
-) -> tuple[Neighbours, tuple[Trip, ...], Numbers]:
-    """Neighbours among the users of a part, neighbours elsewhere, and who those are.
+    indptr: Numbers, targets: NDArray[np.integer], begin: int, end: int
+) -> tuple[Neighbours, Neighbours, Numbers]:
+    """Neighbours among the users of a part; whom of them those elsewhere are linked to; and who those are.
 
-    ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; ``bounds`` say where each worker's
-    users begin, of whom those of ``rank`` are the part's own.
+    ``targets`` are the neighbours of all rows by their numbers in the whole, ascending in each row; begin..end-1 are the part's own.
     """
-    begin, end = int(bounds[rank]), int(bounds[rank + 1])
     inside = (targets >= begin) & (targets < end)
     # Counted row by row: a running count of all entries would take more than they do.
     counts = (
@@ -182,48 +166,9 @@ def split_links(
     near = targets[inside].astype(np.int32, copy=False)
     near -= begin
     elsewhere = targets[~inside]
-    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr) - near_counts)
-    halo = np.unique(elsewhere).astype(np.int64)
-    order, cuts = trips_of(halo, bounds)
-    place = np.empty(len(halo), dtype=np.int32)
-    place[order] = np.arange(len(halo), dtype=np.int32)
-    far = _trips(rows, place[np.searchsorted(halo, elsewhere)], cuts)
-    return Neighbours(starts, near), far, halo[order]
-
-
-def rows_of_one(workers: int) -> int:
-    """How many rows come from one worker in a trip, at the most. Both sides of a pair know it, so that they divide its rows alike."""
-    return max(ROWS_A_TRIP // max(workers - 1, 1), ROWS_AT_LEAST)
-
-
-def trips_of(halo: Numbers, bounds: Numbers) -> tuple[Numbers, Numbers]:
-    """The order in which rows of others come, and where each trip begins in it, and the last one ends.
-
-    ``halo`` are the numbers of those others, ascending. In a trip come as many rows of each worker as `rows_of_one` says, worker by
-    worker, as long as there are any.
-
-    >>> trips_of(np.array([4, 5, 8, 9]), np.array([0, 4, 8, 12]))
-    (array([0, 1, 2, 3]), array([0, 4]))
-    """
-    cuts = np.searchsorted(halo, bounds)
-    within = np.arange(len(halo)) - np.repeat(cuts[:-1], np.diff(cuts))
-    trips = within // rows_of_one(len(bounds) - 1)
-    order = np.argsort(trips, kind="stable")
-    return order, np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(trips))])
-
-
-def _trips(rows: NDArray[np.int32], places: NDArray[np.int32], cuts: Numbers) -> tuple[Trip, ...]:
-    """Entries that are sorted by row, trip by trip."""
-    trips = np.searchsorted(cuts, places, side="right") - 1
-    order = np.argsort(trips, kind="stable")
-    ends = np.concatenate(
-        [np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(trips, minlength=len(cuts) - 1))]
-    )
-    found = []
-    for trip, (begin, end) in enumerate(itertools.pairwise(ends)):
-        chosen = order[begin:end]
-        users, counts = np.unique(rows[chosen], return_counts=True)
-        starts = np.concatenate([np.zeros(1, dtype=np.int32), np.cumsum(counts, dtype=np.int32)])
-        size = int(cuts[trip + 1] - cuts[trip])
-        found.append(Trip(size, users, starts, places[chosen] - np.int32(cuts[trip])))
-    return tuple(found)
+    rows = np.repeat(np.arange(len(near_counts), dtype=np.int32), np.diff(indptr) - near_counts)
+    # Rows ascend, and stay so among those who are linked to the same one.
+    rows = rows[np.argsort(elsewhere, kind="stable")]
+    halo, degrees = np.unique(elsewhere, return_counts=True)
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(degrees)])
+    return Neighbours(starts, near), Neighbours(ends, rows), halo.astype(np.int64)

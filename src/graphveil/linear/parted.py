@@ -1,4 +1,4 @@
-"""The distributed twin of `SparseMatrix`: each worker has the rows of its own users, and fetches those of their neighbours."""
+"""The distributed twin of `SparseMatrix`: each worker has the rows of its own users, and what others add to them is sent to it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from graphveil.errors import InputError
-from graphveil.graphs.part import GraphPart, Neighbours, Trip
+from graphveil.graphs.part import GraphPart, Neighbours
 from graphveil.graphs.shards.edges_file import whole_rows
-from graphveil.linear.halo import Halo, halo_of
+from graphveil.linear.passing import Passing
 from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 Floats = NDArray[np.float64]
@@ -19,31 +19,29 @@ ENTRIES_AT_ONCE = 1 << 20
 
 
 class Links:
-    """Who is linked to whom in a part: ones among its own users (n x n), and from them to others, trip by trip; and how rows are fetched.
+    """Who is linked to whom in a part: ones among its own users (n x n), and what passes between them and others.
 
-    All matrices of a part are these ones between two scales, so that there is one of it.
+    All matrices of a part are these ones between two scales, so that there is one of it. ``exchanges`` counts products.
     """
 
     def __init__(self, part: GraphPart) -> None:
-        assert part.near is not None and part.far is not None
-        self.near, self.far = Ones(part.near, part.node_count), [FarOnes(trip) for trip in part.far]
-        self.halo = halo_of(part)
+        assert part.near is not None
+        self.near, self.passing = Ones(part.near, part.node_count), Passing(part)
         self.entries = int(part.indptr[-1])
+        self.exchanges = 0
 
     def multiply(self, dense: Tensor, out: Tensor) -> None:
-        """Write the product with the rows of all users (n x k, of which each worker has its own) into ``out``.
+        """Write the sum over each user's neighbours, here and elsewhere, into ``out`` (both n x k for the n users who are here).
 
-        While the rows of a trip travel, a share of the own ones is multiplied.
+        While sums of a round travel, a share of the links among users here is multiplied.
         """
+        self.exchanges += 1
         out.zero_()
-        trips = self.halo.trip_count
-        for number, fetched in enumerate(self.halo.trips(dense)):
-            self.near.add_product(dense, out, number / trips, (number + 1) / trips)
-            rows = fetched.rows()
-            if number < len(self.far):
-                self.far[number].add_product(rows, out)
-            del fetched, rows
-        if not trips:
+        rounds = self.passing.rounds
+        for number, sums in enumerate(self.passing.sums(dense)):
+            self.near.add_product(dense, out, number / rounds, (number + 1) / rounds)
+            sums.add_to(out)
+        if not rounds:
             self.near.add_product(dense, out)
 
 
@@ -82,24 +80,6 @@ class Ones:
         return blocks
 
 
-class FarOnes:
-    """A 1 for each link to those whose rows come in a trip; only those users have a row who have such a link."""
-
-    def __init__(self, trip: Trip) -> None:
-        self._rows, self._indptr, self._indices = (
-            torch.from_numpy(np.require(array, np.int32, "W"))
-            for array in (trip.rows, trip.indptr, trip.indices)
-        )
-        self._size = trip.size
-
-    def add_product(self, dense: Tensor, out: Tensor) -> None:
-        """Add the product with the rows of the trip to ``out`` (n x k)."""
-        ones = dense.new_ones(len(self._indices))
-        shape = len(self._rows), self._size
-        links = csr_tensor(self._indptr, self._indices, ones, shape, trusted=True)
-        out.index_add_(0, self._rows, links @ dense)
-
-
 def links_of(part: GraphPart) -> Links:
     """The links of a part, made when they are first asked for."""
     if "links" not in part.made:
@@ -112,18 +92,13 @@ class PartedMatrix(SparseMatrix):
     """A worker's rows of a matrix over all users, n x n for its n users: ``matrix @ dense`` takes and gives their rows.
 
     Entries are left_i · right_j along the links of the graph, and at the loops of those users who have one. A factor's rows are
-    scaled by ``right`` first, those that other workers need are sent (n' x k numbers for n' neighbours elsewhere and k columns),
-    and while others travel here, the own ones are multiplied; the product's rows are scaled by ``left`` in the end. Links lead both
+    scaled by ``right`` first, and summed up over neighbours, of whom those elsewhere are summed up there (n' x k numbers travel for n'
+    neighbours elsewhere and k columns); the product's rows are scaled by ``left`` in the end. Links lead both
     ways, so that the transpose has its entries in the same places, right_i · left_j: a gradient travels as a product does.
     """
 
     def __init__(self, links: Links, left: Tensor, right: Tensor, loops: Tensor | None) -> None:
         self.links, self._left, self._right, self._loops = links, left, right, loops
-
-    @property
-    def halo(self) -> Halo:
-        """Whose rows are fetched."""
-        return self.links.halo
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.part import GraphPart, Trip
-from graphveil.linear.halo import Halo, halo_of
+from graphveil.graphs.part import GraphPart
+from graphveil.linear.halo import Halo
 from graphveil.linear.sparse import SparseMatrix, csr_tensor
 
 
@@ -29,20 +29,23 @@ class Sight:
     def __init__(self, graph: Graph) -> None:
         n = graph.node_count
         self._halo: Halo | None = None
+        self.exchanges = 0
         self.places: NDArray[np.int64] = np.arange(n)
         if not isinstance(graph, GraphPart):
             self.pattern = _ones(graph.indptr, graph.indices, n)
             return
         if graph.near is None or graph.far is None:
             raise InputError("edges that stay on disk are not seen at once: load the graph into memory")
-        self._halo = halo_of(graph)
+        self._halo = Halo(graph)
         numbers = self._with_halo(torch.from_numpy(graph.original)).numpy()
         order = np.argsort(numbers, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         self._order, self.places = torch.from_numpy(order), place[:n]
         near = _ones(graph.near.indptr, place[graph.near.indices], len(order))
-        self.pattern = near + _far_ones(graph.far, place[n:], near.shape)
+        far = _ones(graph.far.indptr, graph.far.indices, n).T.tocoo()
+        columns = place[n + far.coords[1]]
+        self.pattern = near + csr_array((far.data, (far.coords[0], columns)), shape=near.shape)
         self.pattern.sort_indices()
 
     def see(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -53,26 +56,19 @@ class Sight:
 
     def seen(self, rows: Tensor) -> Tensor:
         """The same for tensors."""
-        return rows if self._halo is None else self._with_halo(rows)[self._order]
+        if self._halo is None:
+            return rows
+        self.exchanges += 1
+        return self._with_halo(rows)[self._order]
 
     def _with_halo(self, rows: Tensor) -> Tensor:
         assert self._halo is not None
-        return torch.cat([rows, *(each.rows() for each in self._halo.trips(rows))])
+        return torch.cat([rows, self._halo.fetch(rows)])
 
 
 def _ones(indptr: NDArray[np.int64], columns: NDArray[np.integer], seen: int) -> Any:
     """A 1 in these columns of each row."""
     return csr_array((np.ones(len(columns)), columns, indptr), shape=(len(indptr) - 1, seen))
-
-
-def _far_ones(far: tuple[Trip, ...], place: NDArray[np.int64], shape: tuple[int, int]) -> Any:
-    """A 1 for each link that leads elsewhere; ``place`` is the column of each of those who are there."""
-    rows = [np.repeat(trip.rows, np.diff(trip.indptr)) for trip in far]
-    starts = np.cumsum([0, *(trip.size for trip in far)])
-    columns = [place[start + trip.indices] for start, trip in zip(starts[:-1], far, strict=True)]
-    nothing = np.empty(0, dtype=np.int64)
-    entries = np.concatenate([nothing, *rows]), np.concatenate([nothing, *columns])
-    return coo_array((np.ones(len(entries[0])), entries), shape=shape).tocsr()
 
 
 def sight_of(graph: Graph) -> Sight:

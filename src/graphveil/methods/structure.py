@@ -132,8 +132,7 @@ def _blend_key(job: Job) -> str:
     told.update(StructureSettings.of(_shared_settings(job.settings)).model_dump_json().encode())
     edges: tuple[Any, ...] = (graph.indptr, graph.indices)
     if isinstance(graph, GraphPart) and graph.near is not None and graph.far is not None:
-        far = (array for trip in graph.far for array in (trip.rows, trip.indptr, trip.indices))
-        edges = (*edges, graph.near.indices, *far, graph.halo)
+        edges = (*edges, graph.near.indices, graph.far.indices, graph.halo)
     for array in (*edges, graph.labels, graph.train, graph.validation, transition):
         told.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
     # Workers blend together: all of them find a blend that is kept, or none does.
