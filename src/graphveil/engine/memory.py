@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 
-# glibc's numbers of the settings (malloc.h): from how many bytes on a block is asked of the system, and given back, by itself; and how much of
-# what is free is kept for smaller ones, such as sums that travel, for which a page at a time would else be asked again in each round.
-M_MMAP_THRESHOLD, LARGE = -3, 4 << 20
-M_TRIM_THRESHOLD, KEPT = -1, 16 << 20
+# glibc's number of the setting (malloc.h), and from how many bytes on a block is asked of the system, and given back, by itself.
+M_MMAP_THRESHOLD = -3
+LARGE = 1 << 20
 
 
 def give_back_at_once() -> None:
@@ -19,9 +18,7 @@ def give_back_at_once() -> None:
     """
     if sys.platform == "linux":
         # Without effect where the C library is another one.
-        choose = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
-        choose(M_MMAP_THRESHOLD, LARGE)
-        choose(M_TRIM_THRESHOLD, KEPT)
+        getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)(M_MMAP_THRESHOLD, LARGE)
     try:
         import pyarrow
     except ImportError:
