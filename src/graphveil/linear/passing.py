@@ -17,6 +17,8 @@ from graphveil.linear.sparse import csr_tensor
 # Users of each worker for whom sums come in one round. A town of a million sends 16 messages of 1.5 MB for a hop of two workers; with four
 # times as many messages that hop takes half as long again.
 USERS_A_ROUND = 1 << 15
+# Room for sums that is kept from round to round, in bytes: asking the system for it each time takes longer than to fill it.
+KEPT = 1 << 22
 
 
 class Passing:
@@ -41,9 +43,13 @@ class Passing:
         summed = [numbers - part.first for numbers in told]
         self._rounds = [_Round.of(summed, int(each[part.world.rank]), USERS_A_ROUND) for each in steps[:-1]]
         self._ones: dict[torch.dtype, Tensor] = {}
+        self._kept: dict[tuple[int, int], Tensor] = {}
 
     def sums(self, dense: Tensor) -> Iterator[Sums]:
-        """The sums of each round, from the rows of this worker's users (n x k). When one is given out, the next is on its way too."""
+        """The sums of each round, from the rows of this worker's users (n x k). When some are given out, the next are on their way too.
+
+        They are to be added before the next are asked for, which take their room.
+        """
         following = self._post(dense, 0) if self.rounds else None
         for number in range(self.rounds):
             coming, following = following, self._post(dense, number + 1) if number + 1 < self.rounds else None
@@ -51,23 +57,34 @@ class Passing:
             yield coming
 
     def _post(self, dense: Tensor, number: int) -> Sums:
-        cuts = zip(self._cuts[number].tolist(), self._cuts[number + 1].tolist(), strict=True)
-        sent = [self._summed(dense, begin, end) for begin, end in cuts]
-        taken = self._rounds[number]
-        room = dense.new_empty((sum(taken.counts), dense.shape[1]))
+        taken, turn = self._rounds[number], number % 2
+        sent = []
+        for peer, begin in enumerate(self._cuts[number].tolist()):
+            room = self._room((turn, peer), self._cuts[number + 1, peer] - begin, dense)
+            self._sum_up(dense, begin, room)
+            sent.append(room)
+        room = self._room((turn, self._world.rank), sum(taken.counts), dense)
         posted = self._world.post(sent, room.split(taken.counts))
         return Sums(taken, room, posted, self._some_ones(len(taken.places), dense.dtype))
 
-    def _summed(self, dense: Tensor, begin: int, end: int) -> Tensor:
-        """What this worker's users add up to for some of those who are elsewhere."""
-        if begin == end:
-            return dense.new_empty((0, dense.shape[1]))
-        starts = self._far.indptr[begin : end + 1]
-        neighbours = self._neighbours[starts[0] : starts[-1]]
-        ones = self._some_ones(len(neighbours), dense.dtype)
-        return (
-            csr_tensor(starts - starts[0], neighbours, ones, (end - begin, self._users), trusted=True) @ dense
-        )
+    def _sum_up(self, dense: Tensor, begin: int, into: Tensor) -> None:
+        """What this worker's users add up to for some of those who are elsewhere, from place ``begin`` on."""
+        if len(into):
+            starts = self._far.indptr[begin : begin + len(into) + 1]
+            neighbours = self._neighbours[starts[0] : starts[-1]]
+            ones = self._some_ones(len(neighbours), dense.dtype)
+            shape = len(into), self._users
+            links = csr_tensor(starts - starts[0], neighbours, ones, shape, trusted=True)
+            torch.addmm(into, links, dense, beta=0, out=into)
+
+    def _room(self, which: tuple[int, int], rows: int, like: Tensor) -> Tensor:
+        """Room for some rows: what is kept for one of two turns and a worker, if it is no more than that."""
+        size = int(rows) * like.shape[1] * like.element_size()
+        if size > KEPT:
+            return like.new_empty((rows, like.shape[1]))
+        if which not in self._kept or len(self._kept[which]) < size:
+            self._kept[which] = torch.empty(size, dtype=torch.uint8)
+        return self._kept[which][:size].view(like.dtype).view(rows, like.shape[1])
 
     def _some_ones(self, count: int, dtype: torch.dtype) -> Tensor:
         if dtype not in self._ones or len(self._ones[dtype]) < count:
