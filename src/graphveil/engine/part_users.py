@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.engine.common_levels import with_common_shares
 from graphveil.graphs.part import GraphPart
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan
@@ -30,6 +31,9 @@ class PartUsers:
 
     def report(self, plan: Plan) -> Reports:
         """The reports of this worker's users, in the order in which its plan names them."""
+        return with_common_shares(self._reports(plan), self._part.world)
+
+    def _reports(self, plan: Plan) -> Reports:
         part = self._part
         if plan.users == "all":
             return self._whole.report(plan, part.original)

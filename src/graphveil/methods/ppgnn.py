@@ -52,6 +52,9 @@ class Ppgnn(Method):
         TRAINING_GRID | HOPS_GRID | {"weights": ("inverse-variance", "printed")}
     )
 
+    def not_in_parts(self, job: Job) -> str | None:
+        return None
+
     def learn(self, job: Job) -> Outcome:
         settings: PpgnnSettings = job.settings
         watch, topology = Stopwatch(), learn.Topology(job.graph, job.device)
