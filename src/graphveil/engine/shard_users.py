@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from graphveil.channels.alias import code_type
 from graphveil.channels.words import SeededWords
-from graphveil.engine.common_levels import with_common_shares
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards
@@ -74,10 +73,8 @@ class ShardUsers:
 
     def report(self, plan: Plan) -> Reports:
         """The reports of those of these users whom a plan asks."""
-        reports = self._drawn(plan) if self.shards.simulated else self._stored(plan)
-        return with_common_shares(reports, self.part.world)
-
-    def _drawn(self, plan: Plan) -> Reports:
+        if not self.shards.simulated:
+            return self._stored(plan)
         told = []
         for (begin, end), users in zip(self.places, self._answering, strict=True):
             own = plan if plan.users == "all" else _between(plan, begin, end)
