@@ -2,7 +2,7 @@
 
     python -m benchmarks.traffic
 
-A hop sends each row that another worker needs once to it: halo rows x columns x 4 bytes. In a town each user picks p = degree·(1 -
+A hop sends a row for each neighbour that a worker's users have elsewhere: halo rows x columns x 4 bytes. In a town each user picks p = degree·(1 -
 nearby)/2 strangers anywhere, and all other friends live in the same partition. With W workers, somebody elsewhere is not needed by
 a worker if none of the own picks is among its users, (1 - 1/W)^p, and nobody there picks them, e^(-p/W). So a worker needs
 
@@ -23,8 +23,9 @@ COLUMNS, BYTES = 16, 4
 # Bytes a second, and entries of a product of 16 columns a second.
 LINE, PRODUCT = 1.25e9, 20e6 / 0.16
 SIZES, MACHINES = (10**8, 10**9), (16, 64, 256)
-# A link has two entries of a column each; of 16 columns a user about so many are in memory (docs/parts.md: 650 bytes a user of a town).
-ENTRY_BYTES, COPIES = 4, 9
+# A link has two entries of a column each; of 16 columns a user about so many are in memory (docs/parts.md: 580 bytes a user of a town); and
+# of a neighbour elsewhere its number, where its links begin, and a link.
+ENTRY_BYTES, COPIES, NEIGHBOUR_BYTES = 4, 8, 20
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ class Hop:
 
     @property
     def gigabytes(self) -> float:
-        """Memory of the links, of rows between layers, and of rows that have come."""
+        """Memory of the links, of rows between layers, and of who is elsewhere."""
         own = self.users / self.workers
-        return (own * self.degree * ENTRY_BYTES + (own * COPIES + 2 * self.rows) * COLUMNS * BYTES) / 1e9
+        held = own * (self.degree * ENTRY_BYTES + COPIES * COLUMNS * BYTES)
+        return (held + self.rows * NEIGHBOUR_BYTES) / 1e9
 
 
 def halo_rows(plan: Town, workers: int) -> float:

@@ -56,7 +56,7 @@ class PartWork:
 class PartOutcome:
     """What a worker learned of its users (their ``original`` numbers), and what that took.
 
-    ``sent_bytes`` are those of rows that it sent for products, ``products`` how many there were, ``halo_rows`` how many rows each one took.
+    ``sent_bytes`` are those of rows that it sent for products, ``products`` how many there were, ``halo_rows`` how many rows each one sent.
     ``idle_mb`` is what it had taken before it read its part: libraries, the same for any number of workers. ``users`` are its own.
     """
 
