@@ -268,18 +268,26 @@ def test_where_few_are_likely_enough_the_most_certain_teach_at_small_budgets_too
     assert set(found) - set(np.flatnonzero(graph.train)) == set(sure)
 
 
-@pytest.mark.parametrize(("epsilon", "even"), [(2.0, True), (2.5, False)])
-def test_who_teaches_depends_on_the_budget(epsilon, even, monkeypatch):
+@pytest.mark.parametrize(
+    ("epsilon", "mechanism", "even", "drawn"),
+    [
+        (2.0, "privunit", True, True),
+        (2.5, "privunit", False, True),
+        (2.0, "multibit", True, False),
+        (2.5, "multibit", False, True),
+    ],
+)
+def test_who_teaches_depends_on_the_budget_and_the_mechanism(epsilon, mechanism, even, drawn, monkeypatch):
     seen = []
 
     def teaching(*given, **more):
-        seen.append(more["even"])
+        seen.append((more["even"], given[3] is not None))
         return teaching_users(*given, **more)
 
     monkeypatch.setattr(veil, "teaching_users", teaching)
     graph, users = town()
-    _, ledger = run(graph, users, epsilon=epsilon)
-    assert seen == [even]
+    _, ledger = run(graph, users, epsilon=epsilon, mechanism=mechanism)
+    assert seen == [(even, drawn)]
     assert ledger.spent.tolist() == [epsilon] * 800
     assert ledger.total("features").epsilon == epsilon
 
