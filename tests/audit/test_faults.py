@@ -1,22 +1,65 @@
-"""The audit catches every broken mechanism of tests/faults, and names its cause first; their sound twins pass."""
+"""The audit catches every broken mechanism of tests/faults, and names its cause first; some of their sound twins pass.
+
+Here an audit ends with the step that finds the cause. In tests/slow it goes on, and no later step may hide what was found; all
+twins are there.
+"""
 
 import runpy
 from pathlib import Path
 
 import pytest
 
-from graphveil.audit import audit
+from graphveil.audit import audit, examine, findings
 from graphveil.audit.load import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
 
 FAULTS = sorted((Path(__file__).parent.parent / "faults").glob("*.py"))
 TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
+# The steps of an audit, and what they are called.
+STEPS = {
+    "tables_step": findings.TABLES,
+    "joint_step": findings.JOINT,
+    "graphs_step": findings.GRAPHS,
+    "behaviour_step": findings.BEHAVIOUR,
+    "classes_step": findings.CLASSES,
+    "sampler_step": findings.SAMPLER,
+    "answers_step": findings.ANSWERS,
+    "crowd_step": findings.USERS,
+    "versions_step": findings.VERSIONS,
+    "bound_step": findings.BOUND,
+}
+
+
+@pytest.fixture
+def ends_with(monkeypatch):
+    """A function that lets audits leave out all steps after the one that finds a cause."""
+
+    def ends(cause):
+        found = []
+
+        def until_found(name, honest):
+            def step(*given):
+                if found:
+                    left_out = findings.Step(STEPS[name], "left out: the cause is found", skipped=True)
+                    return (left_out, []) if name == "versions_step" else left_out
+                looked = honest(*given)
+                seen = looked[0] if isinstance(looked, tuple) else looked
+                found.extend(leak for leak in seen.leaks if cause in leak)
+                return looked
+
+            return step
+
+        for name in STEPS:
+            monkeypatch.setattr(examine, name, until_found(name, getattr(examine, name)))
+
+    return ends
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
-def test_audit_catches_and_names_the_fault(path):
+def test_audit_catches_and_names_the_fault(path, ends_with):
     fault = runpy.run_path(str(path))
+    ends_with(fault["CAUSE"])
     found = audit(
         load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
     )
@@ -25,15 +68,14 @@ def test_audit_catches_and_names_the_fault(path):
 
 
 @pytest.mark.statistical  # a false alarm in a hundred thousand; the seed is fixed
-@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TWINS[::4], ids=lambda path: path.stem)
 def test_audit_leaves_the_sound_twin_alone(path):
     settings = runpy.run_path(str(path)).get("SETTINGS", {})
     found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
     assert found.leaks == []
 
 
-@pytest.mark.parametrize("name", ["undivided_budget", "nonzero_dimensions", "label_from_all"])
-def test_command_exits_with_1(name, capsys):
-    path = next(path for path in FAULTS if path.stem == name)
+def test_command_exits_with_1(capsys):
+    path = next(path for path in FAULTS if path.stem == "undivided_budget")
     assert status(["audit", f"{path}:build", "--quick", "--seed", "1"]) == 1
     assert "does not hold" in capsys.readouterr().out
