@@ -9,57 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from graphveil.audit import audit, examine, findings
+from graphveil.audit import audit
 from graphveil.audit.load import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
+from tests.audits import end_when_found
 
 FAULTS = sorted((Path(__file__).parent.parent / "faults").glob("*.py"))
 TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
-# The steps of an audit, and what they are called.
-STEPS = {
-    "tables_step": findings.TABLES,
-    "joint_step": findings.JOINT,
-    "graphs_step": findings.GRAPHS,
-    "behaviour_step": findings.BEHAVIOUR,
-    "classes_step": findings.CLASSES,
-    "sampler_step": findings.SAMPLER,
-    "answers_step": findings.ANSWERS,
-    "crowd_step": findings.USERS,
-    "versions_step": findings.VERSIONS,
-    "bound_step": findings.BOUND,
-}
-
-
-@pytest.fixture
-def ends_with(monkeypatch):
-    """A function that lets audits leave out all steps after the one that finds a cause."""
-
-    def ends(cause):
-        found = []
-
-        def until_found(name, honest):
-            def step(*given):
-                if found:
-                    left_out = findings.Step(STEPS[name], "left out: the cause is found", skipped=True)
-                    return (left_out, []) if name == "versions_step" else left_out
-                looked = honest(*given)
-                seen = looked[0] if isinstance(looked, tuple) else looked
-                found.extend(leak for leak in seen.leaks if cause in leak)
-                return looked
-
-            return step
-
-        for name in STEPS:
-            monkeypatch.setattr(examine, name, until_found(name, getattr(examine, name)))
-
-    return ends
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
-def test_audit_catches_and_names_the_fault(path, ends_with):
+def test_audit_catches_and_names_the_fault(path, monkeypatch):
     fault = runpy.run_path(str(path))
-    ends_with(fault["CAUSE"])
+    end_when_found(fault["CAUSE"], monkeypatch)
     found = audit(
         load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
     )
