@@ -70,9 +70,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         by_mistake = min(-(-wrong * degree * TOTAL // expected), wrong)
         return by_mistake, by_mistake * right // wrong
 
-    def _all_named_counts(
-        self, asked: NDArray[np.int64], degrees: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _all_named_counts(self, asked: NDArray[np.int64], degrees: NDArray[np.int64]) -> NDArray[np.int64]:
         """The named counts of each of some users; those with the same numbers share the computation."""
         width = int(degrees.max(initial=0)) + 1
         alike, which = np.unique(asked * width + degrees, return_inverse=True)
