@@ -7,6 +7,9 @@ INSTALLED := $(VENV)/.installed
 # Tests of one file stay in one process, which shares what they set up.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 
+# Tests start many processes: what is compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-collect test test-slow lint bench clean

@@ -1,6 +1,7 @@
 """Build every mechanism with hostile settings, and print one line for whatever is neither served nor refused in time.
 
-It runs as a process of its own, in which memory is limited: `test_limits` starts it.
+It runs as a process of its own, in which memory is limited: `test_limits` starts it. With the word brief it leaves out what takes
+a minute together, many levels of a personal mechanism: tests/slow has them.
 """
 
 import json
@@ -49,7 +50,7 @@ def usual(name: str) -> dict:
     return {"epsilon": 1.0, **{key: USUAL[key] for key in (*NEEDED[subject], *extra)}}
 
 
-def combinations(name: str):
+def combinations(name: str, brief: bool):
     """Settings that are hostile together."""
     for option in ("pool", "shares", "budgets", "range"):
         yield {**usual(name), option: [1.0] * 10**6}
@@ -62,7 +63,7 @@ def combinations(name: str):
         yield {**usual(name), "dims": 10**5, "shares": list(range(1, 10**5 + 1))}
     if name == "multibit":
         yield {**wide, "sampled": 1, "pool": list(range(10**6)), "from_pool": 1.0}
-    if name.startswith("ppm"):
+    if name.startswith("ppm") and not brief:
         budgets = [2.2 * (k + 1) for k in range(64)]
         for inner in ("onebit", "laplace", "piecewise", "hybrid", "condensed"):
             yield {**wide, "epsilon": 2.2, "budgets": budgets, "inner": inner}
@@ -93,22 +94,22 @@ def tried(name: str, settings: dict) -> str | None:
     return found or (f"{spent:.1f} seconds" if spent > SECONDS else None)
 
 
-def campaign(name: str):
+def campaign(name: str, brief: bool = False):
     """All hostile settings of one mechanism."""
     for value in (*NUMBERS, *OTHERS):
         yield {**usual(name), "epsilon": value}
         for option in OPTIONS:
             yield {**usual(name), option: value}
-    yield from combinations(name)
+    yield from combinations(name, brief)
 
 
 def main() -> None:
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
     warnings.simplefilter("error")
-    for name in sys.argv[1:] or names():
+    for name in names():
         count = 0
-        for settings in campaign(name):
+        for settings in campaign(name, brief="brief" in sys.argv):
             count += 1
             found = tried(name, settings)
             if found:

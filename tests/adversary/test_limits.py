@@ -15,16 +15,22 @@ from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS, MAX_TABLES
 CAMPAIGN = Path(__file__).with_name("hostile_settings.py")
 
 
-@pytest.fixture(scope="module")
-def campaign():
-    """What the campaign found, by mechanism: it runs once, in a process with little memory."""
-    ran = subprocess.run([sys.executable, str(CAMPAIGN)], capture_output=True, text=True, check=False)
+def found_by_campaign(*words):
+    """What the campaign found, by mechanism, in a process with little memory."""
+    command = [sys.executable, str(CAMPAIGN), *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
     found = {}
     for line in ran.stdout.splitlines():
         entry = json.loads(line)
         found.setdefault(entry.pop("name"), []).append(entry)
     return found
+
+
+@pytest.fixture(scope="module")
+def campaign():
+    """It runs once, without what takes long: tests/slow has all of it."""
+    return found_by_campaign("brief")
 
 
 @pytest.mark.parametrize("name", names())

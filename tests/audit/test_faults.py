@@ -1,4 +1,8 @@
-"""The audit catches every broken mechanism of tests/faults, and names its cause first; their sound twins pass."""
+"""The audit catches every broken mechanism of tests/faults, and names its cause first; some of their sound twins pass.
+
+Here an audit ends with the step that finds the cause. In tests/slow it goes on, and no later step may hide what was found; all
+twins are there.
+"""
 
 import runpy
 from pathlib import Path
@@ -9,14 +13,16 @@ from graphveil.audit import audit
 from graphveil.audit.load import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
+from tests.audits import end_when_found
 
 FAULTS = sorted((Path(__file__).parent.parent / "faults").glob("*.py"))
 TWINS = [path for path in FAULTS if "def sound(" in path.read_text()]
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
-def test_audit_catches_and_names_the_fault(path):
+def test_audit_catches_and_names_the_fault(path, monkeypatch):
     fault = runpy.run_path(str(path))
+    end_when_found(fault["CAUSE"], monkeypatch)
     found = audit(
         load_mechanism(f"{path}:build"), quick=True, words=SeededWords(1), **fault.get("SETTINGS", {})
     )
@@ -25,15 +31,14 @@ def test_audit_catches_and_names_the_fault(path):
 
 
 @pytest.mark.statistical  # a false alarm in a hundred thousand; the seed is fixed
-@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TWINS[::4], ids=lambda path: path.stem)
 def test_audit_leaves_the_sound_twin_alone(path):
     settings = runpy.run_path(str(path)).get("SETTINGS", {})
     found = audit(load_mechanism(f"{path}:sound"), quick=True, words=SeededWords(1), **settings)
     assert found.leaks == []
 
 
-@pytest.mark.parametrize("name", ["undivided_budget", "nonzero_dimensions", "label_from_all"])
-def test_command_exits_with_1(name, capsys):
-    path = next(path for path in FAULTS if path.stem == name)
+def test_command_exits_with_1(capsys):
+    path = next(path for path in FAULTS if path.stem == "undivided_budget")
     assert status(["audit", f"{path}:build", "--quick", "--seed", "1"]) == 1
     assert "does not hold" in capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""The benchmarks run, on tiny sizes; how long they take is none of a test's business."""
+"""The benchmarks run, on tiny sizes; how long they take is none of a test's business.
+
+What they measure in processes of their own is measured in this one; tests/slow starts the processes.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,11 @@ def test_numba_s_product_is_the_product() -> None:
 
 
 def test_propagation_is_compared_in_time_error_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(way: str, sizes: Sizes) -> float:
+        return propagation.measure_here(way, sizes.users, sizes.dimensions)
+
     monkeypatch.setattr(propagation, "SETTINGS", propagation.SETTINGS[:2])
+    monkeypatch.setattr(propagation, "_measured", measured)
     results = propagation.run(TINY)
     assert [result.unit for result in results] == ["s", "of the max", "of the max", "s", "s", "MB", "MB"]
     assert all(result.met for result in results if result.unit == "of the max")
@@ -129,7 +136,11 @@ def test_the_fewest_steps_are_the_fewest() -> None:
     assert errors[1] <= 1e-3 < errors[0]
 
 
-def test_a_whole_run_is_compared_in_time_memory_and_accuracy() -> None:
+def test_a_whole_run_is_compared_in_time_memory_and_accuracy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(side: str, sizes: Sizes) -> dict[str, object]:
+        return whole.measure_here(side, sizes.users, sizes.dimensions, sizes.epochs)
+
+    monkeypatch.setattr(whole, "_measured", measured)
     results = whole.run(TINY)
     assert [result.unit for result in results] == ["s", "MB", "% wrong"]
     assert all(result.ours > 0 and result.theirs > 0 for result in results if result.unit != "MB")

@@ -123,15 +123,21 @@ def published(found: Any) -> dict[Any, Reports]:
     """All graphs of a few cells: a noisy number, a noisy bit a cell, and the first cells of a random order, larger bits first."""
     table, ratio = table_of(found.channel), Fraction(found.counting.row(0)[1], found.counting.row(0)[0])
     cells, inputs = found.size, {}
-    for row in product((0, 1), repeat=cells):
-        sent: Reports = dict.fromkeys(product((0, 1), repeat=cells), Fraction(0))
+    every = list(product((0, 1), repeat=cells))
+    sets_of = {
+        (bits, number): [chosen for chosen in every if sum(chosen) == number and larger_first(chosen, bits)]
+        for bits, number in product(every, range(cells + 1))
+    }
+    for row in every:
+        sent: Reports = dict.fromkeys(every, Fraction(0))
         numbers = number_of_links(sum(row) if found.channel.truthful else 0, cells, ratio)
-        for bits in product((0, 1), repeat=cells):
+        for bits in every:
             chance = math.prod(table[bit][noisy] for bit, noisy in zip(row, bits, strict=True))
             for number, likely in enumerate(numbers):
-                sets = [chosen for chosen in sent if sum(chosen) == number and larger_first(chosen, bits)]
+                sets = sets_of[bits, number]
+                each = chance * likely / len(sets)
                 for chosen in sets:
-                    sent[chosen] += chance * likely / len(sets)
+                    sent[chosen] += each
         inputs[row] = sent
     return inputs
 

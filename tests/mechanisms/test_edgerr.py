@@ -18,6 +18,7 @@ from graphveil.mechanisms import NeighbourLists, dendrogram, mechanism
 from graphveil.mechanisms.edgerr import EdgeRR, settled
 from graphveil.privacy import Plan
 from graphveil.watching import listening
+from tests.audits import end_when_found, leave_out_draws
 
 NEVER_TOGETHER = {"tau_split": 1e6, "tau_inner": 1e6}
 
@@ -63,12 +64,18 @@ def test_one_link_changes_a_likelihood_by_the_sensitivity_at_most(users):
     assert mechanism("privhrg", epsilon=1.0, dims=users).sensitivity == pytest.approx(max(changes))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("public", [[], [(0, 1)], [(0, 1), (2, 3)]])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(epsilon, share, public):
+# With four users there are 64 graphs of 15 dendrograms each, with three 8 of 3.
+LINKS = [
+    *product([3], [[], [(0, 1)]], [0.1, 1.0, 8.0], [0.0, 0.3, 0.5, 0.9]),
+    *product([4], [[], [(0, 1)], [(0, 1), (2, 3)]], [1.0], [0.0, 0.5]),
+    *product([4], [[(0, 1), (2, 3)]], [0.1, 8.0], [0.3, 0.9]),
+]
+
+
+@pytest.mark.parametrize(("users", "public", "epsilon", "share"), LINKS)
+def test_a_dendrogram_and_its_counts_reveal_a_link_by_no_more_than_the_budget(users, public, epsilon, share):
     found = mechanism(
-        "edgerr", epsilon=epsilon, dims=4, tree_share=share, public=flat(public), **NEVER_TOGETHER
+        "edgerr", epsilon=epsilon, dims=users, tree_share=share, public=flat(public), **NEVER_TOGETHER
     )
     worst = worst_link(found).loss
     assert not worst.exceeds(epsilon)
@@ -84,12 +91,14 @@ def test_the_sensitivity_of_many_users_is_not_rounded_away(users):
 
 
 @pytest.mark.parametrize(("share", "exact"), [(0.5, False), (0.0, True)])
-def test_an_audit_calls_epsilon_exact_only_where_no_walk_is_needed(share, exact):
+def test_an_audit_calls_epsilon_exact_only_where_no_walk_is_needed(share, exact, monkeypatch):
+    leave_out_draws(monkeypatch)
     found = audit(Plan(mechanism="edgerr", epsilon=1.0, dims=3, options={"tree_share": share}), quick=True)
     assert found.holds and ("exact epsilon" in found.protects[0]) == exact
 
 
 def test_the_audit_sees_a_weight_that_is_too_large(monkeypatch):
+    end_when_found("the stated loss is wrong", monkeypatch)
     monkeypatch.setattr(EdgeRR, "tilt", property(lambda self: 10 * self.choosing.claim.epsilon))
     found = audit("edgerr", epsilon=2.0, quick=True)
     assert not found.holds and "the stated loss is wrong" in found.leaks[0]
@@ -101,6 +110,7 @@ def test_the_audit_sees_a_walk_that_weighs_more_than_it_says(monkeypatch):
     def heavier(users, private, pairs, kinds, held, words, tilt, sizes):
         return honest(users, private, pairs, kinds, held, words, 50 * tilt, sizes)
 
+    end_when_found("", monkeypatch)
     monkeypatch.setattr(dendrogram, "regions_of_many", heavier)
     assert not audit("edgerr", epsilon=8.0, quick=True).holds
 

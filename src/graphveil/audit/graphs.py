@@ -81,22 +81,28 @@ def worst_link(mechanism: LinkMechanism) -> WorstLink:
 
 def worst_published(mechanism: PublishedGraph) -> WorstLink:
     """The same where a curator publishes the whole graph at once."""
-    chances = {graph: mechanism.chances_of(graph) for graph in graphs_of(mechanism.size)}
+    counts = {graph: whole_numbers(mechanism.chances_of(graph)) for graph in graphs_of(mechanism.size)}
     best = WorstLink((0, 0), frozenset(), Fraction(1))
-    for graph in chances:
+    for graph in counts:
         for link in graph:
             for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
                 # Noise leaves nothing impossible that can be published at all.
-                both = zip(chances[one], chances[other], strict=True)
-                ratio = max(often / rarely for often, rarely in both if often)
+                (often, total), (rarely, against) = counts[one], counts[other]
+                ratio = largest_ratio(often, rarely) * Fraction(against, total)
                 if best.ratio is not None and ratio > best.ratio:
                     best = WorstLink(link, one, ratio)
     return best
 
 
+def whole_numbers(chances: list[Fraction]) -> tuple[list[int], int]:
+    """Probabilities as counts out of one total: they are compared without a common divisor each time."""
+    total = math.lcm(*(chance.denominator for chance in chances))
+    return [chance.numerator * (total // chance.denominator) for chance in chances], total
+
+
 def largest_ratio(often: list[int], rarely: list[int]) -> Fraction:
     """The largest quotient of two counts of the same report."""
-    top, bottom = 1, 1
+    top, bottom = 0, 1
     for count, against in zip(often, rarely, strict=True):
         if count * bottom > top * against:
             top, bottom = count, against

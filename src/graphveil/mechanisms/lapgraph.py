@@ -213,7 +213,7 @@ class _Order:
         graph = self._graph_of(self.cells)
         keys = words.take(len(self.cells))
         # Given that they all differ, every order of them is equally likely.
-        while len(np.unique(keys)) < len(keys):
+        while _come_twice(keys):
             keys = words.take(len(self.cells))
         order = np.lexsort((keys, graph * self.last + self.layers))
         rank = np.arange(len(order)) - np.repeat(row_pointers(self.counts)[:-1], self.counts)
@@ -222,6 +222,12 @@ class _Order:
 
     def _graph_of(self, cells: Numbers) -> NDArray[np.intp]:
         return np.searchsorted(self.graphs, cells, side="right") - 1
+
+
+def _come_twice(keys: NDArray[np.uint64]) -> bool:
+    """Whether some of the keys are equal."""
+    ordered = np.sort(keys)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _depth(expected: NDArray[Any], wanted: Numbers) -> int:

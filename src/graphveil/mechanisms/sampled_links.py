@@ -58,8 +58,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
     def kept(self, degrees: NDArray[np.int64], users: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """θ of each of some users who reported these numbers; all users from 0 on, unless their own numbers are given."""
         asked = np.minimum(np.arange(len(degrees)) if users is None else users, self.size)
-        named = [self.named_counts(*pair)[0] for pair in zip(asked.tolist(), degrees.tolist(), strict=True)]
-        return np.array(named, dtype=np.float64) / self.channel.other
+        return self._all_named_counts(asked, degrees)[:, 0] / self.channel.other
 
     def named_counts(self, asked: int, degree: int) -> tuple[int, int]:
         """Of 2^62: how often a pair that is no link is named, and a link, by a user with so many pairs and this noisy number."""
@@ -70,6 +69,13 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         expected = degree * (right - wrong) + asked * wrong
         by_mistake = min(-(-wrong * degree * TOTAL // expected), wrong)
         return by_mistake, by_mistake * right // wrong
+
+    def _all_named_counts(self, asked: NDArray[np.int64], degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The named counts of each of some users; those with the same numbers share the computation."""
+        width = int(degrees.max(initial=0)) + 1
+        alike, which = np.unique(asked * width + degrees, return_inverse=True)
+        counts = [self.named_counts(*divmod(code, width)) for code in alike.tolist()]
+        return np.array(counts, dtype=np.int64).reshape(-1, 2)[which]
 
     @cached_property
     def usual_noise(self) -> int:
@@ -91,10 +97,7 @@ class SampledLinkMechanism(DegreeLinkMechanism):
         self, degrees: NDArray[np.int64], pairs: AskedPairs, words: Words
     ) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
         asked = np.diff(pairs.starts)
-        counts = np.array(
-            [self.named_counts(*pair) for pair in zip(asked.tolist(), degrees.tolist(), strict=True)],
-            dtype=np.int64,
-        ).reshape(-1, 2)
+        counts = self._all_named_counts(asked, degrees)
         rows, others = happened_in_rows(asked, counts[:, 0], words)
         places = pairs.starts[rows] + others
         named = self._named_links(degrees, pairs, counts[:, 1], words)

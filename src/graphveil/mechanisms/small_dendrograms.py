@@ -81,7 +81,8 @@ def tree_chances(trees: list[Node], score: Callable[[Node], Decimal]) -> list[Fr
     """The probability of each dendrogram, in proportion to the exponential of its score."""
     context = Context(prec=DIGITS)
     weights = [Fraction(context.exp(score(tree))) for tree in trees]
-    return [weight / sum(weights) for weight in weights]
+    total = sum(weights)
+    return [weight / total for weight in weights]
 
 
 @dataclass(frozen=True)
