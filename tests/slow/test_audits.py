@@ -52,3 +52,11 @@ def run_audit(what, epsilon):
         check for check in mechanism_checks(what, epsilons=[epsilon]) if check.name.startswith("the audit")
     )
     check.run()
+
+
+@pytest.mark.statistical  # the same
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_ppm_as_printed_fails_about_the_level_alone(epsilon):
+    found = audit("ppm-printed", epsilon=epsilon, quick=True, words=SeededWords(3))
+    assert not found.holds
+    assert all(leak.startswith("the level is not protected") for leak in found.leaks)
