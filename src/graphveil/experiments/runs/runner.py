@@ -13,6 +13,7 @@ from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
+from graphveil.experiments.runs.kept_trainings import forget_trainings
 from graphveil.experiments.runs.parted_unit import compute_unit
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
@@ -134,6 +135,7 @@ def run_spec(
     ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its memory
     are then its own. Units that the store holds are then reused only if they ran so too. ``ahead`` has workers that several experiments
     share, where they are computed outside this process; else there are new ones.
+    Without ``reuse`` a training that was interrupted begins anew, too.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
@@ -148,6 +150,9 @@ def run_spec(
     inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
     done = kept.find(spec, parts, alone, engine.workers) if reuse and kept is not None else []
     todo = units_left(spec, parts, done)
+    if given is None:
+        over = [(unit.part, unit.run) for unit in done]
+        forget_trainings(spec, over if reuse else todo, engine.workers)
     total = len(done) + len(todo)
     if alone:
         units = _alone(spec, todo, given)
