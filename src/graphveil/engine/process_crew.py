@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.scratch import scratch
 from graphveil.engine.worker import begin_work
 from graphveil.outside import expected
 
@@ -22,8 +22,8 @@ class ProcessCrew:
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
         how = ""
         for _ in range(RESTARTS + 1):
-            with tempfile.TemporaryDirectory() as folder:
-                results = _once(work, tasks, Path(folder) / "meeting", progress)
+            with scratch("meeting") as folder:
+                results = _once(work, tasks, folder / "meeting", progress)
             if not isinstance(results, str):
                 return results
             how = results
