@@ -70,8 +70,10 @@ def shard_files(
     with _opened(file, range, labels, users, ids, most // 2) as opened, new_folder(Path(out)) as folder:
         with _scratch(folder) as scratch:
             least = 0 if opened.raw.labels is None else len(opened.raw.labels)
-            named = f"{file}: edges"
-            adjacency = sorted_links(opened.pairs, opened.users, scratch, most, least=least, named=named)
+            words = {"named": f"{file}: edges", "instead": _instead(file)}
+            adjacency = sorted_links(opened.pairs, opened.users, scratch, most, least=least, **words)
+            if not adjacency.users:
+                raise InputError(f"{file} has no links and names nobody: give a file with links")
             graph, held = _sides(opened, adjacency.users, split, seed)
             fits = min(METIS_ENTRIES, int(limit * 1e9) // METIS_BYTES)
             assignment, by = assign(adjacency, partitions, partitioner, seed, fits)
@@ -118,6 +120,13 @@ def _opened(
     if range is not None:
         raise InputError(f"{file} is a table of links, without features: leave out --range")
     yield _table(file, None if labels is None else Path(labels).expanduser(), users, ids)
+
+
+def _instead(file: Path) -> str:
+    """What to do where links name users who are not there."""
+    if file.suffix.lower() == ".npz":
+        return "number users from 0 on, and give y a number for each (-1 where no label is known)"
+    return "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
 
 
 def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> Source:
