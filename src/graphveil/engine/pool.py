@@ -7,7 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from graphveil.errors import EngineError
+
 Value = TypeVar("Value")
+
+
+class UnitLostError(EngineError):
+    """Whoever computed one unit was lost again and again; another unit may fare better."""
 
 
 class Pool(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError, check_room
 from graphveil.engine.scratch import scratch
 from graphveil.engine.worker import begin_work
 from graphveil.outside import expected
@@ -20,6 +21,7 @@ class ProcessCrew:
     """Workers are fresh processes of this machine, which end with this one; they talk by gloo over the loopback address."""
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
+        check_room(len(tasks), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine")
         how = ""
         for _ in range(RESTARTS + 1):
             with scratch("meeting") as folder:

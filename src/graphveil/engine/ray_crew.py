@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import pickle
 import signal
 import threading
@@ -17,7 +18,7 @@ import torch
 from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
-from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError, check_room
 from graphveil.engine.gloo import GlooWorld, left_alone
 from graphveil.engine.ray_session import connected
 from graphveil.engine.ray_task import Sender
@@ -41,6 +42,7 @@ class RayCrew:
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
         with connected(self.address, None), scratch("train") as folder, _quiet():
+            check_room(len(tasks), float(ray.cluster_resources().get("memory", math.inf)), "this Ray")
             actor: Any = ray.remote(num_cpus=0)(_Mailbox)
             mailbox = actor.remote()
             config = {

@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.errors import GraphveilError, StoreError
+from graphveil.engine.pool import UnitLostError
+from graphveil.errors import EngineError, GraphveilError, StoreError
 from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.kept_trainings import forget_trainings
 from graphveil.experiments.runs.result import Result
@@ -114,7 +115,9 @@ def run_cells(
                 # No other experiment could be kept either.
                 raise
             except GraphveilError as error:
-                if not tolerant:
+                # Where nobody computes, or whoever does has other versions, no other experiment could be computed either.
+                nowhere = isinstance(error, EngineError) and not isinstance(error, UnitLostError)
+                if nowhere or not tolerant:
                     raise
                 results[place] = error
             else:
