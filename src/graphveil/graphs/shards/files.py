@@ -22,7 +22,7 @@ from graphveil.graphs.npz import Raw
 from graphveil.graphs.shards.edge_lists import edge_list, read_labels
 from graphveil.graphs.shards.feature_stream import write_streamed
 from graphveil.graphs.shards.layout import Layout
-from graphveil.graphs.shards.manifest import Manifest, new_folder
+from graphveil.graphs.shards.manifest import SORTING, Manifest, new_folder
 from graphveil.graphs.shards.npz_source import Source, npz_source
 from graphveil.graphs.shards.partition import METIS_ENTRIES, assign, check_partitions
 from graphveil.graphs.shards.reader import Shards, open_shards
@@ -38,7 +38,6 @@ BYTES_AN_ENTRY = 48
 # What METIS takes for each entry: 20 million entries took about 1 GB.
 METIS_BYTES = 60
 LEAST_ENTRIES = 1 << 16
-SCRATCH = ".sorting"
 
 
 def shard_files(
@@ -173,7 +172,7 @@ def _told(split: Any) -> str | None:
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
     """A folder for what is sorted, which is gone afterwards."""
-    scratch = folder / SCRATCH
+    scratch = folder / SORTING
     scratch.mkdir()
     try:
         yield scratch
