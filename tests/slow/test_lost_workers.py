@@ -139,6 +139,7 @@ def test_whoever_is_killed_no_number_changes(name, engine, town, undisturbed, tm
     # Nobody who was started by it outlives it for long; agents of Ray take a minute.
     _, alive = psutil.wait_procs(own, timeout=DEADLINE)
     assert not alive, alive
-    assert command.kept()
+    # Until they noticed, workers may have come to the end of a training.
+    assert list(command.cache.glob("checkpoints/*/training-*/worker-*/*.pt"))
     assert command.result(command.start()) == whole
     assert not (command.cache / "checkpoints").exists()

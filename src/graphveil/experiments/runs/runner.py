@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
+from graphveil.engine.pool import computed
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
@@ -198,7 +199,7 @@ def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> I
     """One unit after the other, each in a fresh process."""
     for part, number in todo:
         with workers(1) as pool:
-            unit = pool.submit(compute_unit, spec, part, number, None, given).result()
+            unit = computed(pool.submit(compute_unit, spec, part, number, None, given))
         yield replace(unit, alone=True)
 
 
@@ -219,7 +220,7 @@ def _parallel(
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    yield future.result()
+                    yield computed(future)
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
             pool.stop()
