@@ -97,6 +97,10 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
         (["run", "base", "--data", "town", *SMALL, "--workers", "2", "--jobs", "2"], "leave one of them out"),
         (["run", "base", "--data", "town", *SMALL, "--workers", "0"], "workers must be"),
         (
+            ["run", "base", "--data", "town", "--epsilon", "1,2", "--workers", "2"],
+            "a run at several budgets has many: leave --workers out",
+        ),
+        (
             ["run", "togl", "--data", "town", *SMALL, "--workers", "2", "--no-control"],
             "needs the whole graph",
         ),
@@ -106,7 +110,7 @@ def test_a_large_sharded_graph_is_run_predicted_and_embedded_from_disk(invoke, s
         ),
         (
             ["run", "base", "--data", "town", *SMALL, "--workers", "2", "--checkpoint-every", "0"],
-            "checkpoint",
+            "--checkpoint-every must be",
         ),
     ],
 )

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from graphveil.engine.engine import HERE
+from graphveil.engine.pool import UnitLostError, computed
 from graphveil.engine.processes import workers
 
 # Ample on any machine; a worker that watches its parent ends at once.
@@ -76,3 +77,10 @@ def test_shared_workers_stay_until_they_are_stopped_and_then_there_are_others():
         other = give().submit(os.getpid).result()
         assert other != one
     assert not alive(one) and not alive(other)
+
+
+def test_a_process_that_was_killed_is_told_in_a_sentence():
+    with workers(1) as pool:
+        with pytest.raises(UnitLostError, match="was killed(.|\n)*whatever was finished is kept"):
+            computed(pool.submit(os._exit, 1))
+        assert pool.stopped

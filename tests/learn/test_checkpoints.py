@@ -1,5 +1,8 @@
 """A training that was interrupted goes on, and ends with the same numbers."""
 
+import os
+import shutil
+
 import pytest
 import torch
 
@@ -99,6 +102,15 @@ def test_a_checkpoint_runs_no_code(town, tmp_path, name, monkeypatch):
 
 
 def test_a_checkpoint_that_cannot_be_written_is_said(town, tmp_path):
-    (tmp_path / "training-1/worker-0-of-1/epoch-2.part").mkdir(parents=True)
+    (tmp_path / f"training-1/worker-0-of-1/epoch-2.{os.getpid()}.part").mkdir(parents=True)
     with pytest.raises(InputError, match=r"epoch-2\.pt cannot be written(.|\n)*GRAPHVEIL_CACHE"):
         fit(town, learn.Checkpoints(tmp_path, 2))
+
+
+def test_another_process_may_have_removed_the_folder(town, tmp_path):
+    checkpoints = learn.Checkpoints(tmp_path / "kept", 2)
+    training = checkpoints.training()
+    training.save(2, {"kept": 1})
+    shutil.rmtree(tmp_path / "kept")
+    training.save(4, {"kept": 2})
+    assert training.latest()[1] == {"kept": 2}

@@ -40,6 +40,7 @@ class How:
 
 def run_budgets(spec: Spec, budgets: Sequence[float], how: How, out: Path | None, as_json: bool) -> None:
     """Run, keep, draw and tell an experiment at several budgets."""
+    how.engine.check_units("a run at several budgets")
     if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
         raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
     for each in budgets:

@@ -14,7 +14,7 @@ from graphveil.cli.curve import How, run_budgets
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
-from graphveil.cli.interrupts import GOES_ON, going_on, interrupted, saying
+from graphveil.cli.interrupts import going_on, interrupted, saying
 from graphveil.cli.kept import check_resume, keep, results_file, told
 from graphveil.cli.options import AnyVersion, AsJson, CheckpointEvery, EngineName, Jobs, Resume, Workers
 from graphveil.cli.parse import parse_numbers
@@ -93,7 +93,8 @@ def run(
 def run_one(spec: Spec, how: How, as_json: bool) -> None:
     """Run, keep and tell one experiment."""
     spec.check()
-    with saying(f"no run of {spec.method} is finished; {GOES_ON}"):
+    going = f"every finished run is kept, and {going_on(not how.resume)} from there"
+    with saying(f"no run of {spec.method} is finished; {going}"):
         result = watched(spec, how)
     keep(result)
     if as_json:

@@ -16,6 +16,7 @@ OWN = (
     "jobs",
     "engine",
     "workers",
+    "checkpoint_every",
     "trials",
     "backbone",
     "task",

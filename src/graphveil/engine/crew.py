@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from graphveil.errors import EngineError
+from graphveil.errors import EngineError, InputError
 
 # A crew that has lost a worker is started anew so many times.
 RESTARTS = 3
 # Checkpoints are written each so many epochs, where nothing else is said.
 EVERY = 20
+# What libraries take of each worker that no other shares, in bytes.
+LIBRARIES = 300e6
 Progress = Callable[[str, float], None]
 
 
@@ -20,6 +22,16 @@ class Crew(Protocol):
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
         """What the workers return, in their order. Where one is lost, all begin again, from their checkpoints; an error that one of
         them raises is raised here."""
+
+
+def check_room(workers: int, room: float, where: str) -> None:
+    """Refuse workers whose libraries alone take more than the memory, in bytes, that is there."""
+    most = int(room / LIBRARIES)
+    if workers > max(most, 1):
+        raise InputError(
+            f"{workers} workers take {workers * LIBRARIES / 1e9:.0f} GB for libraries alone, and {where} has {room / 1e9:.0f} GB: give at most "
+            f"--workers {max(most, 1)}, or more machines"
+        )
 
 
 class WorkersLostError(EngineError):

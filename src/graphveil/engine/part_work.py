@@ -80,18 +80,24 @@ def learn_part(
     work: PartWork, world: World, progress: Callable[[str, float], None] | None = None
 ) -> PartOutcome:
     """Learn as one worker of a world; every other one does the same at the same time."""
-    idle = loaded(work.load)
+    idle = loaded(work.load, work.most_gigabytes)
     part = GraphPart(**work.graph, world=world)
     users = PartUsers(part, Asking(work.users))
     return replace(learn_on(part, replace(work.job, users=users), work, progress), idle_mb=idle)
 
 
-def loaded(load: Callable[[], None]) -> float:
+def loaded(load: Callable[[], None], most_gigabytes: float | None = None) -> float:
     """Load all that learning takes, before any data; the megabytes that this process has then."""
     give_back_at_once()
     load()
     import_module("graphveil.learn.registry")
-    return peak_megabytes()
+    idle = peak_megabytes()
+    if most_gigabytes is not None and idle / 1000 > most_gigabytes:
+        raise InputError(
+            f"libraries alone take {idle / 1000:.2f} GB before anything is read, above the {most_gigabytes:g} GB that --max-memory allows: "
+            "allow more"
+        )
+    return idle
 
 
 def learn_on(

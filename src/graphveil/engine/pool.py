@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 from typing import Any, TypeVar
 
+from graphveil.errors import EngineError
+
 Value = TypeVar("Value")
+
+
+class UnitLostError(EngineError):
+    """Whoever computed one unit was lost again and again; another unit may fare better."""
+
+
+def computed(future: Future[Value]) -> Value:
+    """What a call came to. Where its process was killed, that is said: others cannot go on without it."""
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise UnitLostError(
+            "a process that computed was killed: see what ends it (memory that ran out, a fault of a library), or give fewer --jobs; "
+            "whatever was finished is kept, and the same command goes on"
+        ) from None
 
 
 class Pool(ABC):

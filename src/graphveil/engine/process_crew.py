@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError, check_room
+from graphveil.engine.scratch import scratch
 from graphveil.engine.worker import begin_work
 from graphveil.outside import expected
 
@@ -20,10 +21,11 @@ class ProcessCrew:
     """Workers are fresh processes of this machine, which end with this one; they talk by gloo over the loopback address."""
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
+        check_room(len(tasks), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine")
         how = ""
         for _ in range(RESTARTS + 1):
-            with tempfile.TemporaryDirectory() as folder:
-                results = _once(work, tasks, Path(folder) / "meeting", progress)
+            with scratch("meeting") as folder:
+                results = _once(work, tasks, folder / "meeting", progress)
             if not isinstance(results, str):
                 return results
             how = results

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import pickle
 import signal
-import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +18,11 @@ import torch
 from ray.train import FailureConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
-from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError
+from graphveil.engine.crew import RESTARTS, Progress, WorkersLostError, check_room
 from graphveil.engine.gloo import GlooWorld, left_alone
 from graphveil.engine.ray_session import connected
 from graphveil.engine.ray_task import Sender
+from graphveil.engine.scratch import scratch
 from graphveil.errors import GraphveilError
 
 # A worker waits so long for others before it gives up: they may be reading a large part.
@@ -40,7 +41,8 @@ class RayCrew:
         self.address = address
 
     def run(self, work: Callable[..., Any], tasks: Sequence[Any], progress: Progress | None) -> list[Any]:
-        with connected(self.address, None), tempfile.TemporaryDirectory() as folder, _quiet():
+        with connected(self.address, None), scratch("train") as folder, _quiet():
+            check_room(len(tasks), float(ray.cluster_resources().get("memory", math.inf)), "this Ray")
             actor: Any = ray.remote(num_cpus=0)(_Mailbox)
             mailbox = actor.remote()
             config = {
@@ -56,7 +58,7 @@ class RayCrew:
                     num_workers=len(tasks), resources_per_worker={"CPU": _share(len(tasks))}
                 ),
                 run_config=RunConfig(
-                    storage_path=folder, failure_config=FailureConfig(max_failures=RESTARTS)
+                    storage_path=str(folder), failure_config=FailureConfig(max_failures=RESTARTS)
                 ),
             )
             with _following(mailbox, progress):

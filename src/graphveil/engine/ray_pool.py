@@ -13,13 +13,15 @@ from typing import Any
 import ray
 from ray import exceptions
 
-from graphveil.engine.pool import Pool, Value
+from graphveil.engine.pool import Pool, UnitLostError, Value
 from graphveil.engine.ray_session import RETRIES, connected
 from graphveil.engine.ray_task import Sender, compute, packed, unpacked
 from graphveil.errors import EngineError
 
 # Of an error of Ray's, as much as says what it is.
 SHOWN = 300
+# What becomes of a task whose worker is lost, this one and no other.
+LOST = (exceptions.OutOfMemoryError, exceptions.WorkerCrashedError, exceptions.NodeDiedError)
 # Ray takes its time to cancel; whoever interrupts does not.
 STOP_SECONDS = 10.0
 
@@ -115,7 +117,8 @@ class _Call:
         try:
             self.future.set_result(unpacked(self._answer.result()))
         except exceptions.RayError as error:
-            self.future.set_exception(EngineError(sentence(error)))
+            lost = isinstance(error, LOST)
+            self.future.set_exception((UnitLostError if lost else EngineError)(sentence(error)))
         except BaseException as error:  # noqa: BLE001 -- whatever the call raised, its future raises
             self.future.set_exception(error)
         # What it took is freed on Ray's side too.
@@ -140,7 +143,7 @@ def sentence(error: exceptions.RayError) -> str:
     if isinstance(error, exceptions.RayTaskError):
         last = str(error).strip().splitlines()[-1][:SHOWN]
         return f"a worker of Ray cannot run graphveil ({last}): install graphveil, in this version, on every node"
-    if isinstance(error, exceptions.WorkerCrashedError | exceptions.NodeDiedError):
+    if isinstance(error, LOST):
         return (
             f"the worker of one unit died {tried}, killed or crashed each time: see what ends it (memory, a fault of a library); "
             "whatever was finished is kept"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import tempfile
 import threading
@@ -17,6 +16,7 @@ import ray._private.worker as ray_worker
 
 from graphveil.engine.address import AUTO
 from graphveil.engine.ray_reach import check_reachable, not_reached
+from graphveil.engine.scratch import Scratch
 from graphveil.errors import EngineError
 
 # Results are small; what is larger goes to a file of Ray's.
@@ -100,7 +100,7 @@ class _Session:
 
     def __init__(self, address: str | None) -> None:
         self.address = address
-        self.folder: str | None = None
+        self.scratch: Scratch | None = None
         self.printing = ray_worker._worker_logs_enabled
         self.terminating: Any = None
         self.variables = _own_variables()
@@ -116,13 +116,13 @@ class _Session:
         # What an interrupt left half started, nobody would end.
         with _variables(QUIET), uninterrupted():
             if self.address is None:
-                self.folder = _folder()
+                self.scratch = _scratch()
                 ray.init(
                     "local",
                     num_cpus=count or _processors(),
                     include_dashboard=False,
                     object_store_memory=STORE_BYTES,
-                    _temp_dir=self.folder,
+                    _temp_dir=str(self.scratch.folder),
                     _system_config=CONFIGURATION,
                     **options,
                 )
@@ -142,8 +142,8 @@ class _Session:
                 signal.signal(signal.SIGTERM, self.terminating)
             for name in _own_variables().keys() | self.variables.keys():
                 _set_variable(name, self.variables.get(name))
-            if self.folder is not None:
-                shutil.rmtree(self.folder, ignore_errors=True)
+            if self.scratch is not None:
+                self.scratch.remove()
 
 
 @contextmanager
@@ -167,12 +167,10 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _folder() -> str:
+def _scratch() -> Scratch:
     """A folder of this user alone, with a short name."""
     place = tempfile.gettempdir()
-    return tempfile.mkdtemp(
-        prefix="graphveil-ray-", dir=place if len(place) + 24 <= LONGEST_FOLDER else "/tmp"
-    )
+    return Scratch("ray", place if len(place) + 24 <= LONGEST_FOLDER else "/tmp")
 
 
 @contextmanager

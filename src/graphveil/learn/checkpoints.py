@@ -107,9 +107,11 @@ class Training:
 
 
 def _write(file: Path, state: dict[str, Any]) -> None:
-    """A file that is there as a whole, or not at all."""
-    part = file.with_suffix(".part")
+    """A file that is there as a whole, or not at all, whoever else writes the same: another process of the same command may, and may
+    have removed the folder when it was done."""
+    part = file.with_suffix(f".{os.getpid()}.part")
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         torch.save(state, part)
         os.replace(part, file)
     except (OSError, RuntimeError) as error:

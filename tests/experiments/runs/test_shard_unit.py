@@ -207,3 +207,13 @@ def test_workers_have_all_partitions_between_them(folder, workers):
     ranges = [partitions_of(shards, rank, workers) for rank in range(workers)]
     assert [partition for each in ranges for partition in each] == list(range(PARTITIONS))
     assert all(len(each) for each in ranges)
+
+
+class NobodyStarts:
+    def run(self, *_):
+        pytest.fail("workers were started")
+
+
+def test_more_workers_than_partitions_are_refused_before_they_start(folder):
+    with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
+        run_shard_unit(spec_of(folder), "method", 0, None, crew=NobodyStarts(), workers=4)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphveil.errors import StoreError
+from graphveil.engine.pool import UnitLostError
+from graphveil.errors import EngineError, StoreError
 from graphveil.experiments import Spec, UnitStore
 from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.runs.cells import FreshStore, run_cells
@@ -307,3 +308,20 @@ def test_units_of_several_processes_are_all_found(store):
     assert [writer.returncode for writer in writers] == [0] * 3
     found = store.find(SPEC.having(runs=60), ["method"])
     assert np.array_equal([each.run for each in found], np.arange(60))
+
+
+def test_where_nobody_computes_the_tolerant_stop_too(store, monkeypatch):
+    def raising(error):
+        def compute(*_):
+            raise error
+
+        monkeypatch.setattr(runner_module, "compute_unit", compute)
+
+    raising(EngineError("no Ray can be reached"))
+    with pytest.raises(EngineError, match="no Ray can be reached"):
+        run_cells([SPEC, SPEC], store=store, tolerant=True)
+    # One that was lost says nothing of others.
+    raising(UnitLostError("the worker of one unit died"))
+    assert [str(each) for each in run_cells([SPEC, SPEC], store=store, tolerant=True).results] == [
+        "the worker of one unit died"
+    ] * 2

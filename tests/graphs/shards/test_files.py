@@ -159,7 +159,7 @@ def test_integers_that_are_ids(tmp_path):
     shard_files(file, tmp_path / "s", partitions=2, ids=True)
     graph, _ = load_whole(tmp_path / "s")
     assert graph.ids.tolist() == [5, 70, 10**12] and graph.pairs().tolist() == [[0, 1], [0, 2]]
-    with pytest.raises(InputError, match="take them as ids"):
+    with pytest.raises(InputError, match="take their numbers as ids"):
         shard_files(file, tmp_path / "t", partitions=2)
 
 
@@ -279,3 +279,47 @@ def test_a_table_without_a_line_of_names_loses_no_link(tmp_path):
 def test_fractions_are_no_users(suffix, tmp_path):
     links = table_of(tmp_path / f"links.{suffix}", {"source": [0.0, 1.0], "target": [1.0, 2.5]})
     refused(links, "must name users by integers or by words, got double", tmp_path)
+
+
+def test_an_npz_file_is_not_told_to_take_ids(tmp_path):
+    np.savez(tmp_path / "a.npz", edges=np.array([[0, 1], [-1, 2]]))
+    refused(tmp_path / "a.npz", r"got -1\.\.2: number users from 0 on, and give y(?!.*ids)", tmp_path)
+    table = table_of(tmp_path / "links.csv", {"source": [0, -1], "target": [1, 2]})
+    refused(table, "take their numbers as ids", tmp_path)
+
+
+def test_numbers_that_must_be_names_are_refused_unless_somebody_says_so(tmp_path):
+    links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 1_200_000]})
+    refused(links, "nearly all of 1200001 users would have none(.|\n)*ids", tmp_path)
+    assert shard_files(links, tmp_path / "ids", partitions=2, ids=True).users == 3
+    assert shard_files(links, tmp_path / "many", partitions=2, users=1_200_001).users == 1_200_001
+
+
+def test_columns_of_the_same_name_are_two(tmp_path):
+    (tmp_path / "links.csv").write_text("user,user\n0,1\n1,2\n")
+    shards = shard_files(tmp_path / "links.csv", tmp_path / "s", partitions=1)
+    assert shards.manifest.entries == 4
+    (tmp_path / "words.csv").write_text("user,user\nanna,0\n0,bo\n")
+    shard_files(tmp_path / "words.csv", tmp_path / "t", partitions=1)
+    graph, _ = load_whole(tmp_path / "t")
+    assert graph.ids.tolist() == ["0", "anna", "bo"] and graph.edge_count == 2
+
+
+def test_a_file_without_anybody_is_refused(tmp_path):
+    (tmp_path / "links.csv").write_text("source,target\n")
+    refused(tmp_path / "links.csv", "has no links and names nobody", tmp_path)
+    np.savez(tmp_path / "a.npz", edges=np.empty((0, 2), dtype=np.int64))
+    refused(tmp_path / "a.npz", "has no links and names nobody", tmp_path)
+
+
+def test_what_is_said_of_labels_is_about_labels(tmp_path):
+    links = table_of(tmp_path / "links.csv", {"source": [0, 1], "target": [1, 2]})
+    refused(links, "name a table of users and labels", tmp_path, labels=tmp_path / "no.csv")
+    words = table_of(tmp_path / "words.csv", {"user": [1, 2], "label": ["x", "y"]})
+    refused(links, "write the classes as 0, 1, …", tmp_path, labels=words)
+
+
+def test_numbers_beyond_all_integers_are_told_as_they_are(tmp_path):
+    large = pyarrow.array([0, 2**63 + 5], pyarrow.uint64())
+    parquet.write_table(pyarrow.table({"source": large, "target": large}), tmp_path / "links.parquet")
+    refused(tmp_path / "links.parquet", f"got {2**63 + 5}", tmp_path)

@@ -6,7 +6,8 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs.shards import is_sharded, open_shards, write_shards
-from graphveil.graphs.shards.manifest import sharded_files
+from graphveil.graphs.shards import manifest as manifest_module
+from graphveil.graphs.shards.manifest import MANIFEST, new_folder, sharded_files
 
 
 @pytest.fixture
@@ -106,3 +107,29 @@ def test_partitions_must_follow_each_other(folder):
     partitions = json.loads((folder / "graph.json").read_text())["partitions"]
     change(folder, partitions=partitions[::-1])
     refused(folder, "its partitions do not follow each other")
+
+
+@pytest.mark.parametrize("left", [["part-0000", "users"], [".sorting"], [".scratch", "part-0003"]])
+def test_a_folder_of_a_killed_command_is_told_from_others(left, tmp_path):
+    for name in left:
+        (tmp_path / "out" / name).mkdir(parents=True)
+    with (
+        pytest.raises(InputError, match="not written to its end: delete it, and give the same command"),
+        new_folder(tmp_path / "out"),
+    ):
+        pytest.fail("it was written into")
+    assert {each.name for each in (tmp_path / "out").iterdir()} == set(left)
+    (tmp_path / "out" / "thesis.txt").touch()
+    with (
+        pytest.raises(InputError, match="is there already and holds something"),
+        new_folder(tmp_path / "out"),
+    ):
+        pytest.fail("it was written into")
+
+
+def test_what_cannot_be_removed_is_no_sharded_graph(tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest_module.shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "out") as folder:
+        (folder / MANIFEST).write_text("{}")
+        raise KeyboardInterrupt
+    assert (tmp_path / "out").exists() and not is_sharded(tmp_path / "out")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.errors import GraphveilError, StoreError
+from graphveil.engine.pool import UnitLostError
+from graphveil.errors import EngineError, GraphveilError, StoreError
 from graphveil.experiments.runs.ahead import Ahead
+from graphveil.experiments.runs.kept_trainings import forget_trainings
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import Inside, parts_of, run_spec, units_left
 from graphveil.experiments.runs.unit import UnitResult
@@ -77,6 +80,8 @@ def run_cells(
     results: list[Result | GraphveilError | None] = [None] * len(specs)
     before = 0
     engine.check_units("this")
+    if fresh and given is None:
+        _forget(specs, skip)
     with engine.shared(jobs) as pool:
         ahead = Ahead(pool, lambda spec: _left(spec, used, skip))
         for place, spec in enumerate(specs):
@@ -110,7 +115,9 @@ def run_cells(
                 # No other experiment could be kept either.
                 raise
             except GraphveilError as error:
-                if not tolerant:
+                # Where nobody computes, or whoever does has other versions, no other experiment could be computed either.
+                nowhere = isinstance(error, EngineError) and not isinstance(error, UnitLostError)
+                if nowhere or not tolerant:
                     raise
                 results[place] = error
             else:
@@ -126,6 +133,14 @@ def _left(spec: Spec, store: UnitStore, skip: tuple[Part, ...]) -> list[tuple[Pa
     """The units of an experiment that the store does not hold."""
     parts = [part for part in parts_of(spec) if part not in skip]
     return units_left(spec, parts, store.find(spec, parts))
+
+
+def _forget(specs: Sequence[Spec], skip: tuple[Part, ...]) -> None:
+    """Forget trainings that were interrupted; what cannot be run says so when its turn comes."""
+    for spec in specs:
+        with suppress(GraphveilError):
+            parts = [part for part in parts_of(spec) if part not in skip]
+            forget_trainings(spec, units_left(spec, parts, ()))
 
 
 def _together(specs: Sequence[Spec], alone: Sequence[bool], place: int) -> Sequence[Spec]:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import time
 from functools import partial
 
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.learning import learn_in_parts
-from graphveil.engine.part_work import Keeping
+from graphveil.experiments.runs.kept_trainings import kept_trainings, remove
 from graphveil.experiments.runs.shard_files import RowFiles
 from graphveil.experiments.runs.shard_unit import run_shard_unit
 from graphveil.experiments.runs.unit import UnitResult, make_ready, run_unit, scored
-from graphveil.experiments.specs.inputs import input_digest
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
-from graphveil.experiments.store.place import results_file
-from graphveil.experiments.store.reuse import this_version
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.load import large_shards
 from graphveil.methods.job import Progress
-
-CHECKPOINTS = "checkpoints"
 
 
 def compute_unit(
@@ -42,7 +35,9 @@ def compute_unit(
     if engine.workers is None and shards is None:
         return run_unit(spec, part, run, progress, given)
     crew = None if engine.workers is None else engine.crew()
-    keeping = None if given is not None else _keeping(spec, part, run, engine)
+    keeping = None
+    if given is None:
+        keeping = kept_trainings(spec, part, run, engine.workers, engine.checkpoint_every)
     if shards is not None:
         workers = engine.workers or 1
         unit = run_shard_unit(spec, part, run, progress, crew=crew, workers=workers, keeping=keeping, out=out)
@@ -55,12 +50,5 @@ def compute_unit(
         outcome = learn_in_parts(name, ready.job, crew, engine.workers, load, host=host, keeping=keeping)
         unit = scored(spec, part, run, ready, outcome, start)
     if keeping is not None:
-        shutil.rmtree(keeping.folder, ignore_errors=True)
+        remove(keeping)
     return unit
-
-
-def _keeping(spec: Spec, part: Part, run: int, engine: Engine) -> Keeping:
-    """Where the trainings of a unit are kept until it is done: in a folder named by all that they depend on."""
-    told = (spec.key(part, run), input_digest(spec, part), this_version().source, engine.workers)
-    name = hashlib.sha256(repr(told).encode()).hexdigest()[:32]
-    return Keeping(results_file().parent / CHECKPOINTS / name, engine.checkpoint_every)

@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
+from graphveil.engine.pool import computed
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
+from graphveil.experiments.runs.kept_trainings import forget_trainings
 from graphveil.experiments.runs.parted_unit import compute_unit
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
@@ -134,6 +136,7 @@ def run_spec(
     ``alone`` runs one unit after the other, each in a process of its own on this machine, whatever the engine: its seconds and its memory
     are then its own. Units that the store holds are then reused only if they ran so too. ``ahead`` has workers that several experiments
     share, where they are computed outside this process; else there are new ones.
+    Without ``reuse`` a training that was interrupted begins anew, too.
     Every finished unit goes into the store at once. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     spec.check()
@@ -148,6 +151,9 @@ def run_spec(
     inputs = {part: input_digest(spec, part) for part in parts} if kept is not None else {}
     done = kept.find(spec, parts, alone, engine.workers) if reuse and kept is not None else []
     todo = units_left(spec, parts, done)
+    if given is None:
+        over = [(unit.part, unit.run) for unit in done]
+        forget_trainings(spec, over if reuse else todo, engine.workers)
     total = len(done) + len(todo)
     if alone:
         units = _alone(spec, todo, given)
@@ -193,7 +199,7 @@ def _alone(spec: Spec, todo: list[Unit], given: tuple[Graph, Users] | None) -> I
     """One unit after the other, each in a fresh process."""
     for part, number in todo:
         with workers(1) as pool:
-            unit = pool.submit(compute_unit, spec, part, number, None, given).result()
+            unit = computed(pool.submit(compute_unit, spec, part, number, None, given))
         yield replace(unit, alone=True)
 
 
@@ -214,7 +220,7 @@ def _parallel(
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    yield future.result()
+                    yield computed(future)
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
             pool.stop()

@@ -78,7 +78,9 @@ def run_shard_unit(
     work = ShardWork(
         spec, part, run, folder, method, keeping, spec.machine.max_memory, on_disk=crew is None, out=out
     )
-    check_shards(spec, open_shards(folder))
+    shards = open_shards(folder)
+    check_shards(spec, shards)
+    partitions_of(shards, 0, workers)
     if crew is None:
         parts = [learn_shards(work, ALONE, progress)]
     else:
@@ -102,7 +104,7 @@ def check_shards(spec: Spec, shards: Shards) -> None:
 def learn_shards(work: ShardWork, world: World, progress: Progress | None = None) -> ShardOutcome:
     """Learn as one worker of a world, from the partitions that fall to it."""
     spec, seed = work.spec, work.spec.seed + work.run
-    idle = loaded(partial(load_names, spec))
+    idle = loaded(partial(load_names, spec), work.most_gigabytes)
     check_backbone(spec.backbone)
     shards, method = open_shards(work.folder), find_method(work.method)
     part = shard_part(shards, world, on_disk=work.on_disk)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
+from graphveil.engine.pool import computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.runs.elsewhere import digest_for
 from graphveil.experiments.runs.unit import validate_unit
@@ -253,7 +254,7 @@ def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, give
                 todo -= 1
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                yield future.result()
+                yield computed(future)
 
 
 def _try_elsewhere(spec: Spec, point: Point, given: Given, digest: str | None) -> Tried:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from graphveil.graphs.shards.adjacency import Adjacency
 from graphveil.graphs.shards.edges_file import GROUP, Targets
 from graphveil.graphs.shards.layout import Layout
-
-SCRATCH = ".scratch"
+from graphveil.graphs.shards.manifest import SCATTERING
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +36,7 @@ class Scattered:
 @contextmanager
 def distribute(folder: Path, layout: Layout, adjacency: Adjacency, most: int = GROUP) -> Iterator[Scattered]:
     """Scatter all links within a folder, ``most`` at a time; the files are gone afterwards."""
-    scratch = folder / SCRATCH
+    scratch = folder / SCATTERING
     scratch.mkdir()
     try:
         cut = np.zeros(layout.partitions, dtype=np.int64)

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 
 LINKS, LABELS = ("source", "target"), ("user", "label")
+# What to write in place of something else, where users stand and where labels do.
+NUMBERS, CLASSES = "write numbers, or take --ids", "write the classes as 0, 1, …, and -1 where none is known"
+LARGEST = np.iinfo(np.int64).max
 # Bytes of a file that are read together, and rows of a Parquet file.
 BLOCK, ROWS = 1 << 22, 1 << 20
 
@@ -40,7 +43,7 @@ class PairTable:
             )
         batches = read()
         while True:
-            with _reading(self.file):
+            with _reading(self.file, self.names):
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -65,6 +68,8 @@ class PairTable:
                 f"{self.file} begins with the numbers {','.join(names[:2])}, and not with a line that names its columns: put one above "
                 "them, for example source,target"
             )
+        # Two columns may have the same name: they are told apart by their places.
+        names = [str(place) for place in range(len(names))]
         types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
         reader = csv.open_csv(
             self.file,
@@ -168,17 +173,20 @@ def read_labels(file: Path, links: EdgeList) -> tuple[NDArray[np.int64], NDArray
     batches = list(PairTable(file, LABELS, (text, False)).batches())
     none = np.empty(0, dtype=np.int64)
     users = np.concatenate([none, *(links.numbers(users) for users, _ in batches)])
-    labels = np.concatenate([none, *(integers(column, file) for _, column in batches)])
+    labels = np.concatenate([none, *(integers(column, file, CLASSES) for _, column in batches)])
     if len(np.unique(users)) != len(users):
         raise InputError(f"{file} has two labels for one user: leave one of them out")
     return users, labels
 
 
-def integers(column: Any, file: Path) -> NDArray[np.int64]:
-    """A column of integers."""
+def integers(column: Any, file: Path, instead: str = NUMBERS) -> NDArray[np.int64]:
+    """A column of integers; ``instead`` is what to do where it is none."""
     if not _is_integer(column):
-        raise InputError(f"{file} must hold integers here, got {column.type}: write numbers, or take --ids")
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+        raise InputError(f"{file} must hold integers here, got {column.type}: {instead}")
+    values = column.to_numpy(zero_copy_only=False)
+    if values.size and int(values.max()) > LARGEST:
+        raise InputError(f"{file} must hold integers up to {LARGEST}, got {int(values.max())}: {instead}")
+    return np.asarray(values, dtype=np.int64)
 
 
 def _all_ids(tables: list[PairTable]) -> NDArray[Any]:
@@ -245,13 +253,14 @@ def _is_integer(column: Any) -> bool:
 
 
 @contextmanager
-def _reading(file: Path) -> Iterator[None]:
+def _reading(file: Path, names: tuple[str, str]) -> Iterator[None]:
     from pyarrow import ArrowException
 
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"there is no file {file}: name a table of links, .csv or .parquet") from None
+        told = "links" if names == LINKS else "users and labels"
+        raise InputError(f"there is no file {file}: name a table of {told}, .csv or .parquet") from None
     except (OSError, UnicodeDecodeError, ArrowException) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(

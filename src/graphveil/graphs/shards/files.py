@@ -22,7 +22,7 @@ from graphveil.graphs.npz import Raw
 from graphveil.graphs.shards.edge_lists import edge_list, read_labels
 from graphveil.graphs.shards.feature_stream import write_streamed
 from graphveil.graphs.shards.layout import Layout
-from graphveil.graphs.shards.manifest import Manifest, new_folder
+from graphveil.graphs.shards.manifest import SORTING, Manifest, new_folder
 from graphveil.graphs.shards.npz_source import Source, npz_source
 from graphveil.graphs.shards.partition import METIS_ENTRIES, assign, check_partitions
 from graphveil.graphs.shards.reader import Shards, open_shards
@@ -38,7 +38,6 @@ BYTES_AN_ENTRY = 48
 # What METIS takes for each entry: 20 million entries took about 1 GB.
 METIS_BYTES = 60
 LEAST_ENTRIES = 1 << 16
-SCRATCH = ".sorting"
 
 
 def shard_files(
@@ -70,8 +69,10 @@ def shard_files(
     with _opened(file, range, labels, users, ids, most // 2) as opened, new_folder(Path(out)) as folder:
         with _scratch(folder) as scratch:
             least = 0 if opened.raw.labels is None else len(opened.raw.labels)
-            named = f"{file}: edges"
-            adjacency = sorted_links(opened.pairs, opened.users, scratch, most, least=least, named=named)
+            words = {"named": f"{file}: edges", "instead": _instead(file)}
+            adjacency = sorted_links(opened.pairs, opened.users, scratch, most, least=least, **words)
+            if not adjacency.users:
+                raise InputError(f"{file} has no links and names nobody: give a file with links")
             graph, held = _sides(opened, adjacency.users, split, seed)
             fits = min(METIS_ENTRIES, int(limit * 1e9) // METIS_BYTES)
             assignment, by = assign(adjacency, partitions, partitioner, seed, fits)
@@ -120,6 +121,13 @@ def _opened(
     yield _table(file, None if labels is None else Path(labels).expanduser(), users, ids)
 
 
+def _instead(file: Path) -> str:
+    """What to do where links name users who are not there."""
+    if file.suffix.lower() == ".npz":
+        return "number users from 0 on, and give y a number for each (-1 where no label is known)"
+    return "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
+
+
 def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> Source:
     """A table of links, with the labels of another one."""
     if users is not None:
@@ -164,7 +172,7 @@ def _told(split: Any) -> str | None:
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
     """A folder for what is sorted, which is gone afterwards."""
-    scratch = folder / SCRATCH
+    scratch = folder / SORTING
     scratch.mkdir()
     try:
         yield scratch

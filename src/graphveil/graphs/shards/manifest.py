@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,9 @@ MANIFEST = "graph.json"
 USERS, EDGES = "users.parquet", "edges.parquet"
 # What users hold stands in a folder of its own: the public part can be shipped without it.
 SIMULATED, REPORTS = "users", "reports"
+# What there is only while a sharded graph is written.
+SCATTERING, SORTING, COMING = ".scratch", ".sorting", f".{MANIFEST}.part"
+LEFT = (SCATTERING, SORTING, COMING)
 AGAIN = "write it again with `graphveil graph shard`"
 
 IdKind = Literal["text", "integer"]
@@ -80,7 +83,7 @@ class Manifest(BaseModel):
     def write(self, folder: Path) -> None:
         """Write the manifest: from then on the folder is a sharded graph."""
         told = {**self.model_dump(mode="json"), "cut": self.cut}
-        part = folder / f".{MANIFEST}.part"
+        part = folder / COMING
         part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         part.replace(folder / MANIFEST)
 
@@ -148,6 +151,10 @@ def new_folder(out: Path) -> Iterator[Path]:
     """A folder to write into, in which nothing is; what was written is gone again if it does not come to its end."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            if _was_cut_short(out):
+                raise InputError(
+                    f"{out} holds a sharded graph that was not written to its end: delete it, and give the same command again"
+                )
             raise InputError(f"{out} is there already and holds something: name a new folder, or delete it")
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -155,8 +162,20 @@ def new_folder(out: Path) -> Iterator[Path]:
     try:
         yield out
     except BaseException:
+        # First of all it is no sharded graph any more, whatever else may still be removed.
+        with suppress(OSError):
+            (out / MANIFEST).unlink()
         shutil.rmtree(out, ignore_errors=True)
         raise
+
+
+def _was_cut_short(out: Path) -> bool:
+    """Whether a folder was left by a command that was killed while it wrote a sharded graph: all that it holds is of one, but it has no
+    manifest."""
+    return out.is_dir() and all(
+        each.name == SIMULATED or each.name in LEFT or each.match("part-[0-9][0-9][0-9][0-9]*")
+        for each in out.iterdir()
+    )
 
 
 def _check_sums(manifest: Manifest, file: Path) -> None:

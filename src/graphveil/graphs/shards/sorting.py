@@ -22,6 +22,8 @@ from graphveil.graphs.shards.edges_file import whole_rows
 from graphveil.mechanisms.reports import row_pointers
 
 Pairs = NDArray[np.int32]
+# More users than this, and so many for each end of a link, are no users: their numbers are names.
+MANY, LONELY = 1_000_000, 100
 
 
 def sorted_links(
@@ -32,14 +34,17 @@ def sorted_links(
     *,
     least: int = 0,
     named: str = "edges",
+    instead: str = "number them anew",
 ) -> Adjacency:
     """Both directions of all pairs, sorted, without self-loops or repeats, in a file within ``scratch``.
 
     At most about ``most`` entries are in memory at a time. ``users`` says how many there are, where it is known;
-    else there are as many as the pairs name, and at least ``least``. ``named`` is what an error calls the pairs.
+    else there are as many as the pairs name, and at least ``least``. ``named`` is what an error calls the pairs, and ``instead`` what to do.
     """
     spool = scratch / "pairs"
-    count = max(_spool(chunks, spool, users, named), least)
+    count = max(_spool(chunks, spool, users, named, instead), least)
+    if users is None:
+        _check_named(spool, count, least, named, instead)
     degrees = np.zeros(count, dtype=np.int64)
     for pairs in _spooled(spool, most):
         for side in (0, 1):
@@ -51,7 +56,7 @@ def sorted_links(
     return _joined(scratch, ends, count)
 
 
-def _spool(chunks: Iterable[NDArray[Any]], spool: Path, users: int | None, named: str) -> int:
+def _spool(chunks: Iterable[NDArray[Any]], spool: Path, users: int | None, named: str, instead: str) -> int:
     """Write all pairs down; how many users there are."""
     largest = -1
     with open(spool, "wb") as file:
@@ -62,11 +67,21 @@ def _spool(chunks: Iterable[NDArray[Any]], spool: Path, users: int | None, named
             if low < 0 or high >= (MAX_NODES if users is None else users):
                 allowed = f"0..{users - 1}" if users is not None else f"from 0 to {MAX_NODES - 1}"
                 raise InputError(
-                    f"{named} must name users by numbers {allowed}, got {low}..{high}: number them anew, or take them as ids (--ids)"
+                    f"{named} must name users by numbers {allowed}, got {low}..{high}: {instead}"
                 )
             largest = max(largest, high)
             np.ascontiguousarray(pairs, dtype=np.int32).tofile(file)
     return largest + 1 if users is None else users
+
+
+def _check_named(spool: Path, count: int, least: int, named: str, instead: str) -> None:
+    """Refuse numbers that are so large that they must be names: every number below them would be a user, and take memory."""
+    ends = spool.stat().st_size // np.dtype(np.int32).itemsize
+    if count > max(MANY, LONELY * ends, least):
+        raise InputError(
+            f"{named} has {ends // 2} links, and a user of the number {count - 1}, so that nearly all of {count} users would have none: "
+            f"{instead}"
+        )
 
 
 def _spooled(spool: Path, most: int) -> Iterator[Pairs]:
