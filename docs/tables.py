@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from docs.advised import advised_all_table, advised_panel_table, advised_table
@@ -40,9 +40,14 @@ SOURCES: dict[str, Callable[[], str]] = {
 }
 
 
-def rewritten(text: str) -> str:
-    """A page with its tables as they should be."""
-    return BLOCK.sub(lambda found: f"{found[1]}\n{SOURCES[found['name']]()}\n\n{found[3]}", text)
+def rewritten(text: str, left: Collection[str] = ()) -> str:
+    """A page with its tables as they should be, but for those that are ``left`` as they are."""
+
+    def block(found: re.Match[str]) -> str:
+        name = found["name"]
+        return found[0] if name in left else f"{found[1]}\n{SOURCES[name]()}\n\n{found[3]}"
+
+    return BLOCK.sub(block, text)
 
 
 def named(text: str) -> list[str]:
