@@ -117,15 +117,17 @@ class _Session:
         with _variables(QUIET), uninterrupted():
             if self.address is None:
                 self.scratch = _scratch()
-                ray.init(
-                    "local",
-                    num_cpus=count or _processors(),
-                    include_dashboard=False,
-                    object_store_memory=STORE_BYTES,
-                    _temp_dir=str(self.scratch.folder),
-                    _system_config=CONFIGURATION,
-                    **options,
-                )
+                options |= {
+                    "num_cpus": count or _processors(),
+                    "include_dashboard": False,
+                    "object_store_memory": STORE_BYTES,
+                    "_temp_dir": str(self.scratch.folder),
+                    "_system_config": CONFIGURATION,
+                }
+                try:
+                    ray.init("local", **options)
+                except Exception as error:  # noqa: BLE001 -- Ray raises what has no class of its own
+                    raise EngineError(not_started(error)) from None
                 return
             try:
                 ray.init(self.address, **options)
@@ -144,6 +146,15 @@ class _Session:
                 _set_variable(name, self.variables.get(name))
             if self.scratch is not None:
                 self.scratch.remove()
+
+
+def not_started(error: Exception) -> str:
+    """Why there is no Ray of this command's own, and what to do."""
+    why = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".") or type(error).__name__
+    return (
+        f"Ray did not start on this machine ({why}): it may be too busy, or short of memory or of room in {tempfile.gettempdir()}; give the same "
+        "command again later, or leave --engine out, and --jobs computes in processes of this machine"
+    )
 
 
 @contextmanager
