@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 
-from graphveil.engine.scratch import OWNER, Scratch, remove_left, scratch
+from graphveil.engine.scratch import OWNER, UNTOUCHED, Scratch, remove_left, scratch
 
 HOLDS = """
 import time
@@ -72,3 +73,16 @@ def test_a_link_leads_nowhere(place):
     os.symlink(place / "precious" / OWNER, place / "graphveil-test-b" / OWNER)
     remove_left(place)
     assert (place / "precious" / OWNER).exists() and (place / "graphveil-test-b").exists()
+
+
+def test_what_a_dying_ray_made_anew_is_removed_if_nothing_is_in_it(place):
+    husk, live, young = (place / f"graphveil-ray-{name}" for name in ("husk", "live", "young"))
+    for each in (husk, live, young):
+        (each / "session_1").mkdir(parents=True)
+    (live / "session_1" / "log").touch()
+    long_ago = time.time() - 2 * UNTOUCHED
+    for each in (husk, live):
+        os.utime(each, (long_ago, long_ago))
+    remove_left(place)
+    assert {each.name for each in place.iterdir()} == {live.name, young.name}
+    assert (live / "session_1" / "log").exists()

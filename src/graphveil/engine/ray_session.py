@@ -16,7 +16,7 @@ import ray._private.worker as ray_worker
 
 from graphveil.engine.address import AUTO
 from graphveil.engine.ray_reach import check_reachable, not_reached
-from graphveil.engine.scratch import Scratch
+from graphveil.engine.scratch import RAY, Scratch
 from graphveil.errors import EngineError
 
 # Results are small; what is larger goes to a file of Ray's.
@@ -181,7 +181,7 @@ def _processors() -> int:
 def _scratch() -> Scratch:
     """A folder of this user alone, with a short name."""
     place = tempfile.gettempdir()
-    return Scratch("ray", place if len(place) + 24 <= LONGEST_FOLDER else "/tmp")
+    return Scratch(RAY, place if len(place) + 24 <= LONGEST_FOLDER else "/tmp")
 
 
 @contextmanager

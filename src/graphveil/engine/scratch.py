@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,9 @@ from pathlib import Path
 PREFIX = "graphveil-"
 # Whoever made a folder holds a lock on this file in it while it lives. The system takes the lock from a process that ends.
 OWNER, COMING = "owner", "owner.part"
+# A Ray whose command was killed takes a while to end, and may then make its folder anew, with nothing in it. One that was not touched for so
+# many seconds is nobody's.
+RAY, UNTOUCHED = "ray", 300.0
 
 
 class Scratch:
@@ -55,3 +59,13 @@ def remove_left(home: Path) -> None:
                     shutil.rmtree(owner.parent, ignore_errors=True)
             finally:
                 os.close(lock)
+    for husk in home.glob(f"{PREFIX}{RAY}-*"):
+        with suppress(OSError):
+            if not husk.is_symlink() and time.time() - husk.stat().st_mtime > UNTOUCHED:
+                _remove_empty(husk)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder of folders in which there is no file; where there is one, it stays."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        os.rmdir(path)
