@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.interrupts import saying
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.parted_unit import compute_unit
@@ -17,6 +18,9 @@ from graphveil.experiments.specs.spec import Spec
 from graphveil.experiments.store.whole_file import write_whole
 from graphveil.graphs.load import large_shards
 from graphveil.version import __version__
+
+# Said when it is interrupted.
+GOES_ON = "what was learned up to the last checkpoint is kept, and the same command goes on from there"
 
 
 def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json: bool) -> bool:
@@ -30,7 +34,7 @@ def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json
     spec.check()
     files = RowFiles(out, kind)
     files.begin()
-    with one_bar() as inside, engine.open():
+    with one_bar() as inside, saying(GOES_ON), engine.open():
         unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
     privacy = Privacy.model_validate(unit.privacy)
     record = {
