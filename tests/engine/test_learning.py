@@ -18,8 +18,13 @@ def alone():
     return in_one_process(small_spec())
 
 
-def test_scores_are_those_of_one_process_and_everybody_is_charged_once(alone):
-    ready, outcome = in_parts(small_spec(), 2)
+@pytest.fixture(scope="module")
+def by_two():
+    return in_parts(small_spec(), 2)
+
+
+def test_scores_are_those_of_one_process_and_everybody_is_charged_once(alone, by_two):
+    ready, outcome = by_two
     np.testing.assert_allclose(outcome.scores, alone[1].scores, rtol=1e-4, atol=1e-5)
     assert outcome.validation_loss == pytest.approx(alone[1].validation_loss, rel=1e-5)
     assert ready.ledger.spent.tolist() == [4.0] * 400
@@ -33,10 +38,10 @@ def test_scores_are_those_of_one_process_and_everybody_is_charged_once(alone):
     assert sum(numbers[f"worker_{rank}_users"] for rank in range(2)) == 400
 
 
-def test_a_lost_worker_changes_no_number(alone, tmp_path):
+def test_a_lost_worker_changes_no_number(by_two, tmp_path):
     marker = tmp_path / "lost"
     kept = tmp_path / "kept" / "training-1" / "worker-1-of-2" / "epoch-4.pt"
-    _, whole = in_parts(small_spec(), 2)
+    _, whole = by_two
     ready, outcome = in_parts(
         small_spec(),
         2,

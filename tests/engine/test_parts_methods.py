@@ -95,12 +95,7 @@ def test_answers_are_used_in_parts_too(by_two, name):
 
 
 # One worker has all who train, one all who validate, and one everybody else: each has nobody of some kind to learn from or to ask.
-ROLES = (
-    "veil",
-    "veil about neighbours",
-    "veil with private labels and silent users",
-    "lpgnn with private labels",
-)
+ROLES = ("veil about neighbours", "veil with private labels and silent users", "lpgnn with private labels")
 
 
 @pytest.fixture(scope="module")
