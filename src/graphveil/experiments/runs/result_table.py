@@ -117,7 +117,7 @@ def workers_line(also: dict[str, Any]) -> str:
         return f"one worker held the whole graph, in {each('peak_mb')} MB, {each('beyond_mb')} of them beyond libraries"
     return (
         f"{count} workers shared each run: peaks {each('peak_mb')} MB, beyond libraries {each('beyond_mb')} MB, for {each('users')} "
-        f"users of their own and {each('halo_rows')} rows fetched before a hop; sent {each('sent_mb')} MB"
+        f"users of their own and {each('halo_rows')} rows sent for a hop; sent {each('sent_mb')} MB"
     )
 
 
