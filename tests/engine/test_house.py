@@ -237,7 +237,9 @@ def test_garbage_at_the_door_lets_nobody_in_and_disturbs_nobody(garbage):
     with House(people) as house:
         with connected(house.address) as peer, suppress(ConnectionError):
             peer.sendall(garbage)
-            peer.shutdown(socket.SHUT_WR)
+            # The house may have hung up by now.
+            with suppress(OSError):
+                peer.shutdown(socket.SHUT_WR)
             while peer.recv(1024):
                 pass
         assert people.times == 0

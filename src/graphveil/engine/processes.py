@@ -13,6 +13,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from graphveil.engine.interrupts import uninterrupted
 from graphveil.engine.pool import Pool, Value
 from graphveil.outside import expect, expected
 
@@ -29,7 +30,8 @@ class Processes(Pool):
 
     def submit(self, function: Callable[..., Value], /, *arguments: Any) -> Future[Value]:
         """Hand in a call; function, arguments and what is returned travel by pickle."""
-        return self.executor.submit(function, *arguments)
+        with uninterrupted():
+            return self.executor.submit(function, *arguments)
 
     def stop(self) -> None:
         """Stop the processes at once."""

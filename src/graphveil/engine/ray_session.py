@@ -15,6 +15,7 @@ import ray
 import ray._private.worker as ray_worker
 
 from graphveil.engine.address import AUTO
+from graphveil.engine.interrupts import uninterrupted
 from graphveil.engine.ray_reach import check_reachable, not_reached
 from graphveil.engine.scratch import RAY, Scratch
 from graphveil.errors import EngineError
@@ -155,22 +156,6 @@ def not_started(error: Exception) -> str:
         f"Ray did not start on this machine ({why}): it may be too busy, or short of memory or of room in {tempfile.gettempdir()}; give the same "
         "command again later, or leave --engine out, and --jobs computes in processes of this machine"
     )
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """An interrupt that comes meanwhile takes effect at the end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        signal.raise_signal(signal.SIGINT)
 
 
 def _processors() -> int:

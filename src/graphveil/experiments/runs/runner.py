@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import computed
+from graphveil.engine.interrupts import uninterrupted
+from graphveil.engine.pool import Arriving, computed
 from graphveil.engine.processes import workers
 from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
@@ -217,18 +217,17 @@ def _parallel(
             ahead = Ahead(lambda: pool)
         waiting = ahead.take(spec, todo, given)
         try:
-            while waiting:
-                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield computed(future)
+            for future in Arriving(waiting):
+                yield computed(future)
         except (KeyboardInterrupt, GeneratorExit):
             # What waits is cancelled by the pool itself: cancelled here too, it would find it changed under its hands.
             pool.stop()
             raise
         except Exception:
             # Of an experiment that cannot be run nothing more is started.
-            for future in waiting:
-                future.cancel()
+            with uninterrupted():
+                for future in waiting:
+                    future.cancel()
             raise
 
 

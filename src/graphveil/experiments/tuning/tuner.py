@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.pool import computed
+from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.runs.elsewhere import digest_for
 from graphveil.experiments.runs.unit import validate_unit
@@ -247,14 +246,12 @@ def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, give
     """Trials outside this process, in the order in which they finish; this process alone suggests and keeps."""
     digest = digest_for(search.so_far.spec, "method", given)
     with engine.pool(jobs, todo) as pool:
-        waiting: set[Future[Tried]] = set()
-        while todo or waiting:
-            while todo and len(waiting) < pool.count:
-                waiting.add(pool.submit(_try_elsewhere, search.so_far.spec, search.next(), given, digest))
+        arriving: Arriving[Tried] = Arriving()
+        while todo or arriving:
+            while todo and len(arriving) < pool.count:
+                arriving.add(pool.submit(_try_elsewhere, search.so_far.spec, search.next(), given, digest))
                 todo -= 1
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield computed(future)
+            yield computed(arriving.next())
 
 
 def _try_elsewhere(spec: Spec, point: Point, given: Given, digest: str | None) -> Tried:
