@@ -14,6 +14,25 @@ settings.register_profile("graphveil", deadline=None, derandomize=True, max_exam
 settings.load_profile("graphveil")
 
 
+class TellsAtOnce:
+    """Says why a test failed when it does, not at the end: a run that is stopped before would not."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.write_line(f"\n{report.nodeid}, {report.when}:\n{report.longreprtext}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    # Processes that share the tests tell the one that prints.
+    if terminal is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(TellsAtOnce(terminal))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_results(tmp_path_factory):
     """What calls from Python keep is no concern of whoever runs the tests."""

@@ -11,6 +11,7 @@ from graphveil.audit.examine import Audit, Privacy
 from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.plan import Plan
+from tests import interrupting
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.audit")
@@ -200,9 +201,7 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_status_2(tmp_path, text, name,
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback():
-    # A shell starts what runs in its background with interrupts ignored: listen to them again.
-    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", "audit", "privunit"]
+    command = [sys.executable, "-c", interrupting.COMMAND, "audit", "privunit"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         line = process.stderr.readline()
         assert line.startswith("privunit: ")

@@ -1,17 +1,15 @@
 """Engines on the command line: what is refused, and an interrupt with a Ray of its own."""
 
-import os
 import re
-import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 
 from graphveil.cli import status
 from graphveil.experiments.store.database import RESULTS, select
+from tests.interrupting import interrupted_when
 from tests.test_extras import hidden_run
 
 SMALL = [
@@ -30,23 +28,17 @@ def folder(monkeypatch, tmp_path):
 
 
 def test_an_interrupt_ends_ray_and_keeps_what_is_finished(folder):
-    # A shell starts what runs in its background with interrupts ignored: listen to them again.
-    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    def one_is_kept():
+        return select(folder / "cache" / RESULTS, "SELECT id FROM units", ()) != [[]]
+
     endless = ["--runs", "5000", "--no-control", "--engine", "ray", "--jobs", "2"]
-    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN, *endless]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        while select(folder / "cache" / RESULTS, "SELECT id FROM units", ()) == [[]]:
-            assert process.poll() is None
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        _out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
+    ended = interrupted_when(one_is_kept, [*RUN, *endless])
+    assert ended.status == 130
     assert re.search(
-        r"Interrupted: \d+ of 5000 runs, .*, are finished and kept; the same command goes on", err
+        r"Interrupted: \d+ of 5000 runs, .*, are finished and kept; the same command goes on", ended.err
     )
-    assert "Traceback" not in err
-    assert left_of(process.pid) == []
+    assert "Traceback" not in ended.err
+    assert left_of(ended.session) == []
 
 
 def left_of(session):

@@ -1,11 +1,8 @@
 import json
-import os
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
+from tests.interrupting import interrupted_when
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=400", "--set", "data.features=16"),
@@ -294,27 +292,19 @@ def test_arguments_are_checked_before_torch_is_imported():
 
 
 def test_an_interrupt_stops_all_processes_and_keeps_what_the_same_command_goes_on_with(tmp_path, capsys):
-    # A shell starts what runs in its background with interrupts ignored: listen to them again.
-    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    endless = ["--runs", "500", "--jobs", "2", *SMALL]
-    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *RUN[:6], *endless]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        for _ in range(3000):
-            if select(tmp_path / RESULTS, "SELECT id FROM units WHERE part = 'method'", ()) != [[]]:
-                break
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "base, multibit, ε = 2" in out
+    def one_is_kept():
+        return select(tmp_path / RESULTS, "SELECT id FROM units WHERE part = 'method'", ()) != [[]]
+
+    ended = interrupted_when(one_is_kept, [*RUN[:6], "--runs", "500", "--jobs", "2", *SMALL])
+    assert ended.status == 130
+    assert "base, multibit, ε = 2" in ended.out
     assert re.search(
         r"Interrupted: \d+ of 1500 runs, control and structure counted too, are finished and kept; "
         r"the same command goes on from there\.",
-        err,
+        ended.err,
     )
     assert [record.interrupted for record in ResultStore(tmp_path / RESULTS).records()] == [True]
-    assert "Traceback" not in err
+    assert "Traceback" not in ended.err
     ((kept,),) = select(tmp_path / RESULTS, "SELECT count(*) FROM units WHERE seed = '0'", ())
     assert status([*RUN[:6], *SMALL, "--runs", "1"]) == 0
     assert f"Reused {kept[0]} finished run" in capsys.readouterr().err

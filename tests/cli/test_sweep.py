@@ -1,9 +1,6 @@
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +12,7 @@ from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
 from graphveil.outside import is_reference
+from tests.interrupting import interrupted_when
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
 BASE = f'title = "small [one]"\n[base]\nmethod = "base"\ndata = "town"\nruns = 2\n[base.settings]\nepochs = 2\n{TOWN}'
@@ -301,18 +299,11 @@ def test_arguments_are_checked_before_torch_is_imported():
 
 def test_an_interrupt_stops_all_processes(tmp_path):
     (tmp_path / "long.toml").write_text(BASE + AXIS)
-    # A shell starts what runs in its background with interrupts ignored: listen to them again.
-    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    arguments = ["sweep", "long.toml", "--jobs", "2", "--runs", "20"]
-    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        for _ in range(600):
-            if len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM units", ())[0]) >= 2:
-                break
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Interrupted: 0 of 2 cells" in err
-    assert "Traceback" not in err
+
+    def two_are_kept():
+        return len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM units", ())[0]) >= 2
+
+    ended = interrupted_when(two_are_kept, ["sweep", "long.toml", "--jobs", "2", "--runs", "20"])
+    assert ended.status == 130
+    assert "Interrupted: 0 of 2 cells" in ended.err
+    assert "Traceback" not in ended.err

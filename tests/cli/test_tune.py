@@ -1,11 +1,8 @@
 import importlib
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 
 import pytest
@@ -15,6 +12,7 @@ from graphveil.cli.tune import command
 from graphveil.experiments import Spec
 from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
+from tests.interrupting import interrupted_when
 
 TOWN = [
     *("--set", "data.users=200", "--set", "data.features=16", "--set", "data.telling=4"),
@@ -163,23 +161,17 @@ def test_arguments_are_checked_before_torch_and_optuna_are_imported():
 
 
 def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, capsys):
-    # A shell starts what runs in its background with interrupts ignored: listen to them again.
-    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     arguments = [*TUNE, "--jobs", "2", "--set", "epochs=100"]
-    command = [sys.executable, "-c", f"{listen}from graphveil.cli import main; main()", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
-        for _ in range(600):
-            if len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM trials", ())[0]) >= 2:
-                break
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "base on town" in out
-    assert "trials are finished and kept, the same command goes on from there" in err
-    assert "Traceback" not in err
-    done = int(err.split("Interrupted: ")[1].split()[0])
+
+    def two_are_kept():
+        return len(select(tmp_path / "cache" / RESULTS, "SELECT id FROM trials", ())[0]) >= 2
+
+    ended = interrupted_when(two_are_kept, arguments)
+    assert ended.status == 130
+    assert "base on town" in ended.out
+    assert "trials are finished and kept, the same command goes on from there" in ended.err
+    assert "Traceback" not in ended.err
+    done = int(ended.err.split("Interrupted: ")[1].split()[0])
     assert 2 <= done < 50
     # A search of as many trials as are there has nothing to do.
     assert status([*arguments, "--trials", str(done), "--json"]) == 0
