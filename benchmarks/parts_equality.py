@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.result import aligned
+from benchmarks.result import print_lines
 from graphveil import learn
 from graphveil.engine.dividing import Division, divide_graph
 from graphveil.engine.house import House
@@ -144,12 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", nargs="+", choices=tuple(GRAPHS), default=tuple(GRAPHS))
     parser.add_argument("--workers", nargs="+", type=int, default=WORKERS)
     options = parser.parse_args(arguments)
-    lines = []
-    for found in compare(options.methods, options.data, options.workers):
-        print("  ".join(found.cells()), file=sys.stderr, flush=True)
-        lines.append(found)
-    print(aligned([HEADER, *(line.cells() for line in lines)]))
-    return 0 if all(line.met for line in lines) else 1
+    return print_lines(HEADER, compare(options.methods, options.data, options.workers))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.result import aligned
+from benchmarks.result import print_lines
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.experiments.runs.shard_unit import run_shard_unit
 from graphveil.experiments.specs.spec import Spec
@@ -87,12 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("shards", type=Path, help="The folder of a sharded graph.")
     parser.add_argument("--workers", nargs="+", type=int, default=WORKERS)
     options = parser.parse_args(arguments)
-    lines = []
-    for found in measure(options.shards, options.workers):
-        print("  ".join(found.cells()), file=sys.stderr, flush=True)
-        lines.append(found)
-    print(aligned([HEADER, *(line.cells() for line in lines)]))
-    return 0 if all(line.met for line in lines) else 1
+    return print_lines(HEADER, measure(options.shards, options.workers))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 HEADER = ("benchmark", "case", "reference", "ours", "reference's", "ratio", "median", "target", "met")
 
@@ -111,3 +112,24 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
         for line in lines
     ]
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
+
+
+class Line(Protocol):
+    """A line of a benchmark that has a table of its own."""
+
+    @property
+    def met(self) -> bool:
+        """Whether it is as it has to be."""
+
+    def cells(self) -> tuple[str, ...]:
+        """What is printed of it."""
+
+
+def print_lines(header: Sequence[str], lines: Iterable[Line]) -> int:
+    """Print each line when it is there, and all as a table at the end; the exit status is 1 if any is not as it has to be."""
+    found = []
+    for line in lines:
+        print("  ".join(line.cells()), file=sys.stderr, flush=True)
+        found.append(line)
+    print(aligned([header, *(line.cells() for line in found)]))
+    return 0 if all(line.met for line in found) else 1

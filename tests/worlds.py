@@ -16,6 +16,7 @@ class ThreadWorld:
         self.rank, self.size = rank, size
         self._board, self._barrier, self._lines = board, barrier, lines
         self.sent_bytes = 0
+        self._flying = []
 
     def _everybody(self, value):
         self._board[self.rank] = value
@@ -34,18 +35,35 @@ class ThreadWorld:
         return [each[self.rank] for each in self._everybody([np.array(numbers) for numbers in sent])]
 
     def post(self, sent, into):
+        self._check_untouched([*sent, *into])
         for peer, rows in enumerate(sent):
             if peer != self.rank and rows.numel():
                 self.sent_bytes += rows.numel() * rows.element_size()
                 self._lines[self.rank, peer].put(rows.clone())
-        return _Arriving(self, into)
+        arriving = _Arriving(self, sent, into)
+        self._flying.append(arriving)
+        return arriving
+
+    def _check_untouched(self, given):
+        """What was sent may leave, and what is to come may arrive, at any moment until somebody waits for it."""
+        taken = [_bytes_of(each) for flying in self._flying for each in (*flying.sent, *flying.into)]
+        for begin, end in map(_bytes_of, given):
+            assert all(end <= other or last <= begin for other, last in taken if other < last), (
+                "what is still on its way is written over"
+            )
+
+
+def _bytes_of(rows):
+    return rows.data_ptr(), rows.data_ptr() + rows.numel() * rows.element_size()
 
 
 class _Arriving:
-    def __init__(self, world, into):
-        self.world, self.into = world, into
+    def __init__(self, world, sent, into):
+        self.world, self.sent, self.into = world, sent, into
 
     def wait(self):
+        if self in self.world._flying:
+            self.world._flying.remove(self)
         for peer, room in enumerate(self.into):
             if peer != self.world.rank and room.numel():
                 room.copy_(self.world._lines[peer, self.world.rank].get(timeout=60))

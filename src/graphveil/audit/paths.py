@@ -38,7 +38,7 @@ def same_by_every_path(mechanism: Mechanism, public: PublicRange | None) -> tupl
                 continue
             try:
                 reports = _quietly(mechanism, held)
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 -- refused by whatever error
                 refused.append(title)
                 continue
             if not same_reports(expected, reports):
