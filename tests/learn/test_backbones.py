@@ -4,26 +4,64 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_matrix
-from torch.nn import functional
+from torch import nn
 from torch_geometric import nn as pyg
 
 from graphveil.errors import InputError
-from graphveil.learn import APPNP, BACKBONES, MLP, SGC, Topology, build_backbone
+from graphveil.learn import BACKBONES, SGC, Topology, build_backbone
 from graphveil.learn.inputs import raw_input
 from tests.learn.graphs import small_graph
 
 TOLERANCE = 1e-5
 
 
-def plain_pyg(model, rows, edges, activation):
-    """The same parameters through PyG's own layers, on the dense matrix."""
-    if isinstance(model, SGC):
-        return model.conv1(rows, edges)
-    if isinstance(model, APPNP):
-        return pyg.APPNP(K=10, alpha=0.1)(model.conv2(activation(model.conv1(rows))), edges)
-    if isinstance(model, MLP):
-        return model.conv2(activation(model.conv1(rows)))
-    return model.conv2(activation(model.conv1(rows, edges)), edges)
+def small_network(inputs, hidden, outputs, activation):
+    return nn.Sequential(nn.Linear(inputs, hidden), activation, nn.Linear(hidden, outputs))
+
+
+# The layers of each backbone, as PyG has them.
+LAYERS = {
+    "gcn": lambda d, h, c, _: (pyg.GCNConv(d, h), pyg.GCNConv(h, c)),
+    "sage": lambda d, h, c, _: (pyg.SAGEConv(d, h), pyg.SAGEConv(h, c)),
+    "gat": lambda d, h, c, _: (pyg.GATConv(d, h, heads=4), pyg.GATConv(4 * h, c, heads=1, concat=False)),
+    "gin": lambda d, h, c, act: tuple(
+        pyg.GINConv(small_network(size, h, out, act)) for size, out in ((d, h), (h, c))
+    ),
+    "mlp": lambda d, h, c, _: (nn.Linear(d, h), nn.Linear(h, c)),
+    "appnp": lambda d, h, c, _: (nn.Linear(d, h), nn.Linear(h, c)),
+    "sgc": lambda d, _h, c, _: (pyg.SGConv(d, c, K=2),),
+    # It is an SGC too, whose parameters are drawn before.
+    "ssgc": lambda d, _h, c, _: (pyg.SGConv(d, c, K=16), pyg.SSGConv(d, c, alpha=0.05, K=16))[1:],
+}
+
+
+class Plain(nn.Module):
+    """The same model of PyG's own layers, on the dense matrix."""
+
+    def __init__(self, name, sizes, activation):
+        super().__init__()
+        self.name, self.activation = name, activation
+        for number, layer in enumerate(LAYERS[name](*sizes, activation), 1):
+            self.add_module(f"conv{number}", layer)
+
+    def forward(self, rows, edges):
+        if self.name in ("sgc", "ssgc"):
+            return self.conv1(rows, edges)
+        if self.name in ("mlp", "appnp"):
+            scores = self.conv2(self.activation(self.conv1(rows)))
+            return scores if self.name == "mlp" else pyg.APPNP(K=10, alpha=0.1)(scores, edges)
+        return self.conv2(self.activation(self.conv1(rows, edges)), edges)
+
+
+def plain_pyg(name, model, graph, hidden, activation):
+    """PyG's model with the same parameters, which have the same names there."""
+    plain = Plain(name, (graph.feature_count, hidden, graph.class_count), activation).eval()
+    plain.load_state_dict(model.state_dict())
+    return plain
+
+
+def edges_of(graph):
+    return torch.from_numpy(graph.edge_list())
 
 
 def largest_gap(one, other):
@@ -38,21 +76,31 @@ def pair(request):
     return model, graph, rows
 
 
+def test_first_values_are_those_of_pyg(pair, request):
+    model, graph, _ = pair
+    name = request.node.callspec.params["pair"]
+    torch.manual_seed(0)
+    plain = Plain(name, (graph.feature_count, 16, graph.class_count), nn.SELU())
+    given, expected = model.state_dict(), plain.state_dict()
+    assert list(given) == list(expected)
+    assert all(torch.equal(given[each], expected[each]) for each in expected)
+
+
 @pytest.mark.parametrize("form", ["sparse", "dense"])
-def test_outputs_equal_plain_pyg(pair, form):
+def test_outputs_equal_plain_pyg(pair, form, request):
     model, graph, rows = pair
     inputs = raw_input(csr_matrix(rows) if form == "sparse" else rows)
-    expected = plain_pyg(model, torch.from_numpy(rows), torch.from_numpy(graph.edge_list()), functional.selu)
+    plain = plain_pyg(request.node.callspec.params["pair"], model, graph, 16, nn.SELU())
+    expected = plain(torch.from_numpy(rows), edges_of(graph))
     assert largest_gap(model(inputs, Topology(graph)), expected) < TOLERANCE
 
 
-def test_gradients_equal_plain_pyg(pair):
+def test_gradients_equal_plain_pyg(pair, request):
     model, graph, rows = pair
     weights = torch.randn(graph.node_count, graph.class_count)
-    expected = plain_pyg(model, torch.from_numpy(rows), torch.from_numpy(graph.edge_list()), functional.selu)
-    (expected * weights).sum().backward()
-    wanted = [parameter.grad.clone() for parameter in model.parameters()]
-    model.zero_grad()
+    plain = plain_pyg(request.node.callspec.params["pair"], model, graph, 16, nn.SELU())
+    (plain(torch.from_numpy(rows), edges_of(graph)) * weights).sum().backward()
+    wanted = [parameter.grad for parameter in plain.parameters()]
     (model(raw_input(csr_matrix(rows)), Topology(graph)) * weights).sum().backward()
     gaps = [largest_gap(p.grad, want) for p, want in zip(model.parameters(), wanted, strict=True)]
     assert max(gaps) < TOLERANCE
@@ -77,7 +125,8 @@ def test_dropout_acts_in_training_only(pair):
 def test_relu_is_an_option():
     graph, rows, _ = small_graph()
     model = build_backbone("gcn", graph.feature_count, 4, 3, activation="relu").eval()
-    expected = plain_pyg(model, torch.from_numpy(rows), torch.from_numpy(graph.edge_list()), functional.relu)
+    plain = plain_pyg("gcn", model, graph, 4, nn.ReLU())
+    expected = plain(torch.from_numpy(rows), edges_of(graph))
     assert largest_gap(model(raw_input(rows), Topology(graph)), expected) < TOLERANCE
 
 

@@ -6,9 +6,9 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.learn import Backbone, Schedule, Targets, Topology, build_backbone, fit
+from graphveil.learn.adam import Adam
 from graphveil.learn.group_lasso import group_lasso
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.training import Adam
 from tests.learn.graphs import small_graph
 
 TELLING, FEATURES, CLASSES = 3, 12, 3
@@ -80,7 +80,7 @@ def test_training_reaches_what_proximal_steps_reach():
     topology, targets, inputs = Topology(graph), targets_of(graph), raw_input(rows)
     strength = strength_of(graph, rows, model, 0.3)
     penalty = group_lasso(model, inputs, topology, targets, 0.3)
-    step = Adam(model, Schedule(lr=1e-3, weight_decay=0.0))
+    step = Adam(model, 1e-3, 0.0)
     for _ in range(4000):
         step(targets.train_loss(model(inputs, topology)) + penalty())
     weights, bias = minimized(*known(graph, rows), strength)

@@ -1,8 +1,8 @@
 """Backbones whose input stays sparse: two layers, or one linear map after propagation.
 
 Propagation is linear, so P(X)W = P(XW): the first layer multiplies the sparse input by its weights (d x 16) and only then
-passes messages, on 16 columns instead of d. The layers hold PyG's own modules, so a trained model's parameters fit the
-plain PyG model. Nothing random happens before the first activation, so `first` serves training and validation alike.
+passes messages, on 16 columns instead of d. A trained model's parameters fit the plain PyG model (`layers`). Nothing random
+happens before the first activation, so `first` serves training and validation alike.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, SGConv, SSGConv
 
 from graphveil.checks import check_number
 from graphveil.errors import InputError
+from graphveil.learn import layers
 from graphveil.learn.dropout import dropout
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
@@ -48,7 +48,7 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
-        """One layer with the parameters of a PyG module, from n x k to n x what it puts out: project, then pass messages."""
+        """One layer with the parameters of a layer, from n x k to n x what it puts out: project, then pass messages."""
 
     def first(self, inputs: Input, topology: Topology) -> Tensor:
         """The first layer, before its activation: from n x d to n x h."""
@@ -80,7 +80,7 @@ class GCN(Backbone):
         self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1, self.conv2 = GCNConv(inputs, hidden), GCNConv(hidden, classes)
+        self.conv1, self.conv2 = layers.Convolution(inputs, hidden), layers.Convolution(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = topology.gcn @ project(inputs, conv.lin.weight) + conv.bias
@@ -94,7 +94,7 @@ class GraphSAGE(Backbone):
         self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1, self.conv2 = SAGEConv(inputs, hidden), SAGEConv(hidden, classes)
+        self.conv1, self.conv2 = layers.Means(inputs, hidden), layers.Means(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         # One product with both weights side by side, then only the neighbours' half is passed on.
@@ -125,6 +125,9 @@ class GAT(Backbone):
         heads: int = 4,
     ) -> None:
         super().__init__(activation, dropout)
+        # Its attention is PyG's own, which takes seconds to load.
+        from torch_geometric.nn import GATConv
+
         self.conv1 = GATConv(inputs, hidden, heads=heads)
         self.conv2 = GATConv(heads * hidden, classes, heads=1, concat=False)
 
@@ -146,7 +149,9 @@ class GIN(Backbone):
     ) -> None:
         super().__init__(activation, dropout)
         self.conv1, self.conv2 = (
-            GINConv(nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out)))
+            layers.Sums(
+                nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out))
+            )
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -220,7 +225,7 @@ class SGC(Backbone):
         hops: int = 2,
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1 = SGConv(inputs, classes, K=hops)
+        self.conv1 = layers.Linear(inputs, classes)
         self.coefficients = [0.0] * hops + [1.0]
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -251,7 +256,8 @@ class SSGC(SGC):
         alpha: float = 0.05,
     ) -> None:
         super().__init__(inputs, hidden, classes, activation, dropout, hops)
-        self.conv1 = SSGConv(inputs, classes, alpha=alpha, K=hops)
+        # Drawn anew: published numbers were.
+        self.conv1 = layers.Linear(inputs, classes)
         self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
 
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from graphveil.graphs.graph import Graph
+from graphveil.learn.adam import Adam
 from graphveil.learn.masked_labels import of_rows
 from graphveil.learn.targets import Targets
-from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
+from graphveil.learn.training import Best, Fitted, Progress, Schedule
 from graphveil.linear.sparse import SparseMatrix
 
 # Root mean square norm of an input row (of 4, 6 and 8 the best overall, on validation users).
@@ -99,7 +100,10 @@ def fit_link(
     neighbours = rows.neighbours(train.cpu().numpy())
     learned, held_out = (rows.matrix(who.cpu().numpy(), neighbours, device) for who in (train, judges))
     model = LinkModel(len(neighbours), classes).to(device)
-    best, step = Best(of_rows(targets, judges), schedule, progress), Adam(model, schedule)
+    best, step = (
+        Best(of_rows(targets, judges), schedule, progress),
+        Adam(model, schedule.lr, schedule.weight_decay),
+    )
     kept, labels = copy.deepcopy(model.state_dict()), targets.labels[train]
     for epoch in range(schedule.epochs):
         with torch.no_grad():

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.group import Group
 from graphveil.graphs.part import GraphPart
+from graphveil.learn.adam import Adam
 from graphveil.learn.backbones import ACTIVATIONS
 from graphveil.learn.dropout import Among, dropout
 from graphveil.learn.inputs import ROW_NORM_SHARE
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
+from graphveil.learn.training import Best, Fitted, Progress, Schedule
 
 # Labels that have spread are small numbers; so scaled, a network learns from them within a hundred epochs.
 LABEL_SCALE = 16.0
@@ -184,7 +185,10 @@ def fit_masked(
     """
     judges = targets.validation_rows
     held_out, everything = of_rows(targets, judges), inputs.everything[judges]
-    best, step = Best(held_out, schedule, progress), Adam(model, schedule, topology.world)
+    best, step = (
+        Best(held_out, schedule, progress),
+        Adam(model, schedule.lr, schedule.weight_decay, topology.world),
+    )
     kept = copy.deepcopy(model.state_dict())
     for epoch in range(schedule.epochs):
         near = model.near_ids(topology)

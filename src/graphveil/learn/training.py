@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from graphveil.errors import InputError
-from graphveil.graphs.world import ALONE, World
+from graphveil.learn.adam import Adam
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.checkpoints import Checkpoints
 from graphveil.learn.group_lasso import group_lasso
@@ -128,29 +128,6 @@ def _by_name(fitted: Fitted) -> dict[str, Any]:
     return {each.name: getattr(fitted, each.name) for each in fields(fitted)}
 
 
-class Adam:
-    """Steps of Adam down the gradient of a loss; where several workers have a share of the loss each, of their sum."""
-
-    def __init__(self, model: nn.Module, schedule: Schedule, world: World = ALONE) -> None:
-        self.parameters, self.world = list(model.parameters()), world
-        self.optimizer = torch.optim.Adam(self.parameters, lr=schedule.lr, weight_decay=schedule.weight_decay)
-
-    def __call__(self, loss: Tensor) -> None:
-        self.optimizer.zero_grad()
-        loss.backward()
-        if self.world.size > 1:
-            self._add_up()
-        self.optimizer.step()
-
-    def _add_up(self) -> None:
-        """All gradients of all workers, in one message; a parameter that no loss reaches has none anywhere."""
-        held = [each.grad for each in self.parameters if each.grad is not None]
-        whole = torch.cat([gradient.ravel() for gradient in held])
-        summed = add_up(whole, self.world).split([gradient.numel() for gradient in held])
-        for gradient, total in zip(held, summed, strict=True):
-            gradient.copy_(total.view_as(gradient))
-
-
 def fit(
     model: Backbone,
     inputs: Input,
@@ -171,7 +148,7 @@ def fit(
     if kept is not None and (done := kept.finished()) is not None:
         return Fitted(**done)
     world = topology.world
-    best, step = Best(targets, schedule, progress), Adam(model, schedule, world)
+    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay, world)
     if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
         raise InputError(
             "a lasso on weights, and dropout of reports, are not learned in parts: take another regularizer, or leave --workers out"
@@ -185,12 +162,12 @@ def fit(
             weights = state["weights"]
             best.resume(state["best"])
             model.load_state_dict(state["model"])
-            step.optimizer.load_state_dict(state["optimizer"])
+            step.resume(state["optimizer"])
     for epoch in range(begin, schedule.epochs):
         if kept is not None and epoch > begin and kept.due(epoch):
             state = {
                 "model": model.state_dict(),
-                "optimizer": step.optimizer.state_dict(),
+                "optimizer": step.state,
                 "weights": weights,
             }
             kept.save(epoch, {**state, "best": best.state})

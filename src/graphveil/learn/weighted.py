@@ -9,11 +9,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graphveil.learn.adam import Adam
 from graphveil.learn.backbones import Backbone
 from graphveil.learn.several import SeveralTargets
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
+from graphveil.learn.training import Best, Fitted, Progress, Schedule
 from graphveil.linear.composition import Input
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
 from graphveil.linear.sparse import SparseMatrix
@@ -118,7 +119,7 @@ def fit_with_links(
     The best are those of the epoch with the lowest validation loss: scores n x c, and a weight for each of m pairs.
     ``inputs`` makes the input (n x d) from a topology: denoising runs over the current weights too, but has no gradient for them.
     """
-    best, step = Best(targets, schedule, progress), Adam(model, schedule)
+    best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay)
     pattern, weights = topology.pattern, topology.weights
     kept = weights
     features = inputs(topology)
