@@ -168,7 +168,7 @@ INSIDE_FUNCTIONS = {
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/embeddings/reduction.py": {"scipy.linalg"},
-    "experiments/runs/statistics.py": {"scipy.stats"},
+    "experiments/runs/statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/tuning/gain_model.py": {"scipy.optimize"},
     "experiments/runs/model_file.py": {"torch"},
     "experiments/runs/unit.py": {"torch"},

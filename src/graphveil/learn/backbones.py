@@ -17,12 +17,14 @@ from torch.nn import functional
 
 from graphveil.checks import check_number
 from graphveil.errors import InputError
-from graphveil.learn import layers
 from graphveil.learn.dropout import dropout
+from graphveil.learn.layers import Attention, Convolution, Linear, Means, Sums
 from graphveil.learn.topology import Topology
 from graphveil.linear.composition import Input
 from graphveil.linear.polynomial import Polynomial
 
+# Of the attention of GAT below 0.
+SLOPE = 0.2
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"selu": functional.selu, "relu": functional.relu}
 
 
@@ -80,7 +82,7 @@ class GCN(Backbone):
         self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1, self.conv2 = layers.Convolution(inputs, hidden), layers.Convolution(hidden, classes)
+        self.conv1, self.conv2 = Convolution(inputs, hidden), Convolution(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         out: Tensor = topology.gcn @ project(inputs, conv.lin.weight) + conv.bias
@@ -94,7 +96,7 @@ class GraphSAGE(Backbone):
         self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1, self.conv2 = layers.Means(inputs, hidden), layers.Means(hidden, classes)
+        self.conv1, self.conv2 = Means(inputs, hidden), Means(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         # One product with both weights side by side, then only the neighbours' half is passed on.
@@ -125,19 +127,19 @@ class GAT(Backbone):
         heads: int = 4,
     ) -> None:
         super().__init__(activation, dropout)
-        # Its attention is PyG's own, which takes seconds to load.
-        from torch_geometric.nn import GATConv
-
-        self.conv1 = GATConv(inputs, hidden, heads=heads)
-        self.conv2 = GATConv(heads * hidden, classes, heads=1, concat=False)
+        self.conv1 = Attention(inputs, hidden, heads, concat=True)
+        self.conv2 = Attention(heads * hidden, classes, 1, concat=False)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
-        values = project(inputs, conv.lin.weight).view(-1, conv.heads, conv.out_channels)
-        attention = (values * conv.att_src).sum(-1), (values * conv.att_dst).sum(-1)
-        edges = topology.looped_edges
-        weights = conv.edge_updater(edges, alpha=attention, edge_attr=None, size=None)
-        out: Tensor = conv.propagate(edges, x=(values, values), alpha=weights, size=None)
-        out = (out.flatten(1) if conv.concat else out.mean(dim=1)) + conv.bias
+        values = project(inputs, conv.lin.weight).view(-1, *conv.att_src.shape[1:])
+        sender, receiver = topology.looped_edges
+        sent, received = (values * conv.att_src).sum(-1), (values * conv.att_dst).sum(-1)
+        scores = functional.leaky_relu(
+            sent.index_select(0, sender) + received.index_select(0, receiver), SLOPE
+        )
+        messages = share_by(receiver, scores, len(values)).unsqueeze(-1) * values.index_select(0, sender)
+        heads = sum_by(receiver, messages, len(values))
+        out: Tensor = (heads.flatten(1) if conv.concat else heads.mean(dim=1)) + conv.bias
         return out
 
 
@@ -149,9 +151,7 @@ class GIN(Backbone):
     ) -> None:
         super().__init__(activation, dropout)
         self.conv1, self.conv2 = (
-            layers.Sums(
-                nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out))
-            )
+            Sums(nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out)))
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 
@@ -225,7 +225,7 @@ class SGC(Backbone):
         hops: int = 2,
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1 = layers.Linear(inputs, classes)
+        self.conv1 = Linear(inputs, classes)
         self.coefficients = [0.0] * hops + [1.0]
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
@@ -257,8 +257,23 @@ class SSGC(SGC):
     ) -> None:
         super().__init__(inputs, hidden, classes, activation, dropout, hops)
         # Drawn anew: published numbers were.
-        self.conv1 = layers.Linear(inputs, classes)
+        self.conv1 = Linear(inputs, classes)
         self.coefficients = [alpha] + [(1 - alpha) / hops] * hops
+
+
+def sum_by(places: Tensor, rows: Tensor, count: int) -> Tensor:
+    """The sum of the rows of each of so many places (rows x ... to count x ...)."""
+    index = places.view(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
+    return rows.new_zeros(count, *rows.shape[1:]).scatter_add_(0, index, rows)
+
+
+def share_by(places: Tensor, scores: Tensor, count: int) -> Tensor:
+    """The softmax of scores (rows x heads) among the rows of the same place."""
+    largest = scores.new_zeros(count, scores.shape[1]).scatter_reduce_(
+        0, places[:, None].expand_as(scores), scores.detach(), "amax", include_self=False
+    )
+    weights = (scores - largest.index_select(0, places)).exp()
+    return weights / (sum_by(places, weights, count) + 1e-16).index_select(0, places)
 
 
 class Activation(nn.Module):

@@ -21,6 +21,21 @@ class Convolution(nn.Module):
         _draw(self.lin.weight, math.sqrt(6.0 / (inputs + outputs)))
 
 
+class Attention(nn.Module):
+    """Of a GATConv from k to m columns with several heads: ``lin.weight`` (heads·m x k), what a sender and a receiver count for it (``att_src``,
+    ``att_dst``, 1 x heads x m), and ``bias``: heads·m where heads stand side by side (``concat``), else m, for their mean."""
+
+    def __init__(self, inputs: int, outputs: int, heads: int, concat: bool) -> None:
+        super().__init__()
+        self.lin = nn.Linear(inputs, heads * outputs, bias=False)
+        self.att_src, self.att_dst = (nn.Parameter(torch.empty(1, heads, outputs)) for _ in range(2))
+        self.bias = nn.Parameter(torch.zeros(heads * outputs if concat else outputs))
+        self.concat = concat
+        _draw(self.lin.weight, math.sqrt(6.0 / (inputs + heads * outputs)))
+        for each in (self.att_src, self.att_dst):
+            _draw(each, math.sqrt(6.0 / (heads + outputs)))
+
+
 class Linear(nn.Module):
     """Of an SGConv or SSGConv from k to m columns: ``lin`` with its bias."""
 

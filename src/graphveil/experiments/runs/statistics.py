@@ -30,13 +30,13 @@ def t_interval(values: Sequence[float]) -> Summary:
     >>> t_interval([0.5])
     Summary(mean=0.5, low=None, high=None)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     array = np.asarray(values, dtype=np.float64)
     mean = float(array.mean())
     if array.size < 2:
         return Summary(mean, None, None)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
+    half = float(stdtrit(array.size - 1, (1 + CONFIDENCE) / 2) * array.std(ddof=1) / np.sqrt(array.size))
     return Summary(mean, mean - half, mean + half)
 
 
@@ -116,7 +116,7 @@ def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
     >>> paired_p([0.5, 0.6], [0.5, 0.6]), paired_p([0.5, 0.75], [0.25, 0.5])
     (1.0, 0.0)
     """
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     differences = np.asarray(values, dtype=np.float64) - np.asarray(others, dtype=np.float64)
     if differences.size < 2:
@@ -124,7 +124,7 @@ def paired_p(values: Sequence[float], others: Sequence[float]) -> float:
     mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(differences.size)
     if error == 0:
         return 0.0 if mean else 1.0
-    return float(2 * t.sf(abs(mean / error), differences.size - 1))
+    return float(2 * stdtr(differences.size - 1, -abs(mean / error)))
 
 
 def holm(values: Sequence[float]) -> list[float]:
