@@ -19,7 +19,7 @@ def test_workers_need_room_for_libraries():
 
 
 def test_more_workers_than_a_machine_holds_are_not_started():
-    with pytest.raises(InputError, match="1000000 workers take 300000 GB for libraries alone"):
+    with pytest.raises(InputError, match="1000000 workers take 200000 GB for libraries alone"):
         ProcessCrew().run(lambda *_: pytest.fail("started"), [None] * 1_000_000, None)
 
 

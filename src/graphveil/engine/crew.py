@@ -12,7 +12,7 @@ RESTARTS = 3
 # Checkpoints are written each so many epochs, where nothing else is said.
 EVERY = 20
 # What libraries take of each worker that no other shares, in bytes.
-LIBRARIES = 300e6
+LIBRARIES = 200e6
 Progress = Callable[[str, float], None]
 
 

@@ -24,6 +24,7 @@ from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards, open_shards
+from graphveil.graphs.shards.tables import load_library
 from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method
@@ -104,7 +105,7 @@ def check_shards(spec: Spec, shards: Shards) -> None:
 def learn_shards(work: ShardWork, world: World, progress: Progress | None = None) -> ShardOutcome:
     """Learn as one worker of a world, from the partitions that fall to it."""
     spec, seed = work.spec, work.spec.seed + work.run
-    idle = loaded(partial(load_names, spec), work.most_gigabytes)
+    idle = loaded(partial(_load, spec), work.most_gigabytes)
     check_backbone(spec.backbone)
     shards, method = open_shards(work.folder), find_method(work.method)
     part = shard_part(shards, world, on_disk=work.on_disk)
@@ -135,6 +136,11 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
     return ShardOutcome(
         replace(taken, outcome=bare, original=np.empty(0, dtype=np.int64)), hits, tested, privacy, asked
     )
+
+
+def _load(spec: Spec) -> None:
+    load_names(spec)
+    load_library()
 
 
 def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,13 @@ from graphveil.graphs.shards.manifest import AGAIN
 Array = NDArray[Any]
 
 
+def load_library() -> None:
+    """Load pyarrow, and whatever it loads itself with its first table."""
+    import pyarrow
+
+    pyarrow.table({"number": pyarrow.array(np.zeros(1))})
+
+
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Rows of values: ``pointers`` say where each begins and the last one ends; without them all have ``width`` values."""
