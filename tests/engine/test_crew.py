@@ -13,13 +13,13 @@ def test_workers_need_room_for_libraries():
     # One is always started: whatever it takes, there is no other way.
     check_room(1, 0.0, "this machine")
     with pytest.raises(
-        InputError, match="5 workers take 2 GB(.|\n)*this machine has 1 GB: give at most workers 4"
+        InputError, match="5 workers take 1.0 GB(.|\n)*this machine has 0.8 GB: give at most workers 4"
     ):
         check_room(5, 4 * LIBRARIES, "this machine")
 
 
 def test_more_workers_than_a_machine_holds_are_not_started():
-    with pytest.raises(InputError, match="1000000 workers take 200000 GB for libraries alone"):
+    with pytest.raises(InputError, match="1000000 workers take 200000.0 GB for libraries alone"):
         ProcessCrew().run(lambda *_: pytest.fail("started"), [None] * 1_000_000, None)
 
 

@@ -29,7 +29,7 @@ def check_room(workers: int, room: float, where: str) -> None:
     most = int(room / LIBRARIES)
     if workers > max(most, 1):
         raise InputError(
-            f"{workers} workers take {workers * LIBRARIES / 1e9:.0f} GB for libraries alone, and {where} has {room / 1e9:.0f} GB: give at most "
+            f"{workers} workers take {workers * LIBRARIES / 1e9:.1f} GB for libraries alone, and {where} has {room / 1e9:.1f} GB: give at most "
             f"--workers {max(most, 1)}, or more machines"
         )
 
