@@ -290,8 +290,8 @@ class EdgeRR(PublishedGraph):
         lines, found = dendrogram.regions_of_many(
             self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
         )
-        pairs_of = found[:, :, 3]
-        shares = _shares(self._noisy_counts(found[:, :, 4], pairs_of, words), pairs_of)
+        pairs_of = found[3]
+        shares = _shares(self._noisy_counts(found[4], pairs_of, words), pairs_of)
         counts, new = dendrogram.draw_pairs_of_many(
             lines, found, shares, self._known(dendrogram), _chance(words)
         )
