@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@cache
 def usual(name: str) -> dict:
     """Settings with which the mechanism can be built."""
     extra = {"item": ("length",), "privunit": ("radius",)}.get(name, ())

@@ -38,5 +38,8 @@ def test_words_that_are_stretched_over_many_users_are_found():
             codes = np.resize(reports.codes, 3 * len(private))
             return replace(reports, indptr=np.arange(len(private) + 1) * 3, codes=codes)
 
-    (leak,) = words_of_their_own(_onebit(Stretched), np.zeros(3), 6000)
-    assert "random words are used more than once" in leak
+    leaks = crowd_step(_onebit(Stretched), None, True, SeededWords(1)).leaks
+    assert "random words are used more than once" in leaks[0]
+    (leak,) = words_of_their_own(_onebit(Stretched), np.zeros(3), 6000, 2 * 3 * 1500)
+    assert "1,000 users draws 6 words a user, one for 6,000 users 1.5" in leak
+    assert words_of_their_own(_onebit(), np.zeros(3), 6000, 2 * 3 * 6000) == []

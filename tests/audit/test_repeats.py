@@ -37,4 +37,5 @@ def test_a_block_that_is_drawn_differently_is_no_period():
 @pytest.mark.parametrize("name", ["onebit", "multibit", "laplace", "privunit"])
 def test_right_mechanisms_are_left_alone(name):
     built = mechanism(name, epsilon=1.0, dims=4, range=(0, 1))
-    assert never_again(built, np.zeros(4), 20_000, SeededWords(3)) == []
+    words = SeededWords(3)
+    assert never_again(built, np.zeros(4), built.randomize(np.zeros((20_000, 4)), words), words) == []

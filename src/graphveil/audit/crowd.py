@@ -50,8 +50,10 @@ def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, wo
     inputs = valid_inputs(mechanism, public)
     private = next(iter(inputs.values()))
     hull = Hull.of(mechanism)
-    leaks = words_of_their_own(mechanism, private, users)
-    again = never_again(mechanism, private, users, words)
+    counted = CountedWords(words)
+    crowd = checked_reports(mechanism, wide_batch(private, users), counted)
+    leaks = words_of_their_own(mechanism, private, users, counted.taken)
+    again = never_again(mechanism, private, crowd, words)
     leaks += again
     # Where noise comes again, groups of users are no independent draws.
     if hull is not None and not again:
@@ -60,15 +62,13 @@ def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, wo
     return Step(USERS, seen, tuple(leaks))
 
 
-def words_of_their_own(mechanism: Mechanism, private: Any, users: int) -> list[str]:
-    """Whether a user of a large call takes as many random words as one of a small call."""
+def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: int) -> list[str]:
+    """Whether a user of a large call, which took so many random words, takes as many as one of a small call."""
     if users < 2 * FEW:
         return []
-    taken = []
-    for size in (FEW, users):
-        words = CountedWords(SEED)
-        reports_of(mechanism, wide_batch(private, size), words)
-        taken.append(words.taken / size)
+    few = CountedWords(SEED)
+    reports_of(mechanism, wide_batch(private, FEW), few)
+    taken = few.taken / FEW, words / users
     # Links take a word for each change, so how many there are is random.
     slack = DEVIATIONS * math.sqrt(taken[0] / FEW) if mechanism.uneven else 0.0
     if taken[1] >= FEWER_WORDS * taken[0] - slack:

@@ -64,16 +64,25 @@ def worst_link(mechanism: LinkMechanism) -> WorstLink:
     if isinstance(mechanism, PublishedGraph):
         return worst_published(mechanism)
     best = WorstLink((0, 0), frozenset(), Fraction(1))
+    counts: dict[tuple[int, Graph], list[int]] = {}
+
+    def counts_of(graph: Graph, user: int) -> list[int]:
+        # What a user sends follows from the user's own links, which many graphs share.
+        key = user, frozenset(pair for pair in graph if user in pair)
+        if key not in counts:
+            counts[key] = user_counts(mechanism, graph, user)[0].tolist()
+        return counts[key]
+
     for graph in graphs_of(mechanism.size):
         for link in graph:
             # Only what the two users hold is different.
             for one, other in ((graph, graph - {link}), (graph - {link}, graph)):
                 ratio = Fraction(1)
                 for user in link:
-                    often, rarely = (user_counts(mechanism, which, user)[0] for which in (one, other))
+                    often, rarely = (counts_of(which, user) for which in (one, other))
                     if any(count and not against for count, against in zip(often, rarely, strict=True)):
                         return WorstLink(link, one, None)
-                    ratio *= largest_ratio(often.tolist(), rarely.tolist())
+                    ratio *= largest_ratio(often, rarely)
                 if best.ratio is not None and ratio > best.ratio:
                     best = WorstLink(link, one, ratio)
     return best

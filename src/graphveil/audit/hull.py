@@ -7,7 +7,7 @@ values are encoded. If every answer stays inside and answers are independent, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,7 @@ class Span:
     low_below: Floats
     high_below: Floats
     rows: Floats | None
+    _rare: dict[bytes, float] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, channel: FiniteChannel, drawn_from: int = 1) -> Span | None:
@@ -72,7 +73,11 @@ class Span:
         few = self.high * draws < RARE
         if self.rows is None:
             return few, min(1.0, float(self.high[few].sum()))
-        return few, float(self.rows[:, few].sum(axis=1).max())
+        # All looks at one size ask for the same.
+        key = few.tobytes()
+        if key not in self._rare:
+            self._rare[key] = float(self.rows[:, few].sum(axis=1).max())
+        return few, self._rare[key]
 
     def padded(self, size: int) -> Span:
         """The same for an alphabet of this size: codes that the channel does not have never come."""
@@ -289,6 +294,9 @@ def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
     """How unlikely each count is at the nearer end of what is allowed, as a logarithm; 0 where it lies between."""
     least, most = np.clip(low - SLACK, 0.0, 1.0), np.clip(high + SLACK, 0.0, 1.0)
     most = np.where(high == 0, 0.0, most)
-    too_many = np.where(seen > draws * most, log_tail(seen, draws, most), 0.0)
-    too_few = np.where(seen < draws * least, log_tail(seen, draws, least), 0.0)
-    return np.asarray(np.minimum(too_many, too_few))
+    seen, draws, least, most = np.broadcast_arrays(seen, draws, least, most)
+    tails = np.zeros(seen.shape)
+    # Few counts lie outside, and only theirs is a long way to compute.
+    for outside, end in ((seen > draws * most, most), (seen < draws * least, least)):
+        tails[outside] = np.minimum(tails[outside], log_tail(seen[outside], draws[outside], end[outside]))
+    return tails

@@ -80,10 +80,10 @@ def accepts(mechanism: Mechanism, rows: NDArray[Any]) -> bool:
 
 
 class CountedWords(Words):
-    """Seeded words that remember how many were taken."""
+    """Words of a seed, or of another source, that remember how many were taken."""
 
-    def __init__(self, seed: int) -> None:
-        self.source, self.taken = SeededWords(seed), 0
+    def __init__(self, source: int | Words) -> None:
+        self.source, self.taken = source if isinstance(source, Words) else SeededWords(source), 0
 
     def take(self, count: int) -> WordArray:
         self.taken += count

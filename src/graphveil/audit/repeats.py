@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from graphveil.audit.findings import Leak, Rank, checked_reports, wide_batch
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.reports import Reports
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,12 +115,13 @@ def periods(bits: Floats) -> tuple[int, float] | None:
 
 
 def never_again(
-    mechanism: Mechanism, private: NDArray[np.float64], users: int, words: Words | None
+    mechanism: Mechanism, private: NDArray[np.float64], crowd: Reports, words: Words | None
 ) -> list[str]:
-    """Whether the noise of many users of one call, or of two calls, comes back."""
+    """Whether the noise of many users of one call, the ``crowd`` that all hold the same, or of two calls, comes back."""
+    users = crowd.users
     # Of the second call so many users that a string of it is seen again.
-    sizes = (users, max(users // 8, min(users, 2000)))
-    reports = [checked_reports(mechanism, wide_batch(private, size), words) for size in sizes]
+    second = max(users // 8, min(users, 2000))
+    reports = [crowd, checked_reports(mechanism, wide_batch(private, second), words)]
     if mechanism.uneven:
         kept = min(mechanism.alphabet, 64)
         drawn = [_presence(one.indptr, one.codes, kept) for one in reports]

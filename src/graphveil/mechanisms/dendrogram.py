@@ -7,6 +7,9 @@ and the likeliest such probabilities give a dendrogram its log-likelihood Σ ℓ
 Leaves are 0 to n-1, inner nodes n to 2n-2. Links are of three kinds: public ones, public ones of which both ends are users with
 private links (whose pair is then known, and is no private pair), and private ones. Only whoever is trusted with all links needs
 this file, so nothing else loads what it stands on.
+
+All of it is compiled when it first runs, and loops over numbers compile several times as fast as what copies, sorts and searches
+whole arrays: so they are loops.
 """
 
 from __future__ import annotations
@@ -118,7 +121,7 @@ def _add(counts: Any, node: int, kind: int) -> None:
             counts[node, KNOWN] += 1
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def _term(linked: Any, pairs: Any) -> Any:
     """ℓ(e, N): the log-likelihood of so many links among so many pairs, at the likeliest probability."""
     if linked <= 0 or linked >= pairs:
@@ -142,15 +145,7 @@ def likelihoods(tree: Any) -> Any:
     return public, private
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def _below(tree: Any, leaf: int, node: int) -> bool:
-    """Whether a leaf is below a node; subtrees grow on the way up, so one that is as large and another one ends the search."""
-    while tree.size[leaf] < tree.size[node]:
-        leaf = tree.parent[leaf]
-    return leaf == node
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def _between(tree: Any, links: Any, one: int, two: int, stack: Any, found: Any) -> None:
     """How many links of each kind lead from below a node to below another one; fastest where the first has few leaves."""
     users = len(links.indptr) - 1
@@ -165,7 +160,11 @@ def _between(tree: Any, links: Any, one: int, two: int, stack: Any, found: Any) 
             top += 2
             continue
         for place in range(links.indptr[node], links.indptr[node + 1]):
-            if _below(tree, links.indices[place], two):
+            # Subtrees grow on the way up, so one that is as large and another one ends the search.
+            other = links.indices[place]
+            while tree.size[other] < tree.size[two]:
+                other = tree.parent[other]
+            if other == two:
                 _add(found, 0, links.kinds[place])
 
 
@@ -200,17 +199,18 @@ def walk(tree: Any, links: Any, words: Any, tilt: float) -> int:
         if word & np.uint64(1):
             goes, stays = stays, goes
         # Now the inner node joins ``goes`` and ``stays``, the one above that and ``beside``; proposed is ((beside, stays), goes).
-        if size[goes] <= size[stays] or size[beside] <= size[stays]:
-            if size[goes] <= size[beside]:
-                _between(tree, links, goes, beside, stack, found)
-            else:
-                _between(tree, links, beside, goes, stack, found)
-            public, known, private = found[0, PUBLIC], found[0, KNOWN], found[0, PRIVATE]
-        else:
-            _between(tree, links, stays, beside, stack, found)
-            public = counts[above, PUBLIC] - found[0, PUBLIC]
-            known = counts[above, KNOWN] - found[0, KNOWN]
-            private = counts[above, PRIVATE] - found[0, PRIVATE]
+        one, two = goes, beside
+        others = size[goes] > size[stays] and size[beside] > size[stays]
+        if others:
+            one = stays
+        elif size[goes] > size[beside]:
+            one, two = beside, goes
+        _between(tree, links, one, two, stack, found)
+        public, known, private = found[0, PUBLIC], found[0, KNOWN], found[0, PRIVATE]
+        if others:
+            public = counts[above, PUBLIC] - public
+            known = counts[above, KNOWN] - known
+            private = counts[above, PRIVATE] - private
         # What leads from ``goes`` to ``beside`` stays with the node above; what leads to ``stays`` changes places.
         low_public, high_public = counts[above, PUBLIC] - public, counts[inner, PUBLIC] + public
         low_known, high_known = counts[above, KNOWN] - known, counts[inner, KNOWN] + known
@@ -300,6 +300,15 @@ def regions_of(tree: Any, private: Any, split_pairs: float, inner_pairs: float) 
 
 
 @numba.njit(cache=True, nogil=True)
+def _longer(pairs: Any) -> Any:
+    """The same pairs, with room for as many more."""
+    more = np.empty((2 * len(pairs), 2), dtype=np.int32)
+    for pair in range(len(pairs)):
+        more[pair, 0], more[pair, 1] = pairs[pair, 0], pairs[pair, 1]
+    return more
+
+
+@numba.njit(cache=True, nogil=True)
 def draw_pairs(regions: Any, chances: Any, known: Any, chance: Any) -> Any:
     """Pairs (larger number first), each of a region drawn with its probability; those that are ``known`` are left out.
 
@@ -335,14 +344,17 @@ def draw_pairs(regions: Any, chances: Any, known: Any, chance: Any) -> Any:
             else:
                 one, two = regions.line[first + place // width], regions.line[middle + place % width]
             larger, smaller = max(one, two), min(one, two)
-            near = known.indices[known.indptr[larger] : known.indptr[larger + 1]]
-            at = np.searchsorted(near, smaller)
-            if at < len(near) and near[at] == smaller:
+            at, end = known.indptr[larger], known.indptr[larger + 1]
+            while at < end:
+                half = (at + end) // 2
+                if known.indices[half] < smaller:
+                    at = half + 1
+                else:
+                    end = half
+            if at < known.indptr[larger + 1] and known.indices[at] == smaller:
                 continue
             if count == len(drawn):
-                more = np.empty((2 * count, 2), dtype=np.int32)
-                more[:count] = drawn
-                drawn = more
+                drawn = _longer(drawn)
             drawn[count, 0], drawn[count, 1] = larger, smaller
             count += 1
     return drawn[:count]
@@ -357,17 +369,21 @@ def links_of(users: int, pairs: Any, kinds: Any) -> Any:
         indptr[pairs[pair, 1] + 1] += 1
     for user in range(users):
         indptr[user + 1] += indptr[user]
-    indices, of = np.empty(2 * len(pairs), dtype=np.int32), np.empty(2 * len(pairs), dtype=np.int8)
+    loose, kinds_of = np.empty(2 * len(pairs), dtype=np.int32), np.empty(2 * len(pairs), dtype=np.int8)
     free = indptr[:-1].copy()
     for pair in range(len(pairs)):
         for end in range(2):
             user = pairs[pair, end]
-            indices[free[user]], of[free[user]] = pairs[pair, 1 - end], kinds[pair]
+            loose[free[user]], kinds_of[free[user]] = pairs[pair, 1 - end], kinds[pair]
             free[user] += 1
+    # One user after the other enters the rows of those whom it is linked to, which are sorted by that.
+    indices, of = np.empty(2 * len(pairs), dtype=np.int32), np.empty(2 * len(pairs), dtype=np.int8)
+    free = indptr[:-1].copy()
     for user in range(users):
-        order = np.argsort(indices[indptr[user] : indptr[user + 1]])
-        indices[indptr[user] : indptr[user + 1]] = indices[indptr[user] : indptr[user + 1]][order]
-        of[indptr[user] : indptr[user + 1]] = of[indptr[user] : indptr[user + 1]][order]
+        for place in range(indptr[user], indptr[user + 1]):
+            other = loose[place]
+            indices[free[other]], of[free[other]] = user, kinds_of[place]
+            free[other] += 1
     return Links(indptr, indices, of)
 
 
@@ -377,47 +393,53 @@ def regions_of_many(
 ) -> Any:
     """The regions of a dendrogram of each of some small graphs, in rows of one length; where a graph has fewer, the rest are empty.
 
+    They come as the lines of all graphs, and what else is said of `Regions` (5 x graphs x regions).
+
     ``held`` (graphs x pairs) says which pairs are linked in each graph, ``words`` (graphs x words) has a user's word each and then those of
     all steps; ``tilt`` is that of `walk`, ``sizes`` are the two of `regions_of`.
     """
     graphs, most = len(held), max(users - 1, 1)
-    found = np.zeros((graphs, most, 5), dtype=np.int64)
-    lines = np.zeros((graphs, private.sum()), dtype=np.int32)
+    found = np.zeros((5, graphs, most), dtype=np.int64)
+    members = 0
+    for user in range(users):
+        members += private[user]
+    lines = np.zeros((graphs, members), dtype=np.int32)
+    linked, of = np.empty((len(pairs), 2), dtype=np.int64), np.empty(len(pairs), dtype=np.int8)
     for graph in range(graphs):
-        there = np.flatnonzero(held[graph])
-        links = links_of(users, pairs[there], kinds[there])
+        there = 0
+        for pair in range(len(pairs)):
+            if held[graph, pair]:
+                linked[there, 0], linked[there, 1], of[there] = pairs[pair, 0], pairs[pair, 1], kinds[pair]
+                there += 1
+        links = links_of(users, linked[:there], of[:there])
         tree = random_tree(users, private, words[graph])
         count_links(tree, links)
         walk(tree, links, words[graph, users:], tilt)
         regions = regions_of(tree, private, sizes[0], sizes[1])
-        lines[graph] = regions.line
+        for place in range(members):
+            lines[graph, place] = regions.line[place]
         for region in range(len(regions.pairs)):
-            found[graph, region, 0], found[graph, region, 1] = regions.first[region], regions.middle[region]
-            found[graph, region, 2], found[graph, region, 3] = regions.last[region], regions.pairs[region]
-            found[graph, region, 4] = regions.counts[region]
+            found[0, graph, region], found[1, graph, region] = regions.first[region], regions.middle[region]
+            found[2, graph, region], found[3, graph, region] = regions.last[region], regions.pairs[region]
+            found[4, graph, region] = regions.counts[region]
     return lines, found
 
 
 @numba.njit(cache=True, nogil=True)
 def draw_pairs_of_many(lines: Any, found: Any, chances: Any, known: Any, chance: Any) -> Any:
     """What `draw_pairs` draws for each of the graphs of `regions_of_many`: how many pairs of each, and all of them."""
-    numbers, drawn = np.zeros(len(found), dtype=np.int64), np.empty((64, 2), dtype=np.int32)
+    graphs = len(lines)
+    numbers, drawn = np.zeros(graphs, dtype=np.int64), np.empty((64, 2), dtype=np.int32)
     count = 0
-    for graph in range(len(found)):
+    for graph in range(graphs):
         regions = Regions(
-            lines[graph],
-            found[graph, :, 0],
-            found[graph, :, 1],
-            found[graph, :, 2],
-            found[graph, :, 3],
-            found[graph, :, 4],
+            lines[graph], found[0, graph], found[1, graph], found[2, graph], found[3, graph], found[4, graph]
         )
         new = draw_pairs(regions, chances[graph], known, chance)
         while count + len(new) > len(drawn):
-            more = np.empty((2 * len(drawn), 2), dtype=np.int32)
-            more[:count] = drawn[:count]
-            drawn = more
-        drawn[count : count + len(new)] = new
+            drawn = _longer(drawn)
+        for pair in range(len(new)):
+            drawn[count, 0], drawn[count, 1] = new[pair, 0], new[pair, 1]
+            count += 1
         numbers[graph] = len(new)
-        count += len(new)
     return numbers, drawn[:count]

@@ -167,7 +167,7 @@ class EdgeRR(PublishedGraph):
         if self.size < 2:
             return np.empty((0, 2), dtype=np.int32)
         regions, noisy = self._sketched(links, words)
-        shares, known = _shares(noisy, regions.pairs), self._known(dendrogram)
+        shares, known = _shares(noisy, regions.pairs), self._known
         pairs: NDArray[np.int32] = dendrogram.draw_pairs(regions, shares, known, _chance(words))
         return pairs
 
@@ -177,7 +177,7 @@ class EdgeRR(PublishedGraph):
 
     def _sketched(self, links: Numbers, words: Words) -> tuple[Regions, Numbers]:
         dendrogram = compiled()
-        known = self._known(dendrogram)
+        known = self._known
         tree = dendrogram.random_tree(self.size, self.private, words.take(self.size))
         self._walk_public(dendrogram, tree, known, words)
         together = self._with_private(dendrogram, links)
@@ -213,8 +213,10 @@ class EdgeRR(PublishedGraph):
             drawn = words.take(dendrogram.WORDS_A_STEP * min(BLOCK, steps - start))
             dendrogram.walk(tree, links, drawn, tilt)
 
-    def _known(self, dendrogram: Any) -> Links:
+    @cached_property
+    def _known(self) -> Links:
         """The public links, and of which of them both ends are private users."""
+        dendrogram = compiled()
         links: Links = dendrogram.links_of(self.size, self.public, self._public_kinds(dendrogram))
         return links
 
@@ -290,11 +292,9 @@ class EdgeRR(PublishedGraph):
         lines, found = dendrogram.regions_of_many(
             self.size, self.private, pairs, kinds, there, drawn, self.tilt, np.array(self.least_pairs)
         )
-        pairs_of = found[:, :, 3]
-        shares = _shares(self._noisy_counts(found[:, :, 4], pairs_of, words), pairs_of)
-        counts, new = dendrogram.draw_pairs_of_many(
-            lines, found, shares, self._known(dendrogram), _chance(words)
-        )
+        pairs_of = found[3]
+        shares = _shares(self._noisy_counts(found[4], pairs_of, words), pairs_of)
+        counts, new = dendrogram.draw_pairs_of_many(lines, found, shares, self._known, _chance(words))
         # What lies beyond the cells that a row has is published too, and is not looked at.
         graphs = np.repeat(np.arange(len(held)), counts)
         number = new[:, 0].astype(np.int64) * (new[:, 0] - 1) // 2 + new[:, 1]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ BLOCK, MAX_PLACES = 1 << 14, 1 << 47
 def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
     """``count`` numbers of failures before the first success of that chance, which lies within 0 and 1; exact."""
     digits = words.take(count)
-    rate = float(sum(Loss.of(1 / (1 - chance)).bounds()) / 2)
+    rate = _rate(chance)
     share = (digits.astype(np.float64) + 0.5) / 2.0**WORD_BITS
     with np.errstate(all="ignore"):
         exponent = -np.log1p(-share)
@@ -40,6 +41,12 @@ def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
     for place in np.flatnonzero(~sure):
         numbers[place] = _worked_out(chance, int(digits[place]), words)
     return numbers
+
+
+@lru_cache(maxsize=256)
+def _rate(chance: Fraction) -> float:
+    """-ln(1-p), as near as a float comes to it."""
+    return float(sum(Loss.of(1 / (1 - chance)).bounds()) / 2)
 
 
 def _worked_out(chance: Fraction, digits: int, words: Words) -> int:

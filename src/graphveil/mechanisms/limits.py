@@ -87,8 +87,11 @@ def _size(key: str, value: Any, depth: int) -> int:
         # Lists of numbers, the only ones that are long, are looked at all at once.
         if len(value) > MAX_LISTED:
             return len(value)
-        if set(map(type, value)) <= {int, float}:
-            _check_entry(key, max((number for number in value if type(number) is int), key=abs, default=0))
+        kinds = set(map(type, value))
+        if kinds <= {int, float}:
+            if int in kinds:
+                whole = value if float not in kinds else [number for number in value if type(number) is int]
+                _check_entry(key, max(whole, key=abs))
             return len(value)
         return sum(_size(key, inner, depth + 1) for inner in value)
     _check_entry(key, value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 from typing import Any
 
@@ -67,14 +67,24 @@ def between(tree: Node) -> Pairs:
 
 def log_likelihood(tree: Node, linked: Pairs, counted: Pairs) -> Decimal:
     """Σ ℓ(e, N) over the inner nodes, of the links among the pairs that are counted."""
-    context, total = Context(prec=DIGITS), Decimal(0)
-    for node in inner_nodes(tree):
-        pairs = between(node) & counted
+    return _likelihood([between(node) & counted for node in inner_nodes(tree)], linked)
+
+
+def _likelihood(splits: list[Pairs], linked: Pairs) -> Decimal:
+    """The same of a dendrogram whose inner nodes have these pairs."""
+    total = Decimal(0)
+    for pairs in splits:
         links, all_of_them = len(pairs & linked), len(pairs)
         for part in (links, all_of_them - links):
             if part:
-                total += part * context.ln(context.divide(Decimal(part), Decimal(all_of_them)))
+                total += part * _log_share(part, all_of_them)
     return total
+
+
+@lru_cache(maxsize=1024)
+def _log_share(part: int, whole: int) -> Decimal:
+    context = Context(prec=DIGITS)
+    return context.ln(context.divide(Decimal(part), Decimal(whole)))
 
 
 def tree_chances(trees: list[Node], score: Callable[[Node], Decimal]) -> list[Fraction]:
@@ -111,21 +121,36 @@ class Sketches:
         """The private pairs."""
         return frozenset(combinations(sorted(self.private), 2)) - self.known
 
-    def drawn(self, linked: Pairs) -> Iterator[tuple[Node, Fraction, list[tuple[Pairs, list[Fraction]]]]]:
+    def drawn(
+        self, linked: Pairs
+    ) -> Iterator[tuple[Node, Fraction, list[tuple[Pairs, tuple[Fraction, ...]]]]]:
         """Every dendrogram with its probability, and its regions, each with the probabilities of its noisy counts from 0 on."""
-        everything = frozenset(combinations(range(self.users), 2))
 
         def score(tree: Node) -> Decimal:
-            public = log_likelihood(tree, self.known, everything)
-            return public + Decimal(self.tilt) * log_likelihood(tree, linked, self.domain)
+            public, splits, _ = self._trees[tree]
+            return public + Decimal(self.tilt) * _likelihood(splits, linked)
 
-        trees = dendrograms(self.users)
+        trees = list(self._trees)
         for tree, chance in zip(trees, tree_chances(trees, score), strict=True):
             regions = [
                 (pairs, noisy_chances(len(pairs & linked), len(pairs), self.ratio))
-                for pairs in self.regions(tree)
+                for pairs in self._trees[tree][2]
             ]
             yield tree, chance, regions
+
+    @cached_property
+    def _trees(self) -> dict[Node, tuple[Decimal, list[Pairs], list[Pairs]]]:
+        """What is the same for all private links: of every dendrogram the public likelihood, the private pairs of its inner nodes, and
+        its regions."""
+        everything = frozenset(combinations(range(self.users), 2))
+        return {
+            tree: (
+                log_likelihood(tree, self.known, everything),
+                [between(node) & self.domain for node in inner_nodes(tree)],
+                self.regions(tree),
+            )
+            for tree in dendrograms(self.users)
+        }
 
     def regions(self, tree: Node) -> list[Pairs]:
         """The private pairs of each region, from the root down."""
@@ -142,11 +167,15 @@ class Sketches:
 
     def chances(self, linked: Pairs) -> list[Fraction]:
         """The probability of every dendrogram with all its noisy counts, in a fixed order."""
-        return [
-            chance * math.prod(numbers, start=Fraction(1))
-            for _, chance, regions in self.drawn(linked)
-            for numbers in product(*(chances for _, chances in regions))
-        ]
+        products: dict[tuple[tuple[Fraction, ...], ...], list[Fraction]] = {}
+        listed: list[Fraction] = []
+        for _, chance, regions in self.drawn(linked):
+            # Many dendrograms have regions of the same sizes and counts.
+            key = tuple(chances for _, chances in regions)
+            if key not in products:
+                products[key] = [math.prod(numbers, start=Fraction(1)) for numbers in product(*key)]
+            listed += [chance * noise for noise in products[key]]
+        return listed
 
     def published(self, linked: Pairs, pairs: list[Pair]) -> list[Fraction]:
         """The probability that just these of some pairs are published, for every set of them: the first pair is the lowest bit of its number."""
@@ -161,17 +190,18 @@ class Sketches:
         return chances
 
 
-def noisy_chances(count: int, most: int, ratio: Fraction) -> list[Fraction]:
+@lru_cache(maxsize=1024)
+def noisy_chances(count: int, most: int, ratio: Fraction) -> tuple[Fraction, ...]:
     """The probability of every noisy count from 0 to the number of pairs: two-sided geometric noise, cut off at both ends."""
     if most == 0:
-        return [Fraction(1)]
+        return (Fraction(1),)
     ends, inner = 1 / (1 + ratio), (1 - ratio) / (1 + ratio)
-    return [
+    return tuple(
         ratio ** abs(number - count) * (ends if number in (0, most) else inner) for number in range(most + 1)
-    ]
+    )
 
 
-def set_chance(region: Pairs, published: Pairs, numbers: list[Fraction]) -> Fraction:
+def set_chance(region: Pairs, published: Pairs, numbers: tuple[Fraction, ...]) -> Fraction:
     """How likely just these pairs of a region are published, given how likely each of its noisy counts is."""
     most, named = len(region), len(region & published)
     shares = [Fraction(count, most) if most else Fraction(0) for count in range(most + 1)]
