@@ -1,4 +1,4 @@
-"""Steps of Adam (Kingma and Ba 2015), by torch's own function: its optimizer's class loads torch's compiler, which takes longer than a small run."""
+"""Steps of Adam (Kingma and Ba 2015), by torch's own function: the class of its optimizer loads torch's compiler, which takes seconds."""
 
 from __future__ import annotations
 
