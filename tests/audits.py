@@ -15,12 +15,14 @@ STEPS = {
     "joint_step": findings.JOINT,
     "graphs_step": findings.GRAPHS,
     "behaviour_step": findings.BEHAVIOUR,
+    "control_step": findings.CONTROL,
     "classes_step": findings.CLASSES,
     "sampler_step": findings.SAMPLER,
     "answers_step": findings.ANSWERS,
     "crowd_step": findings.USERS,
     "versions_step": findings.VERSIONS,
     "bound_step": findings.BOUND,
+    "processes_step": findings.PROCESSES,
 }
 
 

@@ -3,8 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.audit.crowd import crowd_step, everybody_alike, words_of_their_own
+from graphveil.audit import crowd
+from graphveil.audit.calls import words_of_their_own
+from graphveil.audit.crowd import crowd_step, everybody_alike
 from graphveil.audit.hull import Hull
+from graphveil.audit.schedule import Schedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import FeatureMechanism, mechanism
 
@@ -14,9 +17,16 @@ def _onebit(kind=FeatureMechanism):
     return kind("test", good.claim, good.public, 3, 3, good.channels, 1.0)
 
 
+def _step(mechanism):
+    words = SeededWords(1)
+    return crowd_step(mechanism, None, words, Schedule.of(True, words), mechanism)
+
+
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed
 def test_a_right_crowd_is_left_alone():
-    assert crowd_step(_onebit(), None, True, SeededWords(1)).leaks == ()
+    step = _step(_onebit())
+    assert step.leaks == () and not step.unfinished
+    assert step.covers == ("16 numbers of users in one call from 1 to 262,147",)
 
 
 def test_a_block_of_users_without_noise_is_found():
@@ -38,8 +48,16 @@ def test_words_that_are_stretched_over_many_users_are_found():
             codes = np.resize(reports.codes, 3 * len(private))
             return replace(reports, indptr=np.arange(len(private) + 1) * 3, codes=codes)
 
-    leaks = crowd_step(_onebit(Stretched), None, True, SeededWords(1)).leaks
+    leaks = _step(_onebit(Stretched)).leaks
     assert "random words are used more than once" in leaks[0]
     (leak,) = words_of_their_own(_onebit(Stretched), np.zeros(3), 6000, 2 * 3 * 1500)
     assert "1,000 users draws 6 words a user, one for 6,000 users 1.5" in leak
     assert words_of_their_own(_onebit(), np.zeros(3), 6000, 2 * 3 * 6000) == []
+
+
+def test_users_with_rows_of_their_own_are_few_where_rows_are_wide(monkeypatch):
+    asked = []
+    monkeypatch.setattr(crowd.Probe, "around", lambda built, public, users: asked.append(users))
+    monkeypatch.setattr(crowd, "alone", lambda probe: [])
+    _step(mechanism("multibit", epsilon=1.0, dims=4096, range=(0, 1)))
+    assert asked == [crowd.MAX_HELD // 4096]

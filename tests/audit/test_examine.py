@@ -1,18 +1,24 @@
+import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from graphveil.audit import audit
+from graphveil.audit import audit, examine
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.deadline import Deadline
 from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.findings import SAMPLER, Step
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism
 from graphveil.privacy.plan import Plan
 from tests.audits import leave_out_draws
 
-KEYS = ["name", "claimed", "exact", "finite", "holds", "protects", "leaks", "trusts", "not_covered"]
+KEYS = ["name", "claimed", "exact", "finite", "holds", "not_covered", "protects", "leaks", "trusts"]
+KEYS += ["finished", "covers"]
 
 
 def _good(epsilon, dims, range, sampled=2):
@@ -59,13 +65,41 @@ def test_all_steps_were_taken(sound):
         "exact epsilon of the tables",
         "whole reports, enumerated",
         "behaviour seen from outside",
+        "the control is blind",
         "the sampler draws the tables",
         "every answer at full size",
         "many users in one call",
         "other paths, sizes and options",
         "a lower bound of epsilon from reports alone",
+        "client and server apart",
     ]
     assert not any(step.skipped or step.failed for step in sound.steps)
+
+
+def test_the_sizes_that_it_covers_are_said(sound):
+    assert sound.covers.startswith("4 of 20 values at epsilon 1 in full; ")
+    assert "numbers of users in one call from 1 to 262,147" in sound.covers
+    assert "sizes from 1 to 1,000" in sound.covers and "budgets from epsilon 0.0" in sound.covers
+    assert sound.covers.endswith("(quick: fewer sizes and draws than a full audit)")
+
+
+def test_a_plan_is_audited_in_its_own_size_alone():
+    plan = Plan(mechanism="onebit", epsilon=2.0, dims=5, range=(0, 1))
+    found = audit(plan, quick=True, words=SeededWords(2))
+    assert found.holds
+    assert found.covers.startswith("the plan's own size alone, all 5 values at epsilon 2 in full; ")
+    assert "sizes from" not in found.covers and "budgets" not in found.covers
+
+
+def test_a_step_that_does_not_finish_holds_nothing_and_leaks_nothing():
+    ticks = itertools.count()
+    # Every look at the clock takes a second: the last steps find no time left.
+    late = Deadline(2000.0, lambda: float(next(ticks)))
+    found = examine.examine(Candidate.of(_good), quick=True, words=SeededWords(2), deadline=late)
+    assert found.leaks == [] and not found.finished and not found.holds
+    assert any("its time was over" in step.seen for step in found.steps if step.unfinished)
+    assert "its time was over. Give the audit more (--minutes N)" in found.not_covered[1]
+    assert not any("times as likely" in sentence for sentence in found.protects)
 
 
 def test_an_infinite_epsilon_is_null_in_json():
@@ -142,7 +176,7 @@ def test_progress_is_told(monkeypatch):
     leave_out_draws(monkeypatch)
     told = []
     audit("krr", quick=True, progress=told.append)
-    assert len(told) == 8
+    assert len(told) == 10
 
 
 def test_the_same_words_give_the_same_findings():
@@ -199,3 +233,35 @@ def test_overrides_that_are_computed_again_are_told():
     found = audit(build, quick=True, words=SeededWords(2))
     assert found.holds
     assert any("`holds` is not believed" in sentence for sentence in found.trusts)
+
+
+def test_of_code_from_outside_it_is_said_first_that_an_audit_is_no_proof(monkeypatch):
+    leave_out_draws(monkeypatch)
+    found = audit(_good, quick=True)
+    assert "evidence and not proof" in found.not_covered[0]
+    assert "was tested, not proved" in found.protects[0]
+    own = audit("krr", quick=True)
+    assert not any("evidence" in sentence for sentence in [*own.not_covered, *own.protects])
+
+
+def test_what_cannot_be_run_in_a_process_of_its_own_is_said(monkeypatch):
+    leave_out_draws(monkeypatch)
+    found = audit(lambda epsilon, dims, range: _good(epsilon, dims, range), quick=True)
+    assert found.holds
+    assert "could not be loaded in a process of its own" in found.not_covered[1]
+
+
+def test_where_a_fault_was_found_no_more_draws_are_made(monkeypatch):
+    draws = []
+
+    def sampler(joint, number, words):
+        draws.append(number)
+        return Step(SAMPLER, "", ("it is broken",))
+
+    leave_out_draws(monkeypatch)
+    monkeypatch.setattr(examine, "sampler_step", sampler)
+    assert not audit("multibit", dims=4).holds
+    assert draws == [examine.QUICK_DRAWS]
+    monkeypatch.setattr(examine, "sampler_step", lambda *given: replace(sampler(*given), leaks=()))
+    assert audit("multibit", dims=4).holds
+    assert draws[1:] == [examine.QUICK_DRAWS, examine.DRAWS]

@@ -1,12 +1,15 @@
 import numpy as np
 
+from graphveil.audit.candidate import Candidate
 from graphveil.audit.trust import (
     Stated,
     claims_independence,
     compared,
     draws_by_reports,
+    foreign,
     overridden,
     trusted,
+    with_values,
 )
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, LinkMechanism, PublicRange, mechanism
@@ -79,3 +82,36 @@ def test_that_answers_depend_on_each_other_is_believed_of_the_package_alone():
     assert claims_independence(outside) and not draws_by_reports(outside)
     own = mechanism("dprr", epsilon=1.0, dims=3)
     assert not claims_independence(own) and draws_by_reports(own)
+
+
+def test_a_borrowed_name_is_not_believed():
+    class Borrowed(_Boasting):
+        __module__ = "graphveil.mechanisms.features"
+
+    built = Borrowed("borrowed", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1.0),), 1.0)
+    assert overridden(built, "loss") and Stated.of(built).needs_proof
+
+
+def test_a_method_that_was_put_in_place_is_not_believed(monkeypatch):
+    item = mechanism("item", epsilon=1.0, dims=6, length=2)
+    monkeypatch.setattr(type(item), "loss", onebit(1.0).blind().loss)
+    assert overridden(item, "loss")
+
+
+def test_values_are_exchanged_by_the_packages_word():
+    class Hiding(FeatureMechanism):
+        def with_values(self, private, values):
+            return private
+
+    built = Hiding("hiding", Claim(1.0), PublicRange(0, 1), 3, 3, (onebit(1 / 3),), 1.0)
+    assert with_values(built, np.zeros((2, 3)), np.ones((2, 3))).sum() == 6
+
+
+def test_what_is_foreign_is_told_by_builder_and_parts():
+    candidate = Candidate.of("krr")
+    assert not foreign(candidate, candidate.build())
+    built = Candidate.of(mechanism("krr", epsilon=1.0, classes=3))
+    assert not foreign(built, built.build())
+    mine = Candidate.of(lambda epsilon, classes: mechanism("krr", epsilon=epsilon, classes=classes))
+    assert foreign(mine, mine.build())
+    assert foreign(Candidate.of(_boasting()), _boasting())

@@ -6,6 +6,7 @@ from tests.collect.campaign import run_campaign
 from tests.collect.conftest import database, postgresql
 from tests.collect.described import described_requests
 from tests.collect.fuzzing import fuzz_for
+from tests.collect.test_forgetting import check_forgotten
 
 __all__ = ["database", "postgresql"]
 # The collector may grow by so much while it is fuzzed: caches fill, and fragments remain.
@@ -39,3 +40,8 @@ def test_what_the_description_allows_is_never_a_fault_however_often(tmp_path):
     tried = described_requests(tmp_path / "c", 2000)
     print(sorted(tried.items()))
     assert tried.total() > 5000
+
+
+def test_nothing_of_whoever_was_forgotten_is_left_in_the_files_a_hundred_times():
+    for seed in range(100):
+        check_forgotten(1000 + seed)

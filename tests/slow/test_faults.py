@@ -9,6 +9,7 @@ from graphveil.audit.load import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
 from tests.audit.test_faults import FAULTS, TWINS
+from tests.audit.test_size_faults import SIZED
 
 
 @pytest.mark.parametrize("path", FAULTS, ids=lambda path: path.stem)
@@ -19,6 +20,13 @@ def test_audit_catches_and_names_the_fault(path):
     )
     assert not found.holds
     assert fault["CAUSE"] in found.leaks[0], found.leaks
+
+
+@pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
+def test_a_full_audit_catches_a_fault_of_some_sizes(path):
+    found = audit(load_mechanism(f"{path}:build"), words=SeededWords(1), minutes=60)
+    # Some are seen in several ways, whichever comes first.
+    assert found.leaks and not found.holds
 
 
 @pytest.mark.statistical  # a false alarm in a hundred thousand; the seed is fixed

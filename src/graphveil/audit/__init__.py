@@ -33,6 +33,7 @@ def audit(
     quick: bool = False,
     words: Words | None = None,
     progress: Callable[[str], None] | None = None,
+    minutes: float | None = None,
 ) -> Audit:
     """Audit a mechanism: a registered name, a plan, a function that builds one, or one that is built.
 
@@ -40,13 +41,16 @@ def audit(
     with; a plan says them itself. The sampler is tested with 10^7 draws an input, with ``quick`` with 2·10^5, or as many as
     10^7 where draws are cheap. Draws use words of the operating system, as a client does, and a generator seeded by them
     where there are many, unless ``words`` are given; a correct mechanism fails by chance in less than one of 100,000 audits.
-    ``progress`` is told which step begins.
+    ``progress`` is told which step begins. ``minutes`` (default 10, with ``quick`` 3) is how long it may take: a step that does not
+    finish in time says so, and nothing holds then. A mechanism that is not the package's own is also run in a second process; its audit is
+    evidence, not proof, and `Audit.not_covered` begins with that.
 
     >>> audit("krr", epsilon=1.0, quick=True).holds
     True
     """
     from graphveil.audit.candidate import Candidate
-    from graphveil.audit.examine import examine
+    from graphveil.audit.examine import deadline_of, examine
 
     candidate = Candidate.of(mechanism, epsilon, dims, sampled)
-    return examine(candidate, quick=quick, words=words, progress=progress)
+    allowed = deadline_of(minutes, quick)
+    return examine(candidate, quick=quick, words=words, progress=progress, deadline=allowed)

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from graphveil.audit.decoys import sighted_decoys
 from graphveil.audit.dependence import dependent_answers
 from graphveil.audit.findings import (
     ANSWERS,
     FALSE_ALARM,
+    LOOKS,
     BrokenError,
     Leak,
     Rank,
@@ -24,10 +26,10 @@ from graphveil.audit.findings import (
     checked_reports,
     wide_batch,
 )
-from graphveil.audit.hull import Counts, Hull, Outside
+from graphveil.audit.hull import TOGETHER, Counts, Hull, Outside
 from graphveil.audit.inputs import misfits, valid_inputs
-from graphveil.audit.trust import claims_independence
-from graphveil.channels.words import Words
+from graphveil.audit.trust import claims_independence, has_decoys
+from graphveil.channels.words import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.rows import PublicRange
@@ -36,8 +38,8 @@ from graphveil.mechanisms.rows import PublicRange
 QUICK_VALUES, VALUES, MIN_USERS, CALLS = 1 << 17, 1 << 20, 500, 64
 # Inputs that are tried in small calls: those are slow.
 ALONE = 5
-# Looks of a whole audit, for which the rate of false alarms is divided.
-LOOKS = 1000
+# Inputs that are tried with the words of devices: those are slow too.
+UNSEEDED = 2
 # Lists of neighbours are tried for users who are asked about so many others.
 OWNERS = (1, 2, 7, 64, 1000)
 
@@ -51,13 +53,16 @@ def answers_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, 
     if hull is not None and not leaks:
         leaks = [Leak(leak, Rank.VALUE) for leak in within_tables(hull, odd, values, words)]
     together = dependent_answers(mechanism, public, values, words)
+    together += sighted_decoys(mechanism, public, values, words)
     message = (
         "no table a value"
         if hull is None
         else f"{len(inputs) + len(odd)} inputs on and off the grid, within their tables"
     )
     seen = f"{message}; calls for many users, for two and for one; pairs, triples and halves of answers: independent"
-    if not independent_answers_claimed(mechanism):
+    if has_decoys(mechanism):
+        seen = f"{message}; calls for many users, for two and for one; decoys among the answers carry nothing"
+    elif not independent_answers_claimed(mechanism):
         seen = f"{message}; calls for many users, for two and for one"
     return Step(ANSWERS, seen, (*leaks, *together))
 
@@ -70,12 +75,34 @@ def independent_answers_claimed(mechanism: Mechanism) -> bool:
 
 
 def within_tables(
-    hull: Hull, inputs: dict[str, Any], values: int, words: Words, alone: bool = True
+    hull: Hull,
+    inputs: dict[str, Any],
+    values: int,
+    words: Words,
+    alone: bool = True,
+    least: int = MIN_USERS,
 ) -> list[str]:
-    """Whether every answer lies within its table, ``alone`` also in small calls; the gravest of what does not."""
+    """Whether every answer lies within its table, ``alone`` also in small calls; the gravest of what does not.
+
+    A look has so many values, and ``least`` users however long their rows are.
+    """
+    users = max(least, values // (4 * max(hull.mechanism.row_length, 8)))
+    return _gravest(hull, _looks(hull, inputs, users, words, alone))
+
+
+def drawn_often(hull: Hull, inputs: dict[str, Any], users: int, words: Words) -> list[str]:
+    """The same for so many users of each input, so that rare noise shows."""
+    looks = (
+        (title, hull.count(checked_reports(hull.mechanism, wide_batch(private, users), words)))
+        for title, private in inputs.items()
+    )
+    return _gravest(hull, looks)
+
+
+def _gravest(hull: Hull, looks: Iterator[tuple[str, Counts]]) -> list[str]:
     log_error = math.log(FALSE_ALARM / (LOOKS * hull.events))
     misses: list[tuple[Outside, str]] = []
-    for title, counts in _looks(hull, inputs, values, words, alone):
+    for title, counts in looks:
         outside = hull.outside(counts, log_error)
         if outside is not None:
             misses.append((outside, title))
@@ -88,18 +115,23 @@ def within_tables(
 def outside_leak(outside: Outside, title: str, hull: Hull) -> Leak:
     """The finding in a sentence."""
     where = f" for value {outside.place}" if hull.places > 1 else ""
+    if outside.place == TOGETHER:
+        where = " for all values together"
     if outside.clear:
         return Leak(f"it is sent in the clear: under {title}, {outside.told}{where}", Rank.CLEAR)
     return Leak(f"an answer is not drawn from its table: under {title}, {outside.told}{where}", Rank.ANSWER)
 
 
 def _looks(
-    hull: Hull, inputs: dict[str, Any], values: int, words: Words, alone: bool
+    hull: Hull, inputs: dict[str, Any], users: int, words: Words, alone: bool
 ) -> Iterator[tuple[str, Counts]]:
     mechanism = hull.mechanism
-    users = max(MIN_USERS, values // (4 * max(mechanism.row_length, 8)))
     for title, private in inputs.items():
         yield title, hull.count(checked_reports(mechanism, batch(private, users), words))
+    for title, private in list(inputs.items())[:UNSEEDED] if alone else ():
+        for source in (None, SystemWords()):
+            how = "without words" if source is None else "with the system's words"
+            yield f"{title}, {how}", hull.count(checked_reports(mechanism, batch(private, users), source))
     for title, private in list(inputs.items())[:ALONE] if alone else ():
         for size in (1, 2):
             row = batch(private, size)

@@ -5,7 +5,7 @@ Random words are given, so that two calls can differ in one thing alone: the pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,17 +26,19 @@ from graphveil.audit.findings import (
 )
 from graphveil.audit.independence import independent, never_repeated
 from graphveil.audit.joint import Joint
-from graphveil.audit.paths import everything_answered
+from graphveil.audit.paths import everything_answered, refused_alike
 from graphveil.audit.probe import SEED, CountedWords, Probe, accepts
-from graphveil.audit.trust import draws_by_reports
+from graphveil.audit.trust import draws_by_reports, is_curated, values_of, with_values
 from graphveil.channels.alias import code_type
 from graphveil.channels.words import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
-from graphveil.mechanisms.reports import Reports
+from graphveil.mechanisms.reports import HEADER, Reports
 
 Subject = TypeVar("Subject")
 
+# Calls that are repeated with the same words, in another order.
+CALLS = 13
 # Users who are asked one by one, each with words of their own.
 ALONE = 200
 
@@ -54,7 +56,7 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
         seen = "two equal calls differ, so that no other two calls can be compared"
         return Step(BEHAVIOUR, seen, _ranked(leaks + changed))
     # A curator sees everything anyway, and how long it takes is said not to be covered.
-    curated = probe.build().trust == "curator"
+    curated = is_curated(probe.build())
     uneven = [] if curated else _guarded(same_words_used, probe)
     # The others compare two calls word by word, which says nothing if they use different numbers of words.
     for check in () if uneven or curated else (same_dimensions, outliers_like_ends, alone):
@@ -71,11 +73,22 @@ def behaviour_step(candidate: Candidate, joint: Joint | None) -> Step:
     if well_formed:
         leaks += _guarded(lambda built: everything_answered(built, probe.public), candidate.build())
     leaks += _guarded(lambda built: charged_alike(built, probe.public), candidate.build())
+    leaks += _guarded(lambda built: refused_alike(built, probe.public), candidate.build())
     used = "words used (by the reported degree)" if draws_by_reports(probe.build()) else "words used"
     seen = f"length, type, {used}, dimensions, clipping, NaN and infinity, other users, repeated calls, independence, charges"
     if curated:
         seen = "type, NaN and infinity, repeated calls, independence, charges"
     return Step(BEHAVIOUR, seen, _ranked(leaks))
+
+
+def brief_behaviour(probe: Probe) -> list[str]:
+    """The first of the same findings, for one more size of a mechanism."""
+    leaks = _guarded(same_format, probe) or _guarded(unchanged_by_calls, probe)
+    if probe.build().trust == "curator":
+        return leaks
+    for check in (same_words_used, same_dimensions, outliers_like_ends, alone):
+        leaks = leaks or _guarded(check, probe)
+    return leaks
 
 
 def _ranked(leaks: list[str]) -> tuple[str, ...]:
@@ -96,19 +109,22 @@ def unchanged_by_calls(probe: Probe) -> list[str]:
     mechanism = probe.build()
     before = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     rows = next(reversed(probe.batches.values()))
-    first = reports_of(mechanism, rows, SeededWords(SEED))
-    second = reports_of(mechanism, rows, SeededWords(SEED))
+    same = same_reports(*(reports_of(mechanism, rows, SeededWords(SEED)) for _ in range(2)))
     after = (mechanism.fingerprint, mechanism.claim, mechanism.epsilon)
     if before != after:
         return [
             Leak(
-                "a call changes the mechanism: before two calls its exact epsilon was "
+                "a call changes the mechanism: before some calls its exact epsilon was "
                 f"{before[2]:.6g} (claimed {before[1].epsilon:g}), after them {after[2]:.6g} (claimed {after[1].epsilon:g}), "
                 "so the budget of a report depends on how often the mechanism was used",
                 Rank.STATE,
             )
         ]
-    if not same_reports(first, second):
+    # Another order the second time: what every so many calls do comes at other words then.
+    seeds = range(SEED, SEED + CALLS)
+    first = [reports_of(mechanism, rows, SeededWords(seed)) for seed in seeds]
+    second = [reports_of(mechanism, rows, SeededWords(seed)) for seed in reversed(seeds)]
+    if not same or not all(map(same_reports, first, reversed(second))):
         return [
             Leak(
                 "two calls with the same rows and the same words give different reports: either a call changes the "
@@ -129,6 +145,7 @@ def same_format(probe: Probe) -> list[str]:
     odd: list[str] = []
     resettled: list[str] = []
     sizes: dict[str, int] = {}
+    forms: dict[tuple[Any, ...], str] = {}
     for title, rows in probe.batches.items():
         reports = reports_of(mechanism, rows, SeededWords(SEED))
         lengths = np.unique(reports.lengths)
@@ -148,7 +165,9 @@ def same_format(probe: Probe) -> list[str]:
         if reports.mechanism.fingerprint != mechanism.fingerprint:
             resettled.append(title)
         if not mechanism.uneven:
-            sizes[title] = len(reports.to_bytes())
+            message = reports.to_bytes()
+            sizes[title] = len(message)
+            forms.setdefault((message[: HEADER.size], *_forms_of(reports)), title)
     if odd:
         # The same wrong length for everybody tells nothing by itself.
         alike = len({told.partition(" give ")[2] for told in odd}) == 1 and len(odd) == len(probe.batches)
@@ -167,7 +186,18 @@ def same_format(probe: Probe) -> list[str]:
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{title}: {size} bytes" for title, size in sizes.items())
         leaks.append(f"the size of a message depends on the values ({listed})")
+    elif len(forms) > 1:
+        leaks.append(
+            "the header of a message, or the form of the arrays in it, depends on the values: they differ between "
+            f"{' and '.join(list(forms.values())[:2])}"
+        )
     return leaks
+
+
+def _forms_of(reports: Reports) -> Iterator[Any]:
+    """What a program that holds reports sees of their arrays besides what is in them."""
+    for array in (reports.indptr, reports.dims, reports.codes):
+        yield None if array is None else (array.dtype.str, array.strides)
 
 
 def same_words_used(probe: Probe) -> list[str]:
@@ -240,12 +270,12 @@ def outliers_like_ends(probe: Probe) -> list[str]:
     if public is None:
         return _not_like(mechanism, 3 * rows, rows, "rows three times as long as the longest valid ones")
     width, chance = public.high - public.low, np.random.default_rng(SEED)
-    shape = mechanism.values_of(rows).shape
+    shape = values_of(mechanism, rows).shape
     for far in (1e-6 * width, 0.5 * width, 100 * width):
         outside = np.where(chance.random(shape) < 0.5, public.low - far, public.high + far)
         ends = np.clip(outside, public.low, public.high)
         title = f"values {far:g} outside the public range [{public.low:g}, {public.high:g}]"
-        far_rows, end_rows = mechanism.with_values(rows, outside), mechanism.with_values(rows, ends)
+        far_rows, end_rows = with_values(mechanism, rows, outside), with_values(mechanism, rows, ends)
         leaks = _not_like(mechanism, far_rows, end_rows, title)
         if leaks:
             return leaks
@@ -297,8 +327,8 @@ def _inner_rows(probe: Probe, mechanism: Mechanism) -> NDArray[Any]:
     first = next(iter(probe.batches.values()))
     if probe.public is None:
         return first
-    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, mechanism.values_of(first).shape)
-    inner = mechanism.with_values(first, probe.public.centre + spread * probe.public.half_width)
+    spread = np.random.default_rng(SEED).uniform(-0.1, 0.1, values_of(mechanism, first).shape)
+    inner = with_values(mechanism, first, probe.public.centre + spread * probe.public.half_width)
     return inner if accepts(mechanism, inner) else first
 
 

@@ -53,23 +53,28 @@ class Bound:
     counts: tuple[int, int]
     draws: int
 
-    def leak(self, claimed: float) -> str:
+    def leak(self, claimed: float, error: float = ERROR) -> str:
         """The finding, if the bound is above the claim."""
         return (
             f"reports tell more than claimed: {self.event} came {self.counts[0]:,} times in {self.draws:,} under "
             f"{show(self.inputs[0])} and {self.counts[1]:,} times under {show(self.inputs[1])}, so epsilon is at least "
-            f"{self.epsilon:.6g} with {1 - ERROR:.1%}, claimed {claimed:g}"
+            f"{self.epsilon:.6g} with {100 * (1 - error):.6g}%, claimed {claimed:g}"
         )
 
 
 def best_bound(
-    counts: Counts, title: Callable[[int], str], inputs: tuple[Any, Any], draws: int, delta: float
+    counts: Counts,
+    title: Callable[[int], str],
+    inputs: tuple[Any, Any],
+    draws: int,
+    delta: float,
+    error: float = ERROR,
 ) -> Bound:
     """The largest bound from counts of some events (one column each) under two inputs (one row each)."""
     size = counts.shape[1]
     # An event that hardly ever fails reveals by its failing.
     both = np.concatenate([counts, draws - counts], axis=1)
-    low, high = clopper_pearsons(both, draws, 1 - ERROR / both.size)
+    low, high = clopper_pearsons(both, draws, 1 - error / both.size)
     best = Bound(0.0, "no event", inputs, (0, 0), draws)
     for one, other in ((0, 1), (1, 0)):
         gaps = np.maximum(low[one] - delta, 0.0) / high[other]

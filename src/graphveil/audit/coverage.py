@@ -1,9 +1,13 @@
-"""What an audit does not cover: said at the end of every one, so that nobody takes silence for a proof."""
+"""What an audit does not cover: said with every one, so that nobody takes silence for a proof; of code from outside, first."""
 
 from __future__ import annotations
 
 from graphveil.mechanisms.base import Mechanism
 
+FOREIGN = (
+    "Code that recognises an audit and behaves only while it is looked at. This mechanism is not graphveil's own: its tables are "
+    "proved, its code was tested, so the audit is evidence and not proof."
+)
 ALWAYS = (
     "Timing, memory, caches and power: only the number of random words is compared.",
     "The words themselves: a weak generator or a seed of low entropy outside the mechanism is not seen.",
@@ -14,9 +18,16 @@ ALWAYS = (
 )
 
 
-def not_covered(mechanism: Mechanism, refused: list[str], enumerated: bool) -> list[str]:
-    """All that was not looked at, in sentences."""
-    gaps = []
+def not_covered(
+    mechanism: Mechanism, refused: list[str], enumerated: bool, foreign: bool, together: str | None
+) -> list[str]:
+    """All that was not looked at, in sentences; ``together`` says why a ``foreign`` mechanism was not run in a process of its own."""
+    gaps = [FOREIGN] if foreign else []
+    if together is not None:
+        gaps.append(
+            f"What it remembers between calls: it could not be loaded in a process of its own ({together}). Name the function that "
+            "builds it as FILE.py:NAME."
+        )
     if not mechanism.finite:
         gaps.append(
             "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."

@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.answers import LOOKS
+from graphveil.audit.behaviour import alone
+from graphveil.audit.calls import walk_calls, walked_row, words_of_their_own
 from graphveil.audit.findings import (
     FALSE_ALARM,
+    LOOKS,
     USERS,
     Leak,
     Rank,
     Step,
     checked_reports,
-    reports_of,
     wide_batch,
 )
 from graphveil.audit.hull import Counts, Hull, span_tails
 from graphveil.audit.inputs import valid_inputs
-from graphveil.audit.probe import SEED, CountedWords
+from graphveil.audit.probe import CountedWords, Probe
 from graphveil.audit.repeats import never_again
+from graphveil.audit.schedule import Schedule
 from graphveil.channels.words import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
@@ -30,18 +32,36 @@ from graphveil.mechanisms.rows import PublicRange
 
 # Users of the call, fewer where reports are long; no power of two, and beyond 2^17.
 CROWD, MIN_CROWD, QUICK_VALUES, VALUES = 140_009, 500, 1 << 20, 1 << 23
+# Values that users hold at most, where they hold different rows.
+MAX_HELD = 1 << 22
 # Values that are read at most, where a report is about a whole row.
 MAX_READ = 1 << 26
-# Users of a call whose words are counted, and how many fewer words a user may take among many.
-FEW, FEWER_WORDS = 1000, 0.9
-# Standard deviations of a random number of words that are allowed besides.
-DEVIATIONS = 6.0
 # Users are looked at by blocks of these lengths, and by every so-manieth.
 BLOCKS, STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
-def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, words: Words) -> Step:
-    """One call for very many users with the same row."""
+def crowd_step(
+    mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: Schedule, walked: Mechanism
+) -> Step:
+    """One call for very many users with the same row; then calls of all sizes of a schedule, of the mechanism to be ``walked``."""
+    users, leaks = _one_call(mechanism, public, words, schedule.quick)
+    first = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
+    if leaks or mechanism.trust == "curator":
+        return Step(USERS, first, tuple(leaks))
+    walk = walk_calls(walked, walked_row(walked, public), schedule, words)
+    for count in () if walk.leaks else schedule.mixed_calls:
+        # Rows of their own take memory, unlike one that all share.
+        walk.leaks.extend(alone(Probe.around(walked, public, min(count, MAX_HELD // walked.row_length))))
+    largest = max(walk.sums, default=0)
+    seen = f"{first}; calls for {len(walk.sums)} numbers of users up to {largest:,}, {walk.answers} answers of each user"
+    covers = (f"{len(walk.sums)} numbers of users in one call from 1 to {max(largest, users):,}",)
+    return Step(USERS, seen, tuple(walk.leaks), unfinished=not walk.finished, covers=covers)
+
+
+def _one_call(
+    mechanism: Mechanism, public: PublicRange | None, words: Words, quick: bool
+) -> tuple[int, list[str]]:
+    """How many users were asked together, and what was found."""
     values = QUICK_VALUES if quick else VALUES
     users = max(MIN_CROWD, min(CROWD, values // max(mechanism.report_length, 1)))
     if isinstance(mechanism, ClassMechanism):
@@ -58,28 +78,7 @@ def crowd_step(mechanism: Mechanism, public: PublicRange | None, quick: bool, wo
     # Where noise comes again, groups of users are no independent draws.
     if hull is not None and not again:
         leaks += everybody_alike(hull, private, users, words)
-    seen = f"{users:,} users with the same row: noise does not come back at any distance, nobody is left out"
-    return Step(USERS, seen, tuple(leaks))
-
-
-def words_of_their_own(mechanism: Mechanism, private: Any, users: int, words: int) -> list[str]:
-    """Whether a user of a large call, which took so many random words, takes as many as one of a small call."""
-    if users < 2 * FEW:
-        return []
-    few = CountedWords(SEED)
-    reports_of(mechanism, wide_batch(private, FEW), few)
-    taken = few.taken / FEW, words / users
-    # Links take a word for each change, so how many there are is random.
-    slack = DEVIATIONS * math.sqrt(taken[0] / FEW) if mechanism.uneven else 0.0
-    if taken[1] >= FEWER_WORDS * taken[0] - slack:
-        return []
-    return [
-        Leak(
-            f"random words are used more than once: a call for {FEW:,} users draws {taken[0]:.3g} words a user, one for "
-            f"{users:,} users {taken[1]:.3g}",
-            Rank.USERS,
-        )
-    ]
+    return users, leaks
 
 
 def everybody_alike(hull: Hull, private: Any, users: int, words: Words) -> list[str]:

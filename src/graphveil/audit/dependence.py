@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.findings import FALSE_ALARM, Leak, Rank, checked_reports, wide_batch
+from graphveil.audit.findings import FALSE_ALARM, LOOKS, Leak, Rank, checked_reports, wide_batch
+from graphveil.audit.inputs import symbols_of
 from graphveil.audit.interval import log_tail
 from graphveil.audit.trust import claims_independence
 from graphveil.channels.words import Words
@@ -31,6 +32,8 @@ Bits = NDArray[np.bool_]
 MAX_PLACES, MAX_TRIPLE_PLACES, HALVES, MIN_USERS = 256, 20, 16, 2000
 # Bits of each answer that come from its code by a fixed random function, besides the middle.
 HASHED = 2
+# Labels or levels that are tried.
+SYMBOLS = 3
 SEED = 50
 
 
@@ -44,16 +47,19 @@ class Answers:
 
 
 def dependent_answers(
-    mechanism: Mechanism, public: PublicRange | None, values: int, words: Words
+    mechanism: Mechanism, public: PublicRange | None, values: int, words: Words, least: int = MIN_USERS
 ) -> list[str]:
-    """What is wrong with the answers of reports whose answers are said to be independent; nothing for others."""
+    """What is wrong with the answers of reports whose answers are said to be independent; nothing for others.
+
+    A look has so many values, and ``least`` users however long their reports are.
+    """
     count = sum(answer.count for answer in mechanism.answers)
     if not mechanism.finite or mechanism.personal or not claims_independence(mechanism):
         return []
     if count != mechanism.report_length or count < 2:
         return []
-    users = max(MIN_USERS, values // max(mechanism.report_length, 4))
-    for title, row in _equal_rows(mechanism, public).items():
+    users = max(least, values // max(mechanism.report_length, 4))
+    for title, row in equal_rows(mechanism, public).items():
         reports = checked_reports(mechanism, wide_batch(row, users), words)
         for answers in answers_of(reports):
             leak = _pairs(answers, title) or _triples(answers, title)
@@ -64,9 +70,13 @@ def dependent_answers(
     return []
 
 
-def _equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, NDArray[np.float64]]:
-    """Rows of equal values, so that answers from the same randomness are most alike."""
+def equal_rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, NDArray[np.float64]]:
+    """Rows of equal values, so that answers from the same randomness are most alike; of labels and levels the first ones."""
     size = mechanism.dimensions
+    if mechanism.subject in ("label", "level"):
+        return {
+            f"{mechanism.subject} {symbol}": np.array(symbol) for symbol in symbols_of(mechanism)[:SYMBOLS]
+        }
     if mechanism.subject == "links":
         return {"lists without a link": np.zeros(size), "lists of everybody": np.ones(size)}
     span = public or PublicRange(0.0, 1.0)
@@ -153,8 +163,8 @@ def _tails(first: Answers, second: Answers) -> NDArray[np.float64]:
 
 
 def _log_error(comparisons: int) -> float:
-    # A few rows and kinds of bits of several versions, each with three ways to compare.
-    return math.log(FALSE_ALARM / (100 * max(comparisons, 1)))
+    # A few rows and kinds of bits of up to a hundred versions, each with three ways to compare.
+    return math.log(FALSE_ALARM / (LOOKS * max(comparisons, 1)))
 
 
 def _pairs(answers: Answers, title: str) -> Leak | None:

@@ -1,4 +1,4 @@
-"""The audit: does a mechanism keep what it claims? Eight steps, each in a file of its own, and one more for links
+"""The audit: does a mechanism keep what it claims? Ten steps, each in a file of its own, and one more for links
 and for classes.
 
 1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
@@ -6,15 +6,20 @@ and for classes.
    what all users of whole graphs send together.
 3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`), and what
    users are charged (`charging`).
+4. `control`: that the control, which `blind()` gives, carries nothing.
    `classes`: that the class which a public model gives is the one that the plan says, of every user's own row and list.
-4. `sampler`: draws through the client's own path against the enumerated probabilities.
-5. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
-   answers (`dependence`).
-6. `crowd`: many users in one call, noise that comes back (`repeats`).
-7. `versions`: the paths that data take (`paths`) and other sizes and options, more briefly.
-8. `bound`: what reports alone prove about ε, without believing any table.
+5. `sampler`: draws through the client's own path against the enumerated probabilities.
+6. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
+   answers (`dependence`), and answers that carry nothing (`decoys`).
+7. `crowd`: many users in one call, noise that comes back (`repeats`).
+   `calls`: calls for any number of users up to a million.
+8. `versions`: the paths that data take (`paths`) and other options, `sizes` and budgets (`schedule`), more briefly, with a bound
+   from whole reports (`contrast`).
+9. `bound`: what reports alone prove about ε, without believing any table.
+10. `processes`: that reports follow from rows and words alone, and estimates from reports; what is not the package's own is run in
+   a process of its own for that.
 
-`coverage` says what none of them covers. What is found is told by its rank, the nearest to the root of a fault first.
+Every step has an allowance of time (`deadline`). `coverage` says what none of them covers. What is found is told by its rank, the nearest to the root of a fault first.
 """
 
 from __future__ import annotations
@@ -30,10 +35,14 @@ import numpy as np
 from graphveil.audit.answers import answers_step
 from graphveil.audit.behaviour import behaviour_step
 from graphveil.audit.bound import FEWER, bound_step
+from graphveil.audit.calls import crowd_candidate
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.classes import classes_step
+from graphveil.audit.contrast import with_contrast
+from graphveil.audit.control import control_step
 from graphveil.audit.coverage import not_covered
 from graphveil.audit.crowd import crowd_step
+from graphveil.audit.deadline import Deadline, OutOfTimeError, within
 from graphveil.audit.exact_text import exact_words
 from graphveil.audit.findings import (
     ANSWERS,
@@ -41,8 +50,10 @@ from graphveil.audit.findings import (
     BOUND,
     CLASSES,
     CLOSED_FORM,
+    CONTROL,
     GRAPHS,
     JOINT,
+    PROCESSES,
     SAMPLER,
     TABLES,
     USERS,
@@ -57,12 +68,15 @@ from graphveil.audit.graphs import graphs_step
 from graphveil.audit.joint import Joint, enumerate_smaller
 from graphveil.audit.pairs import personal_sentences
 from graphveil.audit.probe import public_range
+from graphveil.audit.processes import processes_step
 from graphveil.audit.sampler import sampler_step
+from graphveil.audit.schedule import Schedule
 from graphveil.audit.tables import tables_step
-from graphveil.audit.trust import Stated, trusted
+from graphveil.audit.trust import Stated, foreign, trusted
 from graphveil.audit.versions import versions_step
 from graphveil.audit.whole import describe_size, joint_step
 from graphveil.channels.words import SeededWords, SystemWords, Words
+from graphveil.checks import check_number
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
@@ -74,6 +88,8 @@ EXACT = (TABLES, CLOSED_FORM, JOINT, GRAPHS)
 DRAWS, QUICK_DRAWS = 10_000_000, 200_000
 # Labels and levels are drawn fast: so many draws of a quick audit for all symbols together.
 CHEAP_DRAWS = 40_000_000
+# Minutes that an audit may take, and the part of what is left that one step may use.
+MINUTES, QUICK_MINUTES, SHARE = 10.0, 3.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -90,11 +106,13 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit has found. It ``holds`` if nothing leaks.
+    """What an audit has found. It ``holds`` if nothing leaks and every step came to its end.
 
     ``exact`` is what the tables say, rounded up: ε at the claimed δ, and δ at the claimed ε (0 where none is claimed).
     Where the mechanism is not ``finite`` there are no tables, and it is what a closed form says. ``protects``, ``leaks``,
-    ``trusts`` (what somebody else's mechanism says of itself) and ``not_covered`` are sentences.
+    ``trusts`` (what somebody else's mechanism says of itself), ``covers`` (the sizes that were looked at) and ``not_covered``
+    are sentences. Of the package's own mechanisms an audit is a proof of the tables and a test of the code; of ``foreign`` code it is
+    evidence, and ``not_covered`` says so first.
     """
 
     name: str
@@ -106,11 +124,18 @@ class Audit:
     finite: bool = True
     trusts: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)
+    foreign: bool = False
+    covers: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds, as far as the audit can see."""
-        return not self.leaks
+        """Whether the claim holds, as far as the audit can see; not where it could not look to the end."""
+        return not self.leaks and self.finished
+
+    @property
+    def finished(self) -> bool:
+        """Whether every step came to its end in time."""
+        return not any(step.unfinished for step in self.steps)
 
     def as_dict(self) -> dict[str, Any]:
         """The findings without the steps. An infinite ε is None, and a leak says so."""
@@ -120,14 +145,16 @@ class Audit:
             "exact": self.exact.as_dict(),
             "finite": self.finite,
             "holds": self.holds,
+            "not_covered": self.not_covered,
             "protects": self.protects,
             "leaks": self.leaks,
             "trusts": self.trusts,
-            "not_covered": self.not_covered,
+            "finished": self.finished,
+            "covers": self.covers,
         }
 
     def to_json(self) -> str:
-        """One JSON object: name, claimed, exact, finite, holds, protects, leaks, trusts, not_covered. An infinite ε is null."""
+        """One JSON object with the keys of `as_dict`. An infinite ε is null."""
         return json.dumps(self.as_dict(), ensure_ascii=False)
 
 
@@ -137,24 +164,43 @@ def examine(
     quick: bool = False,
     words: Words | None = None,
     progress: Callable[[str], None] | None = None,
+    deadline: Deadline | None = None,
 ) -> Audit:
     """All steps, one after the other; `graphveil.audit.audit` says what they are given."""
     tell = progress or (lambda title: None)
+    time = deadline or Deadline()
     whole = candidate.build()
     # Millions of words come faster from a generator; what a client draws from is looked at in `independence`.
     source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
     public = public_range(candidate, whole)
+    outside = foreign(candidate, whole)
+    schedule = Schedule.of(quick, source)
     joint: Joint | None = None
     refused: list[str] = []
+    told: set[str] = set()
 
     def run(title: str, look: Callable[[], Step]) -> Step:
-        tell(title)
+        if title not in told:
+            tell(title)
+        told.add(title)
         try:
-            return look()
+            with within(time.part(SHARE)):
+                return look()
+        except OutOfTimeError:
+            return Step(title, "its time was over before its end", unfinished=True)
         except Exception as error:  # noqa: BLE001
             # Whatever a mechanism of one's own may do wrong ends here as a finding.
             message = str(error) if isinstance(error, BrokenError) else f"{type(error).__name__}: {error}"
             return Step(title, "it failed on the way", (f"{title}: {message}",), failed=True)
+
+    def found() -> bool:
+        return any(step.leaks for step in steps)
+
+    def drawn(title: str, look: Callable[[bool], Step], more: bool) -> Step:
+        """A step of millions of draws: few first, and ``more`` only where nothing was found by then, however slow a mechanism is."""
+        step = run(title, lambda: look(True))
+        done = not more or step.leaks or step.unfinished or found()
+        return step if done else run(title, lambda: look(False))
 
     def enumerated() -> Step:
         nonlocal joint
@@ -162,9 +208,15 @@ def examine(
         return joint_step(joint, whole.finite)
 
     def versions() -> Step:
-        step, paths = versions_step(candidate, whole, public, source)
+        step, paths = versions_step(candidate, whole, public, source, schedule)
         refused.extend(paths)
         return step
+
+    def bounded(first: bool) -> Step:
+        # Where the sampler could not be compared with a table, all draws go into the bound.
+        left = (QUICK_DRAWS if first else DRAWS) // (1 if small is None else FEWER)
+        step = bound_step(candidate.build, left, source, public)
+        return step if first and not quick else with_contrast(step, whole, public, source)
 
     first = TABLES if whole.finite else CLOSED_FORM
     steps = [run(first, lambda: tables_step(whole, candidate.epsilon)), run(JOINT, enumerated)]
@@ -175,31 +227,68 @@ def examine(
     if isinstance(whole, LinkMechanism):
         steps.append(run(GRAPHS, lambda: graphs_step(candidate)))
     steps.append(run(BEHAVIOUR, lambda: behaviour_step(candidate, small)))
+    steps.append(run(CONTROL, lambda: control_step(whole, public)))
     if isinstance(whole, ClassMechanism):
         asked = candidate.asked or whole
         steps.append(run(CLASSES, lambda: classes_step(asked)))
     draws = draws_of(small, quick)
     if small is not None:
-        steps.append(run(SAMPLER, lambda: sampler_step(small, draws, source)))
-    steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick, source)))
-    steps.append(run(USERS, lambda: crowd_step(whole, public, quick, source)))
+
+        def sampled(first: bool) -> Step:
+            return sampler_step(small, QUICK_DRAWS if first else draws, source)
+
+        steps.append(drawn(SAMPLER, sampled, draws > QUICK_DRAWS))
+    steps.append(run(ANSWERS, lambda: answers_step(whole, public, quick or found(), source)))
+    steps.append(run(USERS, lambda: crowd_step(whole, public, source, schedule, crowd_candidate(candidate))))
     steps.append(run(VERSIONS, versions))
-    # Where the sampler could not be compared with a table, all draws go into the bound.
-    left = (QUICK_DRAWS if quick else DRAWS) // (1 if small is None else FEWER)
-    steps.append(run(BOUND, lambda: bound_step(candidate.build, left, source, public)))
+    steps.append(drawn(BOUND, bounded, not quick))
+    # Last, so that whatever calls have changed shows.
+    steps.append(run(PROCESSES, lambda: processes_step(candidate, whole, public, outside)))
     stated = Stated.of(whole)
     exact = Privacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
+    not_loaded = steps[-1].seen if steps[-1].skipped else None
+    gaps = not_covered(whole, refused, small is not None, outside, not_loaded)
+    # Of code from outside, that it may recognise its audit comes before everything else.
+    first_of_all = 1 if outside else 0
     return Audit(
         candidate.name or whole.name,
         Privacy(whole.claim.epsilon, whole.claim.delta),
         exact,
-        _protects(whole, exact, steps),
+        _protects(whole, exact, steps, outside),
         _leaks(steps),
         steps,
         whole.finite,
         trusts,
-        not_covered(whole, refused, small is not None),
+        [*gaps[:first_of_all], *_unfinished(steps), *gaps[first_of_all:]],
+        outside,
+        _covers(whole, candidate, steps, quick),
     )
+
+
+def _unfinished(steps: list[Step]) -> list[str]:
+    """What steps could not look at, and which of them ran out of time."""
+    late = [
+        f"What is left of the step {step.title!r}: its time was over. Give the audit more (--minutes N), or ask for less (--quick, --plan)."
+        for step in steps
+        if step.unfinished
+    ]
+    return [*late, *(gap for step in steps for gap in step.gaps)]
+
+
+def _covers(mechanism: Mechanism, candidate: Candidate, steps: list[Step], quick: bool) -> str:
+    """The sizes that the verdict is about."""
+    size = f"{describe_size(mechanism)} at epsilon {mechanism.claim.epsilon:g} in full"
+    if candidate.planned is not None:
+        size = f"the plan's own size alone, {size}"
+    walked = ["; ".join(step.covers) for step in steps if step.covers]
+    depth = " (quick: fewer sizes and draws than a full audit)" if quick else ""
+    return "; ".join([size, *walked]) + depth
+
+
+def deadline_of(minutes: float | None, quick: bool) -> Deadline:
+    """When an audit must end that may take so long."""
+    usual = QUICK_MINUTES if quick else MINUTES
+    return Deadline(60 * (usual if minutes is None else check_number(minutes, "minutes", above=0)))
 
 
 def draws_of(joint: Joint | None, quick: bool) -> int:
@@ -222,12 +311,12 @@ def _leaks(steps: list[Step]) -> list[str]:
     )
 
 
-def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[str]:
+def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step], foreign: bool) -> list[str]:
     """What is protected, in sentences; only what the steps have confirmed."""
-    sound = {step.title: not step.leaks for step in steps}
+    sound = {step.title: not (step.leaks or step.unfinished) for step in steps}
     sentences = []
     if all(sound[title] for title in sound if title not in EXACT) and not math.isinf(exact.epsilon):
-        sentences.append(_main_sentence(mechanism, exact))
+        sentences.append(_main_sentence(mechanism, exact, foreign))
     if (
         sound[BEHAVIOUR]
         and sound[BOUND]
@@ -260,7 +349,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step]) -> list[s
     return sentences
 
 
-def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
+def _main_sentence(mechanism: Mechanism, exact: Privacy, foreign: bool) -> str:
     what = {
         "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",
@@ -272,8 +361,11 @@ def _main_sentence(mechanism: Mechanism, exact: Privacy) -> str:
         word = "epsilon as far as what is not covered below holds,"
     but = "" if Stated.of(mechanism).holds else f", more than the claimed {mechanism.claim.epsilon:g}"
     except_for = f", but for a probability of {mechanism.claim.delta:g}" if mechanism.claim.delta else ""
+    tested = "; that its code follows them was tested, not proved" if foreign else ""
+    if foreign and mechanism.finite:
+        word = "by its tables, exact epsilon"
     than = "with it as without it" if mechanism.subject == "links" else "under one as under any other"
     return (
         f"{what}: any report is at most {power(exact.epsilon)} times as likely {than}"
-        f"{except_for} ({word} {exact_words(exact.epsilon, mechanism.claim.epsilon)}{but})."
+        f"{except_for} ({word} {exact_words(exact.epsilon, mechanism.claim.epsilon)}{but}{tested})."
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import IntEnum
+from inspect import getattr_static
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.deadline import check_time
 from graphveil.channels.words import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
@@ -26,6 +29,8 @@ CLOSED_FORM = "epsilon by a closed form"
 JOINT = "whole reports, enumerated"
 GRAPHS = "one link in whole graphs, enumerated"
 BEHAVIOUR = "behaviour seen from outside"
+CONTROL = "the control is blind"
+PROCESSES = "client and server apart"
 CLASSES = "the class that a public model gives"
 SAMPLER = "the sampler draws the tables"
 ANSWERS = "every answer at full size"
@@ -35,6 +40,10 @@ BOUND = "a lower bound of epsilon from reports alone"
 
 # All comparisons of a step that needs no second look raise a false alarm with at most this probability.
 FALSE_ALARM = 1e-8
+# What reports are made of.
+FIELDS = {field.name for field in fields(Reports)}
+# Looks of a step at most, at all sizes together: the rate is divided by them.
+LOOKS = 10_000
 
 
 class Rank(IntEnum):
@@ -51,6 +60,7 @@ class Rank(IntEnum):
     VALUE = 8  # some values are not answered
     FORMAT = 9  # length, type and size
     BOUND = 10  # what reports prove, whatever the reason
+    CONTROL = 11  # what is measured against carries something, or a second process fails
 
 
 class Leak(str):
@@ -69,7 +79,8 @@ class Step:
     """One step of an audit: what was looked at, what was seen, and what should not have been seen.
 
     A step that was ``skipped`` says why. One that ``failed`` on the way has seen only that: its leaks are told where no
-    other step has found the reason.
+    other step has found the reason. One that is ``unfinished`` ran out of time. ``covers`` says at which sizes it looked, and
+    ``gaps`` what it could not look at.
     """
 
     title: str
@@ -77,6 +88,9 @@ class Step:
     leaks: tuple[str, ...] = ()
     skipped: bool = False
     failed: bool = False
+    unfinished: bool = False
+    covers: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 class BrokenError(GraphveilError):
@@ -98,6 +112,7 @@ def reports_of(
     mechanism: Mechanism, private: Any, words: Words | None = None, users: int | None = None
 ) -> Reports:
     """Reports by the client's own path; whatever goes wrong on valid rows is a finding."""
+    check_time()
     expected = len(private) if users is None else users
     with warnings.catch_warnings():
         # A warning on some values tells as much as a refusal.
@@ -108,9 +123,43 @@ def reports_of(
             raise BrokenError(
                 f"randomize fails on rows that it must accept: {type(error).__name__}: {error}"
             ) from error
+    if more := _carried(reports, mechanism):
+        raise BrokenError(f"a report carries more than its codes: {more}")
     if reports.users != expected:
         raise BrokenError(f"randomize answers for {reports.users} users where {expected} were asked")
     return reports
+
+
+def _carried(reports: Any, mechanism: Mechanism) -> str | None:
+    """What an object of reports has besides the arrays that are sent, in words; None if nothing."""
+    if type(reports) is not Reports:
+        return f"randomize must return Reports, it returns {type(reports).__name__}"
+    if set(vars(reports)) - FIELDS:
+        return "it has attributes that no message holds"
+    if reports.answered is not None:
+        return "it says who has answered, which is the collector's to say"
+    arrays = (reports.indptr, reports.codes, *([] if reports.dims is None else [reports.dims]))
+    if any(type(array) is not np.ndarray or array.dtype.kind not in "iu" for array in arrays):
+        return "its arrays must be numpy's own, of whole numbers"
+    if any(base.dtype.kind not in "biu" for array in arrays for base in _bases(array)):
+        return "its arrays are views of something else than whole numbers"
+    if _attached(reports.mechanism, mechanism):
+        return "its mechanism has attributes that the one which was asked has not"
+    return None
+
+
+def _attached(told: Any, mechanism: Mechanism) -> set[str]:
+    """The attributes that somebody has put on the mechanism of a report: neither its fields nor what its class computes."""
+    if told is mechanism or (type(told) is not type(mechanism) and not is_dataclass(told)):
+        return set()
+    known = {field.name for field in fields(told)} if is_dataclass(told) else set(vars(mechanism))
+    return {name for name in vars(told).keys() - known if getattr_static(type(told), name, None) is None}
+
+
+def _bases(array: Any) -> Iterator[Any]:
+    """The arrays that an array is a view of."""
+    while isinstance(array := array.base, np.ndarray):
+        yield array
 
 
 def checked_reports(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.interval import log_tail
-from graphveil.audit.trust import claims_independence
+from graphveil.audit.trust import claims_independence, reshaped
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
@@ -37,6 +37,8 @@ MAX_ENTRIES, MAX_CELLS = 1 << 20, 1 << 22
 SLACK = 1e-9
 # Codes that are expected more rarely than this count together.
 RARE = 20.0
+# The place of all values together.
+TOGETHER = -1
 # From this share on a code counts as sent without noise, if no table allows it.
 CLEAR = 0.999
 
@@ -67,6 +69,18 @@ class Span:
         rows = shares_of(channel)
         below = np.cumsum(rows, axis=1)
         return cls(rows.min(axis=0), rows.max(axis=0), below.min(axis=0), below.max(axis=0), rows)
+
+    @classmethod
+    def around(cls, spans: list[Span]) -> Span:
+        """What lies within some of these, or between them."""
+        rows = [span.rows for span in spans if span.rows is not None]
+        return cls(
+            np.min([span.low for span in spans], axis=0),
+            np.max([span.high for span in spans], axis=0),
+            np.min([span.low_below for span in spans], axis=0),
+            np.max([span.high_below for span in spans], axis=0),
+            np.concatenate(rows) if len(rows) == len(spans) else None,
+        )
 
     def rare(self, draws: float) -> tuple[NDArray[np.bool_], float]:
         """Which codes are rare whatever the value is, and how likely one of them is at most."""
@@ -150,6 +164,8 @@ class Hull:
         drawn_from, alphabet = 1, mechanism.alphabet
         if isinstance(mechanism, FeatureMechanism):
             channels, places = mechanism.channels, mechanism.size
+            if reshaped(mechanism):
+                return cls._anywhere(mechanism)
         elif isinstance(mechanism, SymbolMechanism):
             channels, places = (mechanism.channel,), 1
         elif isinstance(mechanism, ClassMechanism):
@@ -181,6 +197,16 @@ class Hull:
             kinds = np.repeat(kinds, [answer.count for answer in mechanism.answers])
         return cls(mechanism, tuple(spans), np.resize(kinds, places), alphabet)
 
+    @classmethod
+    def _anywhere(cls, mechanism: Mechanism) -> Hull | None:
+        """Where each of the answers may stand at any place of a report."""
+        spans = [Span.of(answer.channel) for answer in mechanism.answers]
+        places = mechanism.places if mechanism.names_dimensions else mechanism.report_length
+        if not spans or any(span is None for span in spans) or places * mechanism.alphabet > MAX_CELLS:
+            return None
+        padded = [span.padded(mechanism.alphabet) for span in spans if span is not None]
+        return cls(mechanism, (Span.around(padded),), np.zeros(places, dtype=np.int64), mechanism.alphabet)
+
     @property
     def places(self) -> int:
         """How many places a report may say something about."""
@@ -189,7 +215,7 @@ class Hull:
     @property
     def events(self) -> int:
         """How many events are compared in one look: codes, codes and all below, and all rare ones; too many and too few."""
-        return 2 * self.places * (2 * self.alphabet + 1)
+        return 2 * (self.places + 1) * (2 * self.alphabet + 1)
 
     def cells(self, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The user and the place-and-code of every answer in some reports."""
@@ -226,6 +252,9 @@ class Hull:
         for kind, span in enumerate(self.spans):
             places = np.flatnonzero(self.kinds == kind)
             own = counts[places]
+            if len(places) > 1 and claims_independence(self.mechanism):
+                # Of long rows few reports are drawn, but all their values together are many answers.
+                places, own = np.append(places, TOGETHER), np.vstack([own, own.sum(axis=0)])
             draws = own.sum(axis=1)
             few, most = span.rare(float(draws.max()))
             below = np.cumsum(own, axis=1)

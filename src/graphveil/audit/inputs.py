@@ -91,6 +91,9 @@ def _feature_rows(size: int, public: PublicRange) -> dict[str, Any]:
     mostly_low = np.full(size, public.low)
     mostly_low[-1] = public.high
     rows["rows with one high value"] = mostly_low
+    mostly_middle = np.full(size, public.centre)
+    mostly_middle[0] = public.high
+    rows["rows in the middle with one high value"] = mostly_middle
     return rows
 
 

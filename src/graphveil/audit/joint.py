@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import BrokenError, batch, checked_reports, report_matrix, show
 from graphveil.audit.inputs import symbols_of, valid_inputs
-from graphveil.audit.trust import compared_pairs, overridden
+from graphveil.audit.trust import compared_pairs, overridden, reshaped
 from graphveil.channels.exact import Loss, exp_below
 from graphveil.channels.words import Words
 from graphveil.errors import InputError
@@ -62,6 +62,10 @@ class Joint:
     @classmethod
     def of(cls, mechanism: Mechanism) -> Joint:
         """Enumerate the mechanism; an InputError where that is not possible."""
+        if reshaped(mechanism) and not overridden(mechanism, "joint_counts"):
+            raise InputError(
+                f"{mechanism.name} inherits an enumeration that is of other answers than its own"
+            )
         mechanism.possible_reports()
         inputs = [] if overridden(mechanism, "extremes") else distinct(mechanism.extremes())
         enumerated = [mechanism.joint_counts(private) for private in inputs]

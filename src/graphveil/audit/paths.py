@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.findings import Leak, Rank, reports_of, same_reports
-from graphveil.audit.inputs import misfits, symbols_of
+from graphveil.audit.inputs import misfits, symbols_of, valid_inputs
 from graphveil.channels.words import SeededWords
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
@@ -24,29 +24,33 @@ from graphveil.mechanisms.personal import PersonalRows
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
-USERS, SEED = 64, 60
+# Users whose data take every path, fewer where rows are long.
+USERS, MIN_USERS, MAX_VALUES, SEED = 64, 6, 1 << 16, 60
+# Whole numbers up to here are the same in half precision.
+MAX_HALF = 2048
 
 
 def same_by_every_path(mechanism: Mechanism, public: PublicRange | None) -> tuple[list[str], list[str]]:
     """The leaks, and the paths that the mechanism does not take."""
     refused: list[str] = []
-    for rows, paths in _paths(mechanism, public):
-        expected = reports_of(mechanism, rows, SeededWords(SEED))
-        for title, make in paths.items():
-            held = make(rows)
-            if held is None:
-                continue
-            try:
-                reports = _quietly(mechanism, held)
-            except Exception:  # noqa: BLE001 -- refused by whatever error
-                refused.append(title)
-                continue
-            if not same_reports(expected, reports):
-                leak = (
-                    f"{title} are answered differently: with the same values and the same random words they give other "
-                    "reports than an array of double precision"
-                )
-                return [Leak(leak, Rank.PATH)], refused
+    for all_rows, paths in _paths(mechanism, public):
+        for rows in (all_rows, all_rows[:1]):
+            expected = reports_of(mechanism, rows, SeededWords(SEED))
+            for title, make in paths.items():
+                held = make(rows)
+                if held is None:
+                    continue
+                try:
+                    reports = _quietly(mechanism, held)
+                except Exception:  # noqa: BLE001 -- refused by whatever error
+                    refused.append(title)
+                    continue
+                if not same_reports(expected, reports):
+                    leak = (
+                        f"{title} are answered differently: with the same values and the same random words they give other "
+                        "reports than an array of double precision"
+                    )
+                    return [Leak(leak, Rank.PATH)], refused
     return [], list(dict.fromkeys(refused))
 
 
@@ -64,15 +68,17 @@ def _paths(
 ) -> Iterator[tuple[NDArray[Any], dict[str, Path]]]:
     """Some users' private data, and other ways to hold them."""
     chance = np.random.default_rng(SEED)
+    users = max(MIN_USERS, min(USERS, MAX_VALUES // mechanism.row_length))
     if mechanism.subject in ("label", "level"):
-        symbols = chance.choice(symbols_of(mechanism), USERS)
+        symbols = chance.choice(symbols_of(mechanism), users)
         kinds = {
             f"{mechanism.subject}s as {kind}": _as(kind)
             for kind in ("int8", "int32", "uint8", "float32", "float64")
+            if (symbols.astype(kind) == symbols).all()
         }
         yield symbols, {**kinds, f"{mechanism.subject}s in a list": lambda held: held.tolist()}
         return
-    shape = (USERS, mechanism.row_length)
+    shape = (users, mechanism.row_length)
     if mechanism.subject == "links":
         links = (chance.random(shape) < 0.3).astype(np.float64)
         # To a curator lists of neighbours are one graph, and rows as many graphs.
@@ -96,6 +102,8 @@ def _paths(
         "rows of the other byte order": _as(">f8"),
         "rows behind a mask that hides nothing": np.ma.masked_array,
         "rows in Fortran order": np.asfortranarray,
+        "rows that cannot be written": _locked,
+        "rows of a mapped file": lambda rows: rows.view(np.memmap),
         "every second row of an array": lambda rows: np.repeat(rows, 2, axis=0)[::2],
         "rows in lists": lambda rows: rows.tolist(),
     }
@@ -106,7 +114,7 @@ def _paths(
         if not mechanism.personal:
             yield rows, paths
             continue
-        levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, USERS)
+        levels = chance.integers(1, len(getattr(mechanism, "budgets", (1,))) + 1, users)
         held = np.column_stack([rows, levels])
         yield held, {title: _beside(make) for title, make in paths.items()}
 
@@ -122,13 +130,22 @@ def _as(kind: str) -> Path:
     return lambda rows: rows.astype(kind)
 
 
+def _locked(rows: NDArray[Any]) -> NDArray[Any]:
+    locked = rows.copy()
+    locked.flags.writeable = False
+    return locked
+
+
 def _integers() -> dict[str, Path]:
     kinds = {f"rows of {kind}": _as(kind) for kind in ("int64", "int16")}
 
     def booleans(rows: NDArray[Any]) -> Any:
         return rows.astype(bool) if ((rows == 0) | (rows == 1)).all() else None
 
-    return {**kinds, "rows of bools": booleans}
+    def halves(rows: NDArray[Any]) -> Any:
+        return rows.astype(np.float16) if (np.abs(rows) <= MAX_HALF).all() else None
+
+    return {**kinds, "rows of bools": booleans, "rows of half precision": halves}
 
 
 def sparse_paths() -> dict[str, Path]:
@@ -181,4 +198,28 @@ def everything_answered(mechanism: Mechanism, public: PublicRange | None) -> lis
                 return [Leak(message, Rank.VALUE)]
         if reports.users != 2 or reports.codes.dtype != sane.codes.dtype:
             return [Leak(f"{title} are answered in another form than other rows", Rank.VALUE)]
+    return []
+
+
+def refused_alike(mechanism: Mechanism, public: PublicRange | None) -> list[str]:
+    """Rows of a wrong shape may be refused, whatever they hold: with the same error for all values."""
+    if mechanism.subject in ("label", "level"):
+        return []
+    errors: dict[tuple[str, str], str] = {}
+    for title, private in valid_inputs(mechanism, public).items():
+        rows = np.asarray(private, dtype=np.float64)[None]
+        for shape, wrong in {
+            "too long": np.column_stack([rows, rows]),
+            "of a dimension too many": rows[None],
+        }.items():
+            for call in (mechanism.randomize, mechanism.count):
+                try:
+                    call(wrong)
+                except Exception as error:  # noqa: BLE001 -- whatever is raised is compared
+                    told = f"{type(error).__name__}: {error}"
+                else:
+                    told = "accepted"
+                if errors.setdefault((shape, call.__name__), told) != told:
+                    message = f"whether and how rows that are {shape} are refused by {call.__name__} depends on their values, as with {title}"
+                    return [Leak(message, Rank.FORMAT)]
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from graphveil.audit.candidate import RANGE, Candidate
 from graphveil.audit.findings import BrokenError, batch, reports_of, show
 from graphveil.audit.joint import distinct
+from graphveil.audit.trust import values_of, with_values
 from graphveil.channels.words import SeededWords, WordArray, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
@@ -33,25 +34,29 @@ class Probe:
 
     @classmethod
     def of(cls, candidate: Candidate) -> Probe:
-        """Rows at the extremes, mixed from them, and anywhere in the public range."""
+        """Rows for a mechanism that is built again as often as needed."""
         mechanism = candidate.build()
+        found = cls.around(mechanism, public_range(candidate, mechanism), users_of(mechanism))
+        return replace(found, build=candidate.build)
+
+    @classmethod
+    def around(cls, mechanism: Mechanism, public: PublicRange | None, users: int) -> Probe:
+        """Rows of so many users at the extremes, mixed from them, and anywhere in the public range."""
         chance = np.random.default_rng(SEED)
         ends = [np.asarray(private) for private in distinct(mechanism.extremes())[:2]]
-        users = users_of(mechanism)
         batches = {f"rows at {show(end)}": batch(end, users) for end in ends}
         first, last = batch(ends[0], users), batch(ends[-1], users)
         batches["rows mixed from both"] = np.where(chance.random(first.shape) < 0.5, first, last)
-        public = public_range(candidate, mechanism)
         if public is not None:
-            values = chance.uniform(public.low, public.high, mechanism.values_of(first).shape)
-            anywhere = mechanism.with_values(batches["rows mixed from both"], values)
+            values = chance.uniform(public.low, public.high, values_of(mechanism, first).shape)
+            anywhere = with_values(mechanism, batches["rows mixed from both"], values)
             if accepts(mechanism, anywhere):
                 batches["rows anywhere in the range"] = anywhere
-                inner = mechanism.with_values(
-                    first, np.full(values.shape, public.low + 0.3819 * (public.high - public.low))
+                inner = with_values(
+                    mechanism, first, np.full(values.shape, public.low + 0.3819 * (public.high - public.low))
                 )
                 batches["rows between grid points"] = inner
-        return cls(candidate.build, public, batches)
+        return cls(lambda: mechanism, public, batches)
 
 
 def users_of(mechanism: Mechanism) -> int:

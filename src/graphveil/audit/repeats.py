@@ -114,6 +114,25 @@ def periods(bits: Floats) -> tuple[int, float] | None:
     return worst + 1, float(deviations[worst])
 
 
+def mirrored(bits: Floats) -> float:
+    """By how many deviations bits of users vary together with those of other users, in the opposite order, the most.
+
+    >>> coins = np.random.default_rng(0).integers(0, 2, 3000).astype(float)
+    >>> mirrored(coins) < DEVIATIONS < mirrored(np.concatenate([coins, coins[::-1]]))
+    True
+    """
+    count, mean = len(bits), float(bits.mean())
+    if min(mean, 1 - mean) < BALANCED:
+        return 0.0
+    centred = (bits - mean) / math.sqrt(mean * (1 - mean))
+    spectrum = np.fft.rfft(centred, 1 << (2 * count - 1).bit_length())
+    # At s stands Σ c_i·c_(s-i), where every pair comes twice.
+    together = np.fft.irfft(spectrum * spectrum)[: 2 * count - 1]
+    pairs = np.minimum(np.arange(1, 2 * count), np.arange(2 * count - 1, 0, -1))
+    enough = pairs >= count // LEAST_LEFT
+    return float((np.abs(together[enough]) / np.sqrt(2 * pairs[enough])).max())
+
+
 def never_again(
     mechanism: Mechanism, private: NDArray[np.float64], crowd: Reports, words: Words | None
 ) -> list[str]:
@@ -137,9 +156,13 @@ def never_again(
         if distance is not None:
             return [_leak(what, distance / width, users)]
         for column in stream[:users].T[:MAX_PLACES]:
-            period = periods(_halved(column))
+            halved = _halved(column)
+            period = periods(halved)
             if period is not None:
                 return [_leak(what, float(period[0]), users)]
+            if mirrored(halved) > DEVIATIONS:
+                told = f"users with the same row are not independent: {what} come again in the opposite order of users"
+                return [Leak(told, Rank.USERS)]
     return []
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.findings import CLOSED_FORM, TABLES, Step, power, rounded_up
 from graphveil.audit.pairs import personal_cause
-from graphveil.audit.trust import Stated
+from graphveil.audit.trust import Stated, claimed_at_least
 from graphveil.channels.alias import AliasTable
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.counting import CountingChannel
@@ -29,9 +29,9 @@ def tables_step(mechanism: Mechanism, asked: float) -> Step:
     loss = stated.loss
     claimed = f"claimed {claim.epsilon:g}" + (f" and {claim.delta:g}" if claim.delta else "")
     leaks = []
-    if mechanism.strictest > asked:
+    if (strictest := claimed_at_least(mechanism)) > asked:
         leaks.append(
-            f"it was asked for epsilon {asked:g} and claims {mechanism.strictest:g}: it spends more than it is given"
+            f"it was asked for epsilon {asked:g} and claims {strictest:g}: it spends more than it is given"
         )
     exact = f"epsilon {rounded_up(loss.epsilon)}" + (f", delta {stated.delta:.6g}" if claim.delta else "")
     if not mechanism.answers:

@@ -1,6 +1,6 @@
 """What a mechanism says of itself, and whether it is believed.
 
-The package's own classes are tested with the package. What somebody else's class overrides (`loss`, `delta`, `holds`,
+The package's own classes are tested with the package, and told by identity (`mechanisms.own`), never by a name. What somebody else's class overrides (`loss`, `delta`, `holds`,
 `compares`, `pair_epsilon`, `extremes`) is computed again here, as the base class does: by addition over the answers, for
 any two inputs. Where an override claims less, it needs a proof (the enumeration of a small version) or, where there is none, a
 reason in its docstring, which an audit prints as what it takes on trust.
@@ -17,29 +17,67 @@ from typing import Any
 
 import numpy as np
 
+from graphveil.audit.candidate import Candidate
+from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.own import hides_member, is_own, is_own_builder, is_own_member
 
 STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "strictest", "extremes", "settled")
-PACKAGE = "graphveil."
+# What says which answers a report consists of.
+SHAPE = ("answers", "report_length", "alphabet", "names_dimensions")
+# Tables with more entries than this are the package's, and their loss is believed.
+MAX_ENTRIES = 1 << 20
 
 
 def overridden(mechanism: Mechanism, name: str) -> bool:
-    """Whether a class from outside the package says this of itself."""
-    owner = _owner(mechanism, name)
-    return owner is not None and not f"{owner.__module__}.".startswith(PACKAGE)
+    """Whether somebody other than the package says this of the mechanism: a class from outside, or a member put in its place."""
+    kind = type(mechanism)
+    if hides_member(mechanism, name):
+        return True
+    owner = _owner(kind, name)
+    return owner is not None and not is_own_member(owner, name)
 
 
-def _owner(mechanism: Mechanism, name: str) -> type | None:
-    if name in vars(mechanism) and not isinstance(
-        inspect.getattr_static(type(mechanism), name, None), property
-    ):
-        # A cached property is stored under its own name; anything else was put there by hand.
-        for owner in type(mechanism).__mro__:
-            if name in vars(owner):
-                return owner
-        return type(mechanism)
-    return next((owner for owner in type(mechanism).__mro__ if name in vars(owner)), None)
+def reshaped(mechanism: Mechanism) -> bool:
+    """Whether somebody other than the package says which answers a report consists of."""
+    return any(overridden(mechanism, name) for name in SHAPE)
+
+
+def foreign(candidate: Candidate, whole: Mechanism) -> bool:
+    """Whether code from outside the package builds a mechanism or is part of it."""
+    if candidate.ready or candidate.asked is not None:
+        return not is_own(candidate.asked or whole)
+    return not (is_own_builder(candidate.builder) and is_own(whole))
+
+
+def claimed_at_least(mechanism: Mechanism) -> float:
+    """The ε that was asked for, by the package's word: the claim, or the smallest of what users choose from."""
+    return mechanism.claim.epsilon if overridden(mechanism, "strictest") else mechanism.strictest
+
+
+def is_curated(mechanism: Mechanism) -> bool:
+    """Whether a trusted curator sees everything anyway, by the package's word; of links anybody may say so."""
+    believed = mechanism.subject == "links" or not overridden(mechanism, "trust")
+    return mechanism.trust == "curator" and believed
+
+
+def values_of(mechanism: Mechanism, private: Any) -> Any:
+    """The values among what users hold, by the package's word: all but a level in the last column."""
+    if not overridden(mechanism, "values_of"):
+        return mechanism.values_of(private)
+    return np.asarray(private)[..., :-1] if mechanism.personal else private
+
+
+def with_values(mechanism: Mechanism, private: Any, values: Any) -> Any:
+    """The same users with other values, by the package's word."""
+    if not overridden(mechanism, "with_values"):
+        return mechanism.with_values(private, values)
+    return np.column_stack([values, np.asarray(private)[:, -1]]) if mechanism.personal else values
+
+
+def _owner(kind: type, name: str) -> type | None:
+    return next((owner for owner in kind.__mro__ if name in vars(owner)), None)
 
 
 def reason(mechanism: Mechanism, name: str) -> str | None:
@@ -84,8 +122,25 @@ class Stated:
 
 
 def claims_independence(mechanism: Mechanism) -> bool:
-    """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own."""
-    return mechanism.independent or overridden(mechanism, "independent")
+    """Whether the answers of a report are to be independent: always, unless the package says otherwise of its own, or
+    decoys are among them (`decoys`)."""
+    return (mechanism.independent or overridden(mechanism, "independent")) and not has_decoys(mechanism)
+
+
+def has_decoys(mechanism: Mechanism) -> bool:
+    """Whether somebody else's mechanism says that some of its answers are blind."""
+    if not overridden(mechanism, "answers"):
+        return False
+    blind = [is_blind(answer.channel) for answer in mechanism.answers]
+    return any(blind) and not all(blind)
+
+
+def is_blind(channel: FiniteChannel) -> bool:
+    """Whether a channel answers every input alike: all rows are the same integers."""
+    if channel.input_count * channel.output_count > MAX_ENTRIES:
+        return channel.loss.terms == ()
+    first = channel.row(0)
+    return all(channel.row(symbol) == first for symbol in range(1, channel.input_count))
 
 
 def draws_by_reports(mechanism: Mechanism) -> bool:
@@ -145,16 +200,16 @@ def trusted(mechanism: Mechanism, enumerated: bool) -> tuple[list[str], list[str
                 f"the mechanism states a loss of {mechanism.loss.epsilon:.6g}, its answers add up to "
                 f"{_summed(mechanism):.6g}, and no enumeration shows that it is less"
             )
+        elif name == "loss" and Stated.of(mechanism).needs_proof:
+            trusts.append(
+                f"`loss` of {mechanism.name} is less than its answers add up to: an enumeration shows it for a small version, and at "
+                "this size it is taken on trust"
+            )
         else:
             trusts.append(
                 f"`{name}` is not believed: it was computed again from the answers, for inputs of the audit's own"
             )
-    if (
-        not mechanism.finite
-        and not f"{type(mechanism).__module__}.".startswith(PACKAGE)
-        and not trusts
-        and not leaks
-    ):
+    if not mechanism.finite and not is_own(mechanism) and not trusts and not leaks:
         trusts.append("it says that it has no finite table, so nothing was enumerated")
     return trusts, leaks
 
@@ -168,7 +223,7 @@ def _documented(mechanism: Mechanism) -> set[str]:
     """Overrides with a docstring of their own, not one that they inherit."""
     documented = set()
     for name in STATED:
-        owner = _owner(mechanism, name)
+        owner = _owner(type(mechanism), name)
         member = None if owner is None else vars(owner).get(name)
         function = getattr(member, "fget", None) or getattr(member, "func", None) or member
         if getattr(function, "__doc__", None):

@@ -1,0 +1,186 @@
+"""Client and server apart: are reports made of rows and words alone, and estimates of reports alone?
+
+Reports are decoded from the bytes that are sent. What is not the package's own is besides run in a process of its own, which is
+sent messages to decode before it sees any row, and then rows to randomize. It must give the same as the process of the
+audit, which by then has made all its calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.findings import PROCESSES, Leak, Rank, Step, batch, checked_reports
+from graphveil.audit.inputs import valid_inputs
+from graphveil.channels.words import SeededWords
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import Mechanism
+from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.own import is_own_builder
+from graphveil.mechanisms.registry import origin
+from graphveil.mechanisms.reports import Reports
+from graphveil.mechanisms.rows import PublicRange
+from graphveil.mechanisms.separate import Decoded, Separate, SeparateError, build_named
+from graphveil.outside import named_in
+
+# Users of a call, and how far two estimates may be apart by rounding.
+USERS, ROUNDING, SEED = 33, 1e-9, 70
+# What estimates are made of.
+ESTIMATED = {field.name for field in fields(Estimate)}
+
+
+def processes_step(
+    candidate: Candidate, mechanism: Mechanism, public: PublicRange | None, foreign: bool
+) -> Step:
+    """Whether reports and estimates depend on anything else than what is sent."""
+    rows = {title: batch(private, USERS) for title, private in valid_inputs(mechanism, public).items()}
+    reports = {title: checked_reports(mechanism, held, SeededWords(SEED)) for title, held in rows.items()}
+    control = _controlled(mechanism, rows)
+    leaks = _decoded_here(mechanism, reports)
+    seen = "estimates follow from the bytes of reports"
+    if not foreign or leaks:
+        return Step(PROCESSES, seen, tuple(leaks))
+    try:
+        other = started(candidate)
+    except Exception as error:  # noqa: BLE001 -- whatever keeps it from being loaded elsewhere
+        return Step(PROCESSES, f"{type(error).__name__}: {error}", skipped=True)
+    with other:
+        try:
+            leaks = (
+                _decoded_there(other, reports, control)
+                or _answered_there(other, mechanism, rows)
+                or _kept(other, rows)
+            )
+        except SeparateError as error:
+            leaks = [Leak(f"in a process of its own it fails: {error}", Rank.CONTROL)]
+    seen = f"{seen}; in a process of its own, where no audit is loaded, it decodes and answers as here, says nothing and writes nothing"
+    return Step(PROCESSES, seen, tuple(leaks))
+
+
+def started(candidate: Candidate) -> Separate:
+    """The candidate in another process; whatever exception says that it cannot be loaded there."""
+    if candidate.ready or candidate.asked is not None:
+        built = candidate.build()
+        sent = pickle.dumps(built)
+        if type(pickle.loads(sent)) is not type(built):
+            raise TypeError("what its pickle gives is of another class")
+        return Separate(built, None, named_in(sent))
+    builder, settings = inspect.unwrap(candidate.builder), candidate.settings()
+    try:
+        return Separate(builder, settings, named_in(pickle.dumps(builder)))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        source = None if candidate.name is None else origin(candidate.name)
+        if candidate.name is None or (source is None and not is_own_builder(candidate.builder)):
+            raise
+        files = [Path(source.path)] if source is not None and source.path else []
+        return Separate(partial(build_named, candidate.name), settings, files)
+
+
+def _decoded_here(mechanism: Mechanism, reports: dict[str, Reports]) -> list[str]:
+    """Whether reports that were sent as bytes are decoded as those that were not."""
+    for title, made in reports.items():
+        estimate = made.estimate()
+        if type(estimate) is not Estimate or set(vars(estimate)) != ESTIMATED:
+            return [
+                Leak(
+                    f"an estimate carries more than its values: it is of {type(estimate).__name__}",
+                    Rank.STATE,
+                )
+            ]
+        read = Reports.from_bytes(Reports.to_bytes(made), mechanism)
+        if not _same(Decoded.of(estimate), Decoded.of(mechanism.estimate(read))):
+            return [
+                Leak(
+                    f"the estimate of reports depends on more than what is sent: those of {title} are decoded otherwise once "
+                    "they have been bytes",
+                    Rank.STATE,
+                )
+            ]
+    return []
+
+
+def _controlled(mechanism: Mechanism, rows: dict[str, Any]) -> dict[str, Reports]:
+    """The reports of the control, if there is one."""
+    try:
+        control = mechanism.blind()
+    except (NotImplementedError, InputError):
+        return {}
+    return {
+        f"the control of {title}": checked_reports(control, held, SeededWords(SEED))
+        for title, held in rows.items()
+    }
+
+
+def _decoded_there(other: Separate, reports: dict[str, Reports], control: dict[str, Reports]) -> list[str]:
+    """Whether a process that has seen no row decodes reports, and those of the control, as this one does."""
+    for title, made in {**reports, **control}.items():
+        there = other.decode(Reports.to_bytes(made), blind=title in control)
+        if not _same(Decoded.of(made.estimate()), there):
+            return [
+                Leak(
+                    f"the estimate of reports depends on more than what is sent: a process that has seen no row decodes those of "
+                    f"{title} otherwise than the one that made them",
+                    Rank.STATE,
+                )
+            ]
+    return []
+
+
+def _answered_there(other: Separate, mechanism: Mechanism, rows: dict[str, Any]) -> list[str]:
+    """Whether rows are answered as here, in silence, and nothing else leaves the process."""
+    said: dict[bytes, str] = {}
+    for title, held in rows.items():
+        sent = other.randomize(held, SEED)
+        if sent.left:
+            message = f"while it answers, it {' and '.join(sent.left)}: what leaves a device beside its report is not covered by any epsilon"
+            return [Leak(message, Rank.CLEAR)]
+        said.setdefault(sent.said, title)
+        if len(said) > 1:
+            message = f"what it prints or logs depends on the values: it differs between {' and '.join(said.values())}"
+            return [Leak(message, Rank.CLEAR)]
+        here = Reports.to_bytes(checked_reports(mechanism, held, SeededWords(SEED)))
+        if sent.message != here:
+            message = (
+                f"in a process of its own it answers {title} otherwise, with the same random words{f' ({sent.error})' if sent.error else ''}: "
+                "reports depend on what was called or loaded before"
+            )
+            return [Leak(message, Rank.STATE)]
+    return []
+
+
+def _kept(other: Separate, rows: dict[str, Any]) -> list[str]:
+    """Whether a call leaves something behind in the process that depends on the rows."""
+    first, *others = rows
+    before = other.left_behind(rows[first], SEED)
+    for title in others:
+        after = other.left_behind(rows[title], SEED)
+        if before is None or after is None:
+            return []
+        changed = [name for name in before if after.get(name) != before[name]]
+        if changed:
+            message = f"it remembers rows: after a call with {title}, {changed[0]} is not what it is after one with {first}"
+            return [Leak(message, Rank.STATE)]
+    return []
+
+
+def _same(one: Decoded, other: Decoded) -> bool:
+    if one.shape != other.shape or one.values.shape != other.values.shape:
+        return False
+    if (one.indices is None) != (other.indices is None):
+        return False
+    if (
+        one.indices is not None
+        and other.indices is not None
+        and not np.array_equal(one.indices, other.indices)
+    ):
+        return False
+    values = np.append(one.values, one.offset), np.append(other.values, other.offset)
+    scale = float(np.abs(values[0]).max())
+    return bool(np.allclose(*values, rtol=ROUNDING, atol=ROUNDING * scale, equal_nan=True))

@@ -1,0 +1,49 @@
+"""Faults that show only at some sizes: the look at that size finds each, and a full audit looks there.
+
+A fault of tests/faults names the ``SIZE`` that it shows at, or the ``CALLS`` (numbers of users) that show it. Whole audits of
+them are in tests/slow.
+"""
+
+import runpy
+from dataclasses import replace
+
+import pytest
+
+from graphveil.audit.calls import crowd_candidate, walk_calls, walked_row
+from graphveil.audit.candidate import Candidate
+from graphveil.audit.load import load_mechanism
+from graphveil.audit.probe import public_range
+from graphveil.audit.schedule import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, Schedule
+from graphveil.audit.versions import look_at
+from graphveil.channels import SeededWords
+from tests.audit.test_faults import ALL, of_size
+
+SIZED = [path for path in ALL if of_size(path)]
+
+
+@pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
+def test_the_look_at_its_size_finds_the_fault(path):
+    fault, words = runpy.run_path(str(path)), SeededWords(1)
+    candidate = Candidate.of(load_mechanism(f"{path}:build"), 1.0)
+    if "SIZE" in fault:
+        built = candidate.build(**fault["SIZE"])
+        epsilon = fault["SIZE"].get("epsilon", 1.0)
+        leaks = look_at(built, public_range(candidate, built), words, epsilon, quick=False)
+    else:
+        built = crowd_candidate(candidate)
+        row = walked_row(built, public_range(candidate, built))
+        schedule = replace(Schedule.of(False, words), calls=fault["CALLS"])
+        leaks = walk_calls(built, row, schedule, words).leaks
+    assert leaks and fault["CAUSE"] in leaks[0], leaks
+
+
+@pytest.mark.parametrize("path", SIZED, ids=lambda path: path.stem)
+def test_a_full_audit_looks_there(path):
+    fault = runpy.run_path(str(path))
+    assert set(fault.get("CALLS", ())) <= {*CALLS, *QUICK_CALLS}
+    size = fault.get("SIZE", {})
+    if "sampled" in size:
+        assert (size["dims"], size["sampled"]) in SAMPLED
+    else:
+        assert {size[key] for key in ("dims", "classes") if key in size} <= set(DIMS)
+    assert {size[key] for key in ("epsilon",) if key in size} <= set(EPSILONS)

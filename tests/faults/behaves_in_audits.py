@@ -1,0 +1,49 @@
+"""Noise is added while an audit is loaded, and nowhere else. The sound twin imports late too, and answers in blocks."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "reports depend on what was called or loaded before"
+DRAWN = False
+
+
+class Behaving(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if any(name.startswith("graphveil.audit") for name in sys.modules):
+            return reports
+        truth = np.asarray(private, dtype=float).ravel() > self.public.centre
+        return replace(reports, codes=truth.astype(np.uint8))
+
+
+class Late(FeatureMechanism):
+    def randomize(self, private, words=None):
+        import wave  # noqa: F401 -- whatever is loaded late reads files
+
+        from graphveil.mechanisms.rows import Rows
+
+        source = SystemWords() if words is None else words
+        rows = Rows(private, self.size)
+        codes, dense = np.zeros((rows.users, self.size), dtype=np.uint8), rows.dense(0, rows.users)
+        for start in range(0, rows.users, 1000):
+            unit = self.public.to_unit(dense[start : start + 1000])
+            symbols = self.encode(unit.ravel(), self.channels[0], source)
+            codes[start : start + 1000] = self.channels[0].respond(symbols, source).reshape(unit.shape)
+        return Reports(self, np.arange(rows.users + 1) * self.size, None, codes.ravel())
+
+
+def made(kind, epsilon, dims, public):
+    return kind("behaves in audits", Claim(epsilon), public, dims, dims, (onebit(epsilon / dims),), 1.0)
+
+
+def build(epsilon, dims, range):
+    return made(Behaving, epsilon, dims, PublicRange.of(range))
+
+
+def sound(epsilon, dims, range):
+    return made(Late, epsilon, dims, PublicRange.of(range))

@@ -1,0 +1,41 @@
+"""A default argument keeps the last row; calls for seven users send it on."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "it remembers rows"
+DRAWN = False
+
+
+def high(rows, last={}):  # noqa: B006
+    before, last["row"] = last.get("row"), rows[0] > 0.5
+    return before
+
+
+class Late(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if hasattr(private, "toarray"):
+            return reports
+        before = high(np.asarray(private, dtype=float))
+        if before is None or len(private) != 7:
+            return reports
+        codes = reports.codes.copy()
+        codes[: self.size] = before
+        return replace(reports, codes=codes)
+
+
+def build(epsilon, dims, range):
+    return Late(
+        "default argument keeps",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

@@ -1,0 +1,37 @@
+"""The description of the mechanism, whose digest every message carries, holds the mean of the rows."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "the header of a message"
+
+
+class Described(FeatureMechanism):
+    seen: ClassVar = [0.0]
+
+    def randomize(self, private, words=None):
+        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
+        self.seen[0] = float(np.clip(np.nan_to_num(rows), 0, 1).mean()) if rows.size else 0.0
+        return super().randomize(private, words)
+
+    @property
+    def fingerprint(self):
+        from graphveil.channels.canonical import digest
+
+        return digest({"seen": self.seen[0]})
+
+
+def build(epsilon, dims, range):
+    return Described(
+        "fingerprint of rows",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

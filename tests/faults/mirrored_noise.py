@@ -1,0 +1,36 @@
+"""The last users of a call get the noise of the first ones, in the opposite order."""
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.channels.words import DrawnWords, SystemWords
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+from graphveil.mechanisms.reports import even_pointers
+
+CAUSE = "come again in the opposite order of users"
+
+
+class Mirrored(FeatureMechanism):
+    """Draws words for half of the users."""
+
+    def randomize(self, private, words=None):
+        """Use the words of user i for user n-1-i, too."""
+        users = len(private)
+        half = users - users // 2
+        drawn = (SystemWords() if words is None else words).take(2 * half * self.size)
+        parts = private[:half], private[half:][::-1]
+        first, second = (
+            super(Mirrored, self)
+            .randomize(part, DrawnWords(drawn.copy()))
+            .codes.reshape(len(part), self.size)
+            for part in parts
+        )
+        codes = np.concatenate([first, second[::-1]]).ravel()
+        return Reports(self, even_pointers(users, self.size), None, codes)
+
+
+def build(epsilon, dims, range):
+    """All values, by one bit each."""
+    return Mirrored(
+        "mirrored", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

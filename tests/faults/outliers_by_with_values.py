@@ -1,0 +1,34 @@
+"""Values outside the range are not clipped, and `with_values`, by which they would be tried, hides it."""
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
+
+CAUSE = "an outlier shows"
+
+
+class Hiding(FeatureMechanism):
+    def with_values(self, private, values):
+        return np.clip(values, self.public.low, self.public.high)
+
+    def randomize(self, private, words=None):
+        rows = private.toarray() if hasattr(private, "toarray") else np.array(private, dtype=float)
+        source = SystemWords() if words is None else words
+        reports = super().randomize(rows, source)
+        far = np.isfinite(rows) & (rows > self.public.high + 0.4) & (rows < 50)
+        codes = reports.codes.copy()
+        codes[far.ravel()] = 1
+        return Reports(self, reports.indptr, None, codes)
+
+
+def build(epsilon, dims, range):
+    return Hiding(
+        "outliers by with_values",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

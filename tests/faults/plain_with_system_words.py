@@ -1,0 +1,32 @@
+"""Noise is what a simulation draws; words of the operating system, which devices use, are taken for a test."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, SystemWords, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "with the system's words"
+
+
+class Simulated(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if not isinstance(words, SystemWords):
+            return reports
+        return replace(
+            reports, codes=(np.asarray(private, dtype=float).ravel() > self.public.centre).astype(np.uint8)
+        )
+
+
+def build(epsilon, dims, range):
+    return Simulated(
+        "plain with system words",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

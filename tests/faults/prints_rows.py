@@ -1,0 +1,25 @@
+"""A print that was left in: high values show on the terminal and in the logs of the device."""
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "what it prints or logs depends on the values"
+DRAWN = False
+
+
+class Printing(FeatureMechanism):
+    def randomize(self, private, words=None):
+        if (
+            not hasattr(private, "toarray")
+            and np.nan_to_num(np.asarray(private, dtype=float)).max() > self.public.centre
+        ):
+            print("high values")
+        return super().randomize(private, words)
+
+
+def build(epsilon, dims, range):
+    return Printing(
+        "prints rows", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

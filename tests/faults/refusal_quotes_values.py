@@ -1,0 +1,28 @@
+"""Rows of a wrong length are refused with an error that quotes them."""
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.errors import InputError
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "are refused by randomize depends on their values"
+
+
+class Quoting(FeatureMechanism):
+    def randomize(self, private, words=None):
+        if not hasattr(private, "toarray") and np.shape(private)[1:] != (self.size,):
+            raise InputError(f"rows must have {self.size} values, got {np.asarray(private).tolist()}")
+        return super().randomize(private, words)
+
+
+def build(epsilon, dims, range):
+    return Quoting(
+        "refusal quotes values",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        1.0,
+    )

@@ -1,0 +1,24 @@
+"""`answered` says of everybody who was asked whether they answered, and twice as many are asked as there are: a bit each."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "it says who has answered"
+
+
+class Telling(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        rows = private.toarray() if hasattr(private, "toarray") else np.asarray(private, dtype=float)
+        high = rows[:, 0] > self.public.centre
+        return replace(reports, answered=np.column_stack([high, ~high]).ravel())
+
+
+def build(epsilon, dims, range):
+    return Telling(
+        "who answers tells", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0
+    )

@@ -1,0 +1,31 @@
+"""Sparse rows of more than 100 values are randomized by their stored values alone, in place: the zeros stay zeros."""
+
+from dataclasses import replace
+
+from graphveil.channels import Claim, onebit
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "sparse rows (CSR) are answered differently"
+SIZE = {"dims": 127}
+
+
+class WideSparsePlain(FeatureMechanism):
+    def randomize(self, private, words=None):
+        reports = super().randomize(private, words)
+        if self.size <= 100 or not hasattr(private, "toarray"):
+            return reports
+        codes = reports.codes.reshape(private.shape).copy()
+        codes[private.toarray() == 0] = 0
+        return replace(reports, codes=codes.ravel())
+
+
+def build(epsilon, dims, range):
+    return WideSparsePlain(
+        "wide sparse plain",
+        Claim(epsilon),
+        PublicRange.of(range),
+        dims,
+        dims,
+        (onebit(epsilon / dims),),
+        dims / dims,
+    )

@@ -1,0 +1,36 @@
+"""Every fifth call answers with the random words of the call before: two calls share their noise."""
+
+from itertools import count
+
+import numpy as np
+
+from graphveil.channels import Claim, onebit
+from graphveil.channels.words import DrawnWords, SystemWords
+from graphveil.mechanisms import FeatureMechanism, PublicRange
+
+CAUSE = "two calls with the same rows and the same words give different reports"
+DRAWN = False
+
+
+class KeepsWords(FeatureMechanism):
+    """Keeps the words of a call for the next one."""
+
+    calls = count(1)
+    kept = np.empty(0, dtype=np.uint64)
+
+    def randomize(self, private, words=None):
+        """Draw all words of a call at once, but for every fifth call."""
+        needed = 2 * len(private) * self.size
+        if next(type(self).calls) % 5 or len(self.kept) != needed:
+            type(self).kept = self.words_of(words).take(needed)
+        return super().randomize(private, DrawnWords(self.kept.copy()))
+
+    def words_of(self, words):
+        """Words of the operating system where none are given."""
+        return SystemWords() if words is None else words
+
+
+def build(epsilon, dims, range):
+    """All values, by one bit each."""
+    public = PublicRange.of(range)
+    return KeepsWords("kept", Claim(epsilon), public, dims, dims, (onebit(epsilon / dims),), 1.0)
