@@ -35,9 +35,10 @@ def pytest_configure(config):
 
 @pytest.fixture(autouse=True, scope="session")
 def own_results(tmp_path_factory):
-    """What calls from Python keep is no concern of whoever runs the tests."""
+    """What calls from Python and devices keep is no concern of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRAPHVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("GRAPHVEIL_WITNESS", str(tmp_path_factory.mktemp("witness")))
         yield
 
 
@@ -58,8 +59,13 @@ def one_thread_each():
 
 @pytest.fixture
 def forget_outside():
-    """What a test loads from files and packages is not there for the next one."""
+    """What a test loads from files and packages is not there for the next one, nor what others have loaded for this one."""
+    _forget_outside()
     yield
+    _forget_outside()
+
+
+def _forget_outside():
     from graphveil import outside
     from graphveil.graphs.outside_data import LOADERS
     from graphveil.learn import BACKBONES

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from graphveil.settings import device_file, settings, witness_folder
+from graphveil.settings import device_file, former_witness_folders, settings, witness_folder
 
 
 def test_both_folders_come_from_the_environment(monkeypatch, tmp_path):
@@ -44,22 +44,37 @@ def test_the_cache_is_where_the_platform_keeps_caches(monkeypatch, tmp_path, pla
     assert settings().cache == Path.home() / below_home / "graphveil"
 
 
-def test_a_device_keeps_books_and_witness_where_the_environment_says(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAPHVEIL_STATE", str(tmp_path))
-    assert (device_file(), witness_folder()) == (tmp_path / "device.sqlite", tmp_path / "witnesses")
+def test_books_and_witness_have_a_variable_each(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPHVEIL_STATE", str(tmp_path / "books"))
+    monkeypatch.setenv("GRAPHVEIL_WITNESS", str(tmp_path / "witness"))
+    assert (device_file(), witness_folder()) == (tmp_path / "books/device.sqlite", tmp_path / "witness")
+    monkeypatch.delenv("GRAPHVEIL_WITNESS")
+    assert not witness_folder().is_relative_to(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("platform", "books", "witnesses"),
+    ("platform", "books", "witnesses", "former"),
     [
-        ("linux", ".local/share/graphveil", ".local/state/graphveil"),
-        ("darwin", "Library/Application Support/graphveil", "Library/Application Support/graphveil"),
-        ("win32", "AppData/Local/graphveil", "AppData/Local/graphveil"),
+        ("linux", ".local/share/graphveil", ".local/state/graphveil", ".local/state/graphveil"),
+        (
+            "darwin",
+            "Library/Application Support/graphveil",
+            "Library/Caches/graphveil-state",
+            "Library/Application Support/graphveil",
+        ),
+        ("win32", "AppData/Local/graphveil", "AppData/Roaming/graphveil", "AppData/Local/graphveil"),
     ],
 )
-def test_books_and_witness_are_where_the_platform_keeps_such_things(monkeypatch, platform, books, witnesses):
-    for variable in ("GRAPHVEIL_STATE", "XDG_DATA_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"):
+def test_no_platform_keeps_books_and_witness_in_one_folder(monkeypatch, platform, books, witnesses, former):
+    for variable in (
+        *("GRAPHVEIL_STATE", "GRAPHVEIL_WITNESS", "XDG_DATA_HOME", "XDG_STATE_HOME"),
+        *("LOCALAPPDATA", "APPDATA"),
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "platform", platform)
     assert device_file() == Path.home() / books / "device.sqlite"
     assert witness_folder() == Path.home() / witnesses / "witnesses"
+    # Where the version before kept it.
+    assert Path.home() / former / "witnesses" in former_witness_folders()
+    monkeypatch.setenv("GRAPHVEIL_STATE", "/named")
+    assert Path("/named/witnesses") in former_witness_folders()

@@ -5,6 +5,7 @@ Nothing here needs more than Python itself, so that whatever is missing can be n
 
 import sys
 
+from graphveil.errors import visible
 from graphveil.extras import install_sentence
 from graphveil.starting import starting
 
@@ -20,7 +21,7 @@ def main() -> None:
         sentence = install_sentence(error)
         if sentence is None:
             raise
-        print(f"Error: {sentence}", file=sys.stderr)
+        print(f"Error: {visible(sentence)}", file=sys.stderr)
         sys.exit(MISTAKEN)
     run()
 

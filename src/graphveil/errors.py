@@ -21,6 +21,7 @@ whoever calls from Python reads the argument there (link_epsilon), and the comma
 
 from __future__ import annotations
 
+import json
 import re
 
 __all__ = [
@@ -37,13 +38,37 @@ __all__ = [
     "ServerError",
     "StoreError",
     "UnknownNameError",
+    "visible",
+    "visible_lines",
 ]
 
+# Characters that a terminal or a page obeys and does not show: controls, line and paragraph separators, what turns the direction of
+# writing, what takes no space, halves of characters. Marks of Arabic numbers are format characters of Unicode too, and can be seen.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 # A command in backticks, a setting, or an option.
 _OPTION = re.compile(
     r"(?P<command>`[^`]*`)|(?<![^\s(])--set (?P<key>[\w.]+)=(?P<value>[^\s,;:]+)|(?<![^\s(])--(?P<name>[a-z]+(?:-[a-z]+)*)"
 )
+
+
+def visible(text: str) -> str:
+    """A text in which everything can be seen: what could not is written as JSON escapes it, so that JSON stays the same JSON.
+
+    Whatever somebody else wrote passes here before it is shown, in an error, on a terminal, on a page or in a log.
+
+    >>> print(visible("gone\\x1b[2K\\u202e, see\\nbelow"))
+    gone\\u001b[2K\\u202e, see\\nbelow
+    """
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def visible_lines(text: str) -> str:
+    """A text of several lines, each made visible: for pages and figures, where a new line forges nothing."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def python_words(message: str) -> str:
@@ -73,8 +98,8 @@ class GraphveilError(Exception):
 
     @property
     def as_written(self) -> str:
-        """The message with options of the command line as it has them."""
-        return super().__str__()
+        """The message with options of the command line as it has them, in one line."""
+        return visible(super().__str__())
 
 
 class InputError(GraphveilError, ValueError):

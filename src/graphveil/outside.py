@@ -20,6 +20,8 @@ from typing import Any, Protocol
 from graphveil.errors import InputError
 
 SUFFIX = ".py"
+# How the modules of files are called.
+PREFIX = "graphveil_user_"
 
 
 class Holder(Protocol):
@@ -163,6 +165,11 @@ def load_file(path: Path) -> File:
     return file
 
 
+def named_in(pickled: bytes) -> list[Path]:
+    """The files that were run here and that a pickle names: another process must run them before it can read it."""
+    return [path for path, file in _files.items() if file.module.__name__.encode() in pickled]
+
+
 @contextmanager
 def held() -> Iterator[None]:
     """Meanwhile files stay what they were when they were run, whatever becomes of them."""
@@ -198,7 +205,7 @@ def _content(path: Path) -> tuple[bytes, str]:
 def _module(path: Path) -> ModuleType:
     """An empty module for a file, under a name of its own that is the same in every process."""
     key = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
-    spec = importlib.util.spec_from_file_location(f"graphveil_user_{key}", path)
+    spec = importlib.util.spec_from_file_location(f"{PREFIX}{key}", path)
     assert spec is not None
     return importlib.util.module_from_spec(spec)
 

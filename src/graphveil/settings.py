@@ -2,7 +2,8 @@
 
 GRAPHVEIL_DATA     a folder of graphs (NAME.npz); it is looked into first
 GRAPHVEIL_CACHE    where downloaded graphs and results are kept; without it, the user's own cache folder
-GRAPHVEIL_STATE    where a device keeps its books and their witness; without it, the user's own folders for each
+GRAPHVEIL_STATE    where a device keeps its books; without it, the user's own data folder
+GRAPHVEIL_WITNESS  where a second record is kept of how far the books have come; without it, another folder of the user's
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings", "available_gigabytes", "device_file", "peak_megabytes", "settings", "witness_folder"]
+__all__ = [
+    "Settings",
+    "available_gigabytes",
+    "device_file",
+    "former_witness_folders",
+    "peak_megabytes",
+    "settings",
+    "witness_folder",
+]
 
 
 @dataclass(frozen=True)
@@ -45,26 +54,41 @@ def _user_cache() -> Path:
 
 def device_file() -> Path:
     """The books of this user's device, unless another file is named."""
-    state = _folder("GRAPHVEIL_STATE")
-    if state is not None:
-        return state / "device.sqlite"
-    if sys.platform in ("win32", "darwin"):
-        return _user_state() / "graphveil" / "device.sqlite"
-    return (_folder("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "graphveil" / "device.sqlite"
+    return (_folder("GRAPHVEIL_STATE") or _user_data() / "graphveil") / "device.sqlite"
 
 
 def witness_folder() -> Path:
-    """Where programs of this user remember how far the books of devices have come, apart from the books."""
-    return (_folder("GRAPHVEIL_STATE") or _user_state() / "graphveil") / "witnesses"
+    """Where programs of this user remember how far the books of devices have come.
+
+    Restoring a backup of the books must leave it alone, so it is never in their folder.
+    """
+    return _folder("GRAPHVEIL_WITNESS") or _user_state() / "witnesses"
 
 
-def _user_state() -> Path:
-    """The folder that the platform keeps for what programs of this user must remember."""
+def former_witness_folders() -> tuple[Path, ...]:
+    """Where witnesses may still lie: beside the books, as earlier versions kept them, and in the folder used without GRAPHVEIL_WITNESS."""
+    named = _folder("GRAPHVEIL_STATE")
+    folders = (*(() if named is None else (named,)), _user_data() / "graphveil", _user_state())
+    return tuple(folder / "witnesses" for folder in folders)
+
+
+def _user_data() -> Path:
+    """The folder that the platform keeps for data of this user."""
     if sys.platform == "win32":
         return _folder("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
-    return _folder("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return _folder("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+
+
+def _user_state() -> Path:
+    """This program's folder for what must not be restored together with the user's data."""
+    if sys.platform == "win32":
+        return (_folder("APPDATA") or Path.home() / "AppData" / "Roaming") / "graphveil"
+    if sys.platform == "darwin":
+        # Time Machine leaves caches out of its backups.
+        return Path.home() / "Library" / "Caches" / "graphveil-state"
+    return (_folder("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "graphveil"
 
 
 def available_gigabytes() -> float:

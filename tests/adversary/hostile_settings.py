@@ -29,7 +29,7 @@ GRIDS = (
     "ppm", "ppm-printed",
 )  # fmt: skip
 NUMBERS = [
-    0, -1, 2, 63, 2049, 4096, 10**6, 2**31, 2**63, 10**12, 10**18, 10**400, 0.5, 1e-320, 1e300, math.nan, math.inf,
+    0, -1, 2, 63, 513, 2049, 4096, 10**6, 2**31, 2**63, 10**12, 10**18, 10**400, 0.5, 1e-320, 1e300, math.nan, math.inf,
     -math.inf, True, np.int64(3), np.float32(0.1), np.uint64(2**63),
 ]  # fmt: skip
 OTHERS = [
@@ -59,7 +59,7 @@ def combinations(name: str, brief: bool):
         yield {**usual(name), option: [1] * (3 * 10**6)}
     wide = {**usual(name), "dims": 10**6}
     if name in GRIDS:
-        yield {**usual(name), "dims": 1, "points": 2049}
+        yield {**usual(name), "dims": 1, "points": 513}
     if name == "featurerr":
         yield {**usual(name), "dims": 4000, "shares": list(range(1, 4001)), "bins": 1024}
         yield {**usual(name), "dims": 10**5, "shares": list(range(1, 10**5 + 1))}
@@ -74,7 +74,7 @@ def combinations(name: str, brief: bool):
             **usual(name),
             "budgets": [1 + k / 100 for k in range(64)],
             "inner": "piecewise",
-            "points": 2049,
+            "points": 513,
         }
     if name == "item":
         yield {**wide, "length": 10**6}

@@ -11,7 +11,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import Users
 from graphveil.mechanisms import ClassModel
 from graphveil.mechanisms.integers import Integers
-from graphveil.privacy.plan import _built_class, _own_model
+from graphveil.privacy.plan import _kept
 
 ROWS = np.random.default_rng(0).random((20, 4))
 ASK = {
@@ -65,8 +65,7 @@ def test_a_model_that_looks_never_sees_a_row(seen):
     for _ in range(2):
         assert people().declare(1.0, seed=1).report(plan) == expected
         # As if the plan had been changed before it was first built.
-        _built_class.cache_clear()
-        _own_model.cache_clear()
+        _kept.clear()
     assert (2, 4) not in shapes(seen)
 
 

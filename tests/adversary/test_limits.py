@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from graphveil import InputError, Plan, SeededWords
 from graphveil.mechanisms import NeighbourLists, mechanism, names
-from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS, MAX_TABLES
+from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS, MAX_MEMORY, MAX_REPORT, MAX_TABLES
 
 CAMPAIGN = Path(__file__).with_name("hostile_settings.py")
 
@@ -44,11 +45,12 @@ HOSTILE = [
     ("multibit", {"dims": 10**12, "range": (0, 1)}, "dims must be at most"),
     ("hds", {"dims": MAX_DIMS + 1, "range": (0, 1)}, "dims must be at most"),
     ("privunit", {"dims": 10**30, "radius": 1.0}, "63 bits"),
-    ("link-rr", {"dims": 2**31}, "at most 2147483647 users"),
-    ("piecewise", {"dims": 1, "range": (0, 1), "points": 2050}, "points must be an integer from 2 to 2049"),
+    ("link-rr", {"dims": MAX_DIMS + 1}, "at most 1048576 users"),
+    ("blink", {"dims": 50_000_000}, "at most 1048576 users"),
+    ("piecewise", {"dims": 1, "range": (0, 1), "points": 514}, "points must be an integer from 2 to 513"),
     ("gaussian", {"dims": 1, "range": (0, 1), "points": 1026}, "points must be an integer from 2 to 513"),
     ("krr", {"classes": 10**12}, "number of symbols must be"),
-    ("esw", {"levels": 1025}, "levels must be an integer from 2 to 1024"),
+    ("esw", {"levels": 513}, "levels must be an integer from 2 to 512"),
     ("latent", {"dims": 1, "range": (0, 1), "bits": 17}, "bits must be an integer from 1 to 16"),
     ("item", {"dims": 5, "length": 6}, "length must be an integer from 1 to 5"),
     ("ppm", {"dims": 5, "range": (0, 1), "levels": 65}, "levels must be an integer from 2 to 64"),
@@ -58,7 +60,7 @@ HOSTILE = [
         {"dims": 999, "range": (0, 1), "budgets": [1 + 2.2 * k for k in range(64)]},
         "too many to verify",
     ),
-    ("ppm-printed", {"dims": 5, "range": (0, 1), "inner": "hybrid", "points": 2049}, "entries, more than"),
+    ("ppm-printed", {"dims": 5, "range": (0, 1), "inner": "hybrid", "points": 513}, "entries, more than"),
     (
         "featurerr",
         {"dims": MAX_TABLES + 1, "range": (0, 1), "shares": list(range(1, MAX_TABLES + 2))},
@@ -66,7 +68,7 @@ HOSTILE = [
     ),
     (
         "featurerr",
-        {"dims": 50, "range": (0, 1), "bins": 1024, "shares": list(range(50))},
+        {"dims": 5, "range": (0, 1), "bins": 1024, "shares": list(range(5))},
         "entries, more than",
     ),
     ("multibit", {"dims": 5, "range": (0, 1), "pool": [0] * 6}, "pool must hold different dimensions"),
@@ -84,8 +86,8 @@ LEGITIMATE = [
     ("multibit", {"dims": MAX_DIMS, "range": (0, 1)}),
     ("onebit", {"dims": 10**6, "range": (0, 1)}),
     ("privunit", {"dims": 10**5, "radius": 1.0}),
-    ("link-rr", {"dims": 10**9}),
-    ("laplace", {"dims": 1, "range": (0, 1), "points": 2049}),
+    ("link-rr", {"dims": MAX_DIMS}),
+    ("laplace", {"dims": 1, "range": (0, 1), "points": 513}),
     ("krr", {"classes": 10**6}),
     ("esw", {"levels": 64}),
     ("latent", {"dims": 1, "range": (0, 1), "bits": 16}),
@@ -109,7 +111,54 @@ def test_a_hostile_plan_cannot_be_read():
     assert Plan.from_json(text.replace("1000000000000", "1000000")).dims == 10**6
 
 
-def test_one_of_a_billion_users_answers_about_links():
-    lists = NeighbourLists(np.array([70]), np.array([0, 2]), np.array([3, 999_999_999]))
-    reports = mechanism("link-rr", epsilon=1.0, dims=10**9).randomize(lists, SeededWords(0))
-    assert reports.users == 1
+# The heaviest plans that are served, in what they make a client hold or send.
+HEAVIEST = {
+    "many people, hardly any budget": {"mechanism": "link-rr", "epsilon": 1e-6, "dims": MAX_DIMS},
+    "degrees among many people": {"mechanism": "dprr", "epsilon": 1e-6, "dims": MAX_DIMS},
+    "a large table": {
+        "mechanism": "hybrid", "epsilon": 10.0, "dims": 1, "range": (0, 1), "options": {"points": 513},
+    },
+    "many levels": {"mechanism": "esw", "epsilon": 0.001, "levels": 512},
+    "all of many values": {"mechanism": "laplace", "epsilon": 20.0, "dims": MAX_DIMS, "range": (0, 1)},
+}  # fmt: skip
+
+
+def peak_of(action):
+    """The most memory that an action took, in bytes."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("fields", HEAVIEST.values(), ids=HEAVIEST)
+def test_what_a_plan_makes_a_client_hold_and_send_is_bounded(fields):
+    owner = MAX_DIMS - 1
+    sent = []
+
+    def respond():
+        plan = Plan(**fields, users=(owner,))
+        lists = NeighbourLists(np.array([owner]), np.array([0, 1]), np.array([3]))
+        held = {"links": lists, "features": np.zeros((1, plan.dims or 1)), "level": [1]}[plan.subject]
+        sent.append(plan.build().randomize(held, SeededWords(0)).to_bytes())
+
+    assert peak_of(respond) < MAX_MEMORY
+    assert len(sent[0]) <= MAX_REPORT
+
+
+def test_a_plan_about_links_of_fifty_million_people_is_refused_before_anything_is_made():
+    text = '{"mechanism": "link-rr", "epsilon": 1e-6, "dims": 50000000, "users": [49999999]}'
+
+    def read():
+        with pytest.raises(InputError, match="at most 1048576 users"):
+            Plan.from_json(text)
+
+    assert peak_of(read) < 1 << 20
+
+
+def test_a_mechanism_from_elsewhere_cannot_make_a_client_send_more(monkeypatch):
+    monkeypatch.setattr("graphveil.mechanisms.limits.MAX_REPORT", 1000)
+    with pytest.raises(InputError, match="at most 1000 bytes"):
+        mechanism("onebit", epsilon=1.0, dims=2000, range=(0, 1))

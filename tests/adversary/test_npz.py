@@ -1,9 +1,6 @@
 """A graph's file that was damaged or written by an enemy is loaded properly or refused in a sentence that names it."""
 
 import io
-import resource
-import subprocess
-import sys
 import warnings
 import zipfile
 
@@ -12,8 +9,11 @@ import pytest
 
 import graphveil as gv
 from graphveil import InputError
-from graphveil.graphs.arrays import MAX_GIGABYTES, read_arrays
+from graphveil.arrays import read_arrays
+from graphveil.files import MAX_GIGABYTES
 from graphveil.graphs.npz import read_npz
+from tests.adversary.damage import changed, rezipped
+from tests.adversary.memory import refused_in_small_memory
 
 USERS = 12
 GOOD = {
@@ -50,36 +50,6 @@ def outcome(path):
         return False
     assert graph.node_count == len(users)
     return True
-
-
-def changed(content, random):
-    """Some bytes of a file changed, cut out, repeated or cut off."""
-    whole = bytearray(content)
-    for _ in range(int(random.integers(1, 5))):
-        place = int(random.integers(len(whole)))
-        kind = int(random.integers(5))
-        if kind == 0:
-            whole[place] = int(random.integers(256))
-        elif kind == 1:
-            whole[place] ^= 1 << int(random.integers(8))
-        elif kind == 2:
-            del whole[place : place + int(random.integers(1, 40))]
-        elif kind == 3:
-            whole[place:place] = whole[place : place + int(random.integers(1, 40))]
-        else:
-            del whole[max(1, place) :]
-    return bytes(whole)
-
-
-def rezipped(content, random):
-    """The same file with bytes of one array changed and its checksum right: what is damaged is the array itself."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w") as new:
-        chosen = int(random.integers(len(old.namelist())))
-        for place, name in enumerate(old.namelist()):
-            held = old.read(name)
-            new.writestr(name, changed(held, random) if place == chosen else held)
-    return stream.getvalue()
 
 
 HOSTILE = [
@@ -219,36 +189,14 @@ def test_a_limit_that_is_none_is_refused(tmp_path, limit):
         read_npz(tmp_path / "graph.npz", limit)
 
 
-SMALL_MEMORY = """
-import resource, sys, warnings
-from pathlib import Path
-from graphveil import InputError
-from graphveil.graphs.npz import read_npz
-import scipy.sparse
-
-warnings.simplefilter("error")
-taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 28), taken + (1 << 28)))
-try:
-    read_npz(Path(sys.argv[1]))
-except InputError as error:
-    print(error)
-"""
+READ = "from graphveil.graphs.npz import read_npz; read_npz(path)"
 
 
-def refused_in_small_memory(path):
-    ran = subprocess.run(
-        [sys.executable, "-c", SMALL_MEMORY, str(path)], capture_output=True, text=True, check=True
-    )
-    return ran.stdout
-
-
-@pytest.mark.skipif(not hasattr(resource, "RLIMIT_AS"), reason="memory cannot be limited here")
 def test_nine_gigabytes_of_zeros_are_refused_before_they_are_unpacked(tmp_path):
     path = tmp_path / "graph.npz"
     declared(path, (9 << 25, 4), "<i8", 1 << 20, claimed=9 << 30)
     assert path.stat().st_size < 100_000
-    assert "asks for 9.66 GB" in refused_in_small_memory(path)
+    assert "asks for 9.66 GB" in refused_in_small_memory(READ, path)
 
 
 def test_a_header_of_gigabytes_is_not_read(tmp_path):
@@ -261,13 +209,13 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path):
         block = b" " * (1 << 20)
         for _ in range(300):
             member.write(block)
-    assert "header of edges.npy is too long" in refused_in_small_memory(path)
+    assert "header of edges.npy is too long" in refused_in_small_memory(READ, path)
 
 
 def test_two_billion_users_of_one_edge_are_refused(tmp_path):
     path = tmp_path / "graph.npz"
     path.write_bytes(packed({"edges": np.array([[0, 2**31 - 3]])}))
-    assert "GB of memory" in refused_in_small_memory(path)
+    assert "GB of memory" in refused_in_small_memory(READ, path)
 
 
 def test_a_pickle_is_not_opened(tmp_path):

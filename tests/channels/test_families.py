@@ -499,7 +499,7 @@ def test_refuses_an_epsilon(family: Family, epsilon: object) -> None:
 @pytest.mark.parametrize("family", [f for f in EVERY if f.gridded], ids=lambda family: family.name)
 @pytest.mark.parametrize("points", [0, 1, -3, 4097, 2.5, True, "9", [9]])
 def test_refuses_points(family: Family, points: object) -> None:
-    with pytest.raises(InputError, match="points must be an integer from 2 to (2049|513)"):
+    with pytest.raises(InputError, match="points must be an integer from 2 to 513"):
         family.build(1.0, points=points)
 
 

@@ -100,9 +100,8 @@ def campaign(folder, kills):
 
 
 def start_anew(folder):
-    for file in folder.glob("*"):
-        if file.is_file():
-            file.unlink()
+    for file in (*folder.glob("books/*"), folder / "sent"):
+        file.unlink(missing_ok=True)
 
 
 def killed_at(life, steps, draw):

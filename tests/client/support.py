@@ -1,5 +1,6 @@
 """A collection with one device, and a server that is a function."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -21,7 +22,7 @@ COLLECTION, PSEUDONYM, USER = "c0" * 16, "0f" * 16, 17
 PURPOSE = "to learn what people like"
 NOW = 1_800_000_000
 OFFER = Offer(COLLECTION, PUBLIC, PURPOSE, Cap(4.0, 1e-4), 4, (0.0, 1.0), False, 3, True)
-AGREEMENT = Agreement(OFFER, "http://localhost", PSEUDONYM, USER, "secret-credential", OFFER.cap, NOW - 10)
+AGREEMENT = Agreement(OFFER, "http://localhost", PSEUDONYM, USER, OFFER.cap, NOW - 10)
 # Numbers that would be seen in any message that holds one.
 ROW = [0.123454321, 0.987656789, 0.555111555, 0.777333777]
 HELD = Held(row=ROW)
@@ -57,7 +58,7 @@ def succession(number, /, **told):
 
 
 def device_in(folder, agreement=AGREEMENT, now=NOW, name="device.sqlite"):
-    device = Device(Path(folder) / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
+    device = Device(Path(folder) / "books" / name, witnesses=Path(folder) / "witnesses", clock=lambda: now)
     device.agree(agreement)
     return device
 
@@ -85,21 +86,29 @@ class Server:
     calls: list = field(default_factory=list)
     offer: dict = field(default_factory=dict)
     enrolment: dict = field(default_factory=dict)
+    # What was said with each token; the hash of the credential that counts; and one that it made itself, as earlier versions did.
+    tokens: dict = field(default_factory=dict)
+    known: str = hashlib.sha256(b"cred").hexdigest()
+    former: str | None = None
     private: bytes = PRIVATE
     successions: list = field(default_factory=list)
     expires: int = NOW + 1000
+    # What it says to a device that asks for its count of answers, where it is not the truth.
+    counted: Response | None = None
     people: list = field(default_factory=lambda: [f"p{number}" for number in range(40)])
 
-    def __call__(self, method, path, body=None, headers=None):
+    def __call__(self, method, path, body=None, headers=None, limit=0):
         self.calls.append((method, path, body, dict(headers or {})))
         if path == "/v1/collection":
             return self._json(200, self._offer())
         if path == "/v1/keys":
             return self._json(200, [each.as_dict() for each in self.successions])
         if path == "/v1/enrolment":
-            told = {"collection": COLLECTION, "pseudonym": PSEUDONYM, "user": USER, "credential": "cred"}
-            return self._json(201, {**told, "key": public_key(self.private).hex(), **self.enrolment})
-        if (headers or {}).get("Authorization") != "Bearer cred":
+            return self._enrolled(json.loads(body))
+        bearer = (headers or {}).get("Authorization", "").removeprefix("Bearer ")
+        if path == "/v1/credential" and bearer == self.former:
+            return self._registered(json.loads(body)["credential_hash"])
+        if hashlib.sha256(bearer.encode()).hexdigest() != self.known:
             return self._json(401, {"title": "Who are you?", "detail": "send a credential"})
         if path == "/v1/questions":
             rounds = enumerate(self.plans, 1)
@@ -119,9 +128,24 @@ class Server:
         if path == "/v1/row":
             self.rows.append(json.loads(body))
             return self._json(201, {})
+        if path == "/v1/me" and method == "GET":
+            return self.counted or self._json(200, {"answered": len(set(self.reports.values()))})
         if path == "/v1/me":
             return Response(204)
         return self._json(404, {"title": "nothing here"})
+
+    def _enrolled(self, said):
+        if self.tokens.setdefault(said["token"], said) != said:
+            return self._json(409, {"detail": "this token was used"})
+        self.known = said["credential_hash"]
+        told = {"collection": COLLECTION, "pseudonym": PSEUDONYM, "user": USER}
+        return self._json(201, {**told, "key": public_key(self.private).hex(), **self.enrolment})
+
+    def _registered(self, own):
+        if self.tokens.setdefault("former", own) != own:
+            return self._json(401, {"detail": "it has registered another one"})
+        self.known = own
+        return Response(204)
 
     def _offer(self):
         told = {"collection": COLLECTION, "key": public_key(self.private).hex(), "purpose": PURPOSE}

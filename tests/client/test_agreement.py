@@ -6,7 +6,9 @@ import pytest
 
 from graphveil import InputError
 from graphveil.client import Cap
-from graphveil.client.agreement import check_excluded
+from graphveil.client.agreement import FEW_PEOPLE, check_excluded, read_agreement, write_agreement
+from graphveil.errors import StoreError
+from graphveil.mechanisms.limits import MAX_DIMS
 from tests.client.support import AGREEMENT, OFFER
 
 DAY = 86_400
@@ -50,6 +52,9 @@ def test_periods_are_counted_from_enrolment():
         {"key": b"short"},
         {"collection": "c0"},
         {"classes": -1},
+        {"classes": 1 << 40},
+        {"people": -1},
+        {"people": 1 << 50},
     ],
 )
 def test_an_offer_that_is_none_is_refused(wrong):
@@ -84,3 +89,38 @@ def test_whoever_excludes_attributes_does_not_give_them_as_they_are():
 
 def test_excluded_attributes_are_sorted_and_single():
     assert check_excluded([3, 1, 3], 4) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("people", "most"),
+    [(0, FEW_PEOPLE), (40, FEW_PEOPLE), (100_000, 400_000), (10**7, MAX_DIMS)],
+)
+def test_a_collection_may_grow_and_the_owner_agrees_how_far(people, most):
+    assert replace(OFFER, people=people).most_people == most
+
+
+@pytest.mark.parametrize(
+    "agreement",
+    [
+        AGREEMENT,
+        replace(AGREEMENT, cap=Cap(0.1, 1e-6, (0.1, 0.3), 30), excluded=(0, 3), subjects=("label", "links")),
+    ],
+)
+def test_an_agreement_is_read_back(agreement):
+    assert read_agreement(write_agreement(agreement)) == agreement
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace('"user"', '"loser"'),
+        lambda text: text.replace('"key": "', '"key": "zz'),
+        lambda text: text[:-1],
+        lambda text: "null",
+        lambda text: "[]",
+        lambda text: "[" * 100_000,
+    ],
+)
+def test_an_agreement_that_is_damaged_is_said(damage):
+    with pytest.raises(StoreError, match="damaged"):
+        read_agreement(damage(write_agreement(AGREEMENT)))

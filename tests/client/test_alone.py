@@ -32,8 +32,8 @@ from graphveil.privacy import SignedQuestion
 folder = Path(sys.argv[1])
 payload, signature, key = (bytes.fromhex(line) for line in (folder / "question").read_text().split())
 offer = Offer("c0" * 16, key, "to learn what people like", Cap(4.0), 4, (0.0, 1.0))
-device = Device(folder / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: 1_800_000_000)
-device.agree(Agreement(offer, "http://localhost", "0f" * 16, 17, "credential", offer.cap, 1_799_999_990))
+device = Device(folder / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: 1_800_000_000)
+device.agree(Agreement(offer, "http://localhost", "0f" * 16, 17, offer.cap, 1_799_999_990))
 try:
     print(len(device.answer("c0" * 16, SignedQuestion(payload, signature), Held(row=[0, 1, 0, 1])).envelope))
 except RefusalError as refusal:

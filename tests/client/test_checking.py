@@ -6,6 +6,7 @@ import pytest
 
 from graphveil import Plan
 from graphveil.client import Cap, Held
+from graphveil.client.agreement import FEW_PEOPLE
 from graphveil.client.checking import checked_question
 from graphveil.errors import RefusalError
 from graphveil.mechanisms import names
@@ -100,6 +101,12 @@ CASES = {
     "a label": ("subject", asked(label(3)), asked(values()), AGREEMENT),
     "links": ("subject", asked(links(40)), asked(values()), AGREEMENT),
     "links of few": ("dims", asked(links(17)), asked(links(18)), EVERYTHING),
+    "links of more than agreed": (
+        "dims",
+        asked(links(FEW_PEOPLE + 1)),
+        asked(links(FEW_PEOPLE)),
+        EVERYTHING,
+    ),
     "fewer labels": ("classes", asked(label(2)), asked(label(3)), EVERYTHING),
     "a shorter row": ("dims", asked(values(dims=3)), asked(values()), AGREEMENT),
     "a shorter model": (
@@ -213,15 +220,23 @@ def test_items_of_a_set_are_answered(folder):
     message_of(device.answer(AGREEMENT.collection, asked(plan), HELD), plan).check()
 
 
-def test_a_question_that_is_none_is_refused_as_damaged():
+@pytest.mark.parametrize(
+    ("said", "instead", "words"),
+    [
+        (b'"epsilon":1.0', b'"epsilon":-1.0', "epsilon must be a positive"),
+        (b'"multibit"', b'"own.py:mine"', "no mechanism is named 'own.py:mine'"),
+    ],
+    ids=["no budget", "a mechanism that the device does not know"],
+)
+def test_a_question_that_is_none_is_refused_as_damaged(said, instead, words):
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from graphveil.privacy.envelope import PREFIX
     from tests.client.support import PRIVATE
 
-    payload = asked(values()).payload.replace(b'"epsilon":1.0', b'"epsilon":-1.0')
+    payload = asked(values()).payload.replace(said, instead)
     signature = Ed25519PrivateKey.from_private_bytes(PRIVATE).sign(PREFIX + payload)
-    with pytest.raises(RefusalError, match="epsilon must be a positive") as caught:
+    with pytest.raises(RefusalError, match=words) as caught:
         checked_question(SignedQuestion(payload, signature), AGREEMENT, NOW)
     assert caught.value.reason == "damaged"
 

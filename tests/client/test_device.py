@@ -217,20 +217,26 @@ def test_terms_hold_for_good(folder):
     assert device.agreements() == (AGREEMENT,)
 
 
-def test_a_file_of_something_else_is_refused(folder):
+def test_a_file_of_something_else_is_refused(folder, tmp_path):
+    witnesses = tmp_path
     (folder / "text").write_text("some notes of mine, which are no database at all" * 20)
     with pytest.raises(StoreError, match="cannot be read"):
-        Device(folder / "text", witnesses=folder)
+        Device(folder / "text", witnesses=witnesses)
     with sqlite3.connect(folder / "other") as other:
         other.execute("CREATE TABLE mine (a)")
     other.close()
     with pytest.raises(StoreError, match="no device's file"):
-        Device(folder / "other", witnesses=folder)
+        Device(folder / "other", witnesses=witnesses)
 
 
 def test_a_device_does_not_show_what_it_holds(folder):
-    shown = repr(HELD) + repr(device_in(folder)) + repr(AGREEMENT)
-    assert digits_of_row(shown) == [] and AGREEMENT.credential not in shown
+    device = device_in(folder)
+    credential = device.credentials(COLLECTION).draw()
+    device.agree(AGREEMENT)
+    held = device.credentials(COLLECTION)
+    shown = repr(HELD) + repr(device) + repr(AGREEMENT) + repr(held) + repr(held.read())
+    assert held.read().current == credential
+    assert digits_of_row(shown) == [] and credential not in shown
 
 
 # Renewal
@@ -276,7 +282,7 @@ def test_books_from_an_old_backup_answer_nothing(folder):
     device.answer(COLLECTION, asked(wide(round=2)), WIDE_HELD)
     shutil.copy(backup, device.path)
     assert refusal(device.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
-    assert not device.remembers()
+    assert device.doubt(COLLECTION) is not None
     # Not even what was paid for: another device may have spent the rest.
     assert refusal(device.look, COLLECTION, asked(wide())) == "memory"
 
@@ -298,7 +304,7 @@ def test_a_copy_on_another_machine_answers_nothing(folder):
 
 def test_two_copies_on_one_machine_do_not_spend_twice(folder):
     device = device_in(folder, WIDE)
-    shutil.copy(device.path, folder / "copy.sqlite")
+    shutil.copy(device.path, device.path.with_name("copy.sqlite"))
     copy = device_in(folder, WIDE, name="copy.sqlite")
     device.answer(COLLECTION, asked(wide()), WIDE_HELD)
     assert refusal(copy.answer, COLLECTION, asked(wide(round=2)), WIDE_HELD) == "memory"
@@ -317,7 +323,7 @@ def test_a_stop_between_charge_and_witness_is_no_loss_of_memory(folder, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(device_module.Witness, "see", stop)
         # The first sight is before the charge, so the stop has to be at the second.
-        patched.setattr(Device, "_remember", lambda *_: None)
+        patched.setattr(device_module, "check_memory", lambda *_: None)
         with pytest.raises(Stopped):
             device.answer(COLLECTION, asked(wide()), WIDE_HELD)
     (line,) = device.spendings()[0].lines
@@ -327,11 +333,11 @@ def test_a_stop_between_charge_and_witness_is_no_loss_of_memory(folder, monkeypa
 
 def test_two_copies_that_stopped_at_the_same_count_are_told_apart(folder, monkeypatch):
     device = device_in(folder, WIDE)
-    shutil.copy(device.path, folder / "copy.sqlite")
+    shutil.copy(device.path, device.path.with_name("copy.sqlite"))
     copy = device_in(folder, WIDE, name="copy.sqlite")
     with monkeypatch.context() as patched:
         patched.setattr(device_module.Witness, "see", stop)
-        patched.setattr(Device, "_remember", lambda *_: None)
+        patched.setattr(device_module, "check_memory", lambda *_: None)
         with pytest.raises(Stopped):
             copy.answer(COLLECTION, asked(wide()), WIDE_HELD)
     device.answer(COLLECTION, asked(wide()), WIDE_HELD)
@@ -410,7 +416,9 @@ def test_threads_with_one_file_draw_one_answer(folder):
     told = []
 
     def run():
-        own = Device(Path(folder) / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
+        own = Device(
+            Path(folder) / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW
+        )
         told.append(own.answer(COLLECTION, asked(wide()), WIDE_HELD))
 
     threads = [Thread(target=run) for _ in range(8)]
@@ -425,7 +433,7 @@ def test_threads_with_one_file_draw_one_answer(folder):
 def restored_before_it_was_enrolled(folder, *questions):
     """A device whose books were set back to the day before it enrolled and answered these, and whose owner says nothing of it."""
     options = {"witnesses": folder / "witnesses", "clock": lambda: NOW}
-    device = Device(folder / "device.sqlite", **options)
+    device = Device(folder / "books" / "device.sqlite", **options)
     old = device.path.read_bytes()
     device.agree(AGREEMENT)
     for signed in questions:

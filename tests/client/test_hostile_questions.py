@@ -2,9 +2,11 @@
 
 import json
 import random
+import tracemalloc
 from contextlib import suppress
 from copy import deepcopy
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil import InputError, Plan
@@ -118,3 +120,37 @@ def test_bytes_that_are_no_question_are_refused():
             checked_question(signed(bytes(payload)), AGREEMENT, NOW)
         except RefusalError as refusal:
             assert refusal.reason != "signature"
+
+
+LARGE = {
+    "lists": b'{"plan":[' + b"[]," * 1_000_000 + b"[]]}",
+    "a long list": b'{"plan":{"users":[' + b"7," * 1_000_000 + b"7]}}",
+    "a long word": b'{"plan":"' + b"a" * 3_000_000 + b'"}',
+    "names": b'{"a":' * 500_000 + b"1" + b"}" * 500_000,
+}
+
+
+@pytest.mark.parametrize("payload", LARGE.values(), ids=LARGE)
+def test_a_question_that_is_larger_than_what_was_agreed_on_needs_is_refused_before_it_is_parsed(payload):
+    question = signed(payload)
+    tracemalloc.start()
+    try:
+        with pytest.raises(RefusalError, match="bytes, at most|more values than") as caught:
+            checked_question(question, AGREEMENT, NOW)
+        # What is signed is the payload behind a prefix: one copy of it, and nothing made of it.
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(payload)
+    finally:
+        tracemalloc.stop()
+    assert caught.value.reason == "damaged"
+
+
+def test_a_model_with_as_many_numbers_as_were_agreed_on_is_read():
+    hidden = 256
+    model = {
+        "kind": "hidden",
+        "first": [[-65535] * 4] * hidden,
+        "first_bias": [1] * hidden,
+        "second": [[1] * hidden] * 3,
+        "bias": [0] * 3,
+    }
+    assert checked_question(asked(of_class(model=model)), AGREEMENT, NOW).plan.model.dims == 4

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from graphveil.client.key_chain import KeyChain, enrolled_chain
 from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError
-from graphveil.privacy import SignedSuccession
+from graphveil.privacy import SignedSuccession, Succession
 from tests.client.support import COLLECTION, NOW, PUBLIC, private_key, succession
 
 FIRST, SECOND, THIRD = succession(1), succession(2), succession(3)
@@ -25,18 +26,28 @@ def test_a_chain_is_followed_one_by_one_or_all_at_once():
 
 
 # What is wrong, what is shown to a device that has followed the first change, and what it says.
+def signed_by(private, payload):
+    """Any bytes in the place of a statement, signed by the key that counts."""
+    unsigned = SignedSuccession(payload, bytes(64), bytes(64))
+    return replace(unsigned, old=Ed25519PrivateKey.from_private_bytes(private).sign(unsigned.signed))
+
+
 WRONG = {
     "rollback to none": ([], "the server shows 0 changes of the key, and this device has followed 1"),
     "fork of a known one": ([succession(1, new=bytes([9]) * 32)], "another change of the key as number 1"),
     "fork by another date": ([succession(1, made=NOW + 2)], "another change of the key as number 1"),
-    "gap": ([FIRST, THIRD], "has the number 3: one is missing"),
+    "gap": ([FIRST, THIRD], "not signed by the old key that this device knows: one is missing"),
     "gap by number alone": ([FIRST, succession(2, number=3)], "has the number 3"),
-    "the same again": ([FIRST, FIRST], "has the number 1: one is missing, or is there twice"),
+    "the same again": ([FIRST, FIRST], "one is missing or is there twice"),
     "from the key before": (
         [FIRST, succession(2, old=private_key(0))],
-        "does not pass on from the key that this device knows",
+        "not signed by the old key that this device knows",
     ),
-    "from a stranger's key": ([FIRST, succession(2, old=bytes([9]) * 32)], "does not pass on from the key"),
+    "from a stranger's key": ([FIRST, succession(2, old=bytes([9]) * 32)], "not signed by the old key"),
+    "from another key than has signed it": (
+        [FIRST, succession(2, before=KEYS[0])],
+        "does not pass on from the key that has signed it",
+    ),
     "back to the first key": (
         [FIRST, succession(2, new=private_key(0))],
         "passes to a key that was one before",
@@ -56,7 +67,8 @@ WRONG = {
         [FIRST, replace(SECOND, payload=succession(2, made=NOW + 9).payload)],
         "not signed by the old key",
     ),
-    "no statement": ([FIRST, SignedSuccession(b"{}", bytes(64), bytes(64))], "cannot be read"),
+    "no statement": ([FIRST, SignedSuccession(b"{}", bytes(64), bytes(64))], "not signed by the old key"),
+    "no statement, but signed": ([FIRST, signed_by(private_key(1), b"{}")], "cannot be read"),
     "wrong after a right one": (
         [FIRST, SECOND, succession(3, number=4)],
         "change 3 of the key has the number 4",
@@ -95,3 +107,11 @@ def test_an_invitation_by_a_key_that_leads_nowhere_is_refused(invited, offered, 
     with pytest.raises(RefusalError) as caught:
         enrolled_chain(COLLECTION, invited, offered, served)
     assert caught.value.reason == "key"
+
+
+def test_a_long_chain_is_read_once(monkeypatch):
+    read, parse = [], Succession.from_payload
+    monkeypatch.setattr(Succession, "from_payload", lambda payload: read.append(1) or parse(payload))
+    served = [succession(number) for number in range(1, 41)]
+    chain = NEW.followed(served)
+    assert chain.number == 40 and len(read) == 40

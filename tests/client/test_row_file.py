@@ -51,11 +51,11 @@ def test_an_object_may_hold_more_than_values(tmp_path):
         ("me.csv", "0.123454321,0.987656789 private\n", "column 2 of .* holds no number"),
         ("me.csv", "0.123454321\n0.987656789\n0.5\n", "it has 3 lines"),
         ("me.csv", "", "it has 0 lines"),
-        ("me.json", "[0.123454321, 0.987656789", "is no JSON"),
+        ("me.json", "[0.123454321, 0.987656789", "is not JSON"),
         ("me.json", '["0.123454321"]', "must be a list of numbers"),
         ("me.json", '{"secret": 0.123454321}', "an object with values"),
         ("me.json", '{"values": [1], "label": "0.987656789"}', "label in .* must be a number"),
-        ("me.npy", "0.123454321", "no .npy file"),
+        ("me.npy", "0.123454321", "not a row of numbers in an .npy file"),
         ("me.txt", "0.123454321", "ends in .csv, .json, .npy"),
     ],
 )
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_there_is_said(tmp_path):
 
 def test_pickled_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "me.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match=r"no \.npy file of numbers"):
+    with pytest.raises(InputError, match="must hold numbers, booleans or words, got object"):
         read_held(tmp_path / "me.npy")
 
 
@@ -94,7 +94,7 @@ def test_links_are_an_id_a_line(tmp_path, text, ids):
 
 def test_links_that_cannot_be_read_are_refused_without_an_id(tmp_path):
     (tmp_path / "links.txt").write_bytes(b"private-id\xff")
-    for name, said in (("links.txt", "no text in UTF-8"), ("none.txt", "cannot be read")):
+    for name, said in (("links.txt", "is not UTF-8 text"), ("none.txt", "cannot be read")):
         with pytest.raises(InputError, match=said) as caught:
             read_links(tmp_path / name)
         assert "private-id" not in str(caught.value)

@@ -1,14 +1,17 @@
 """HTTP by the standard library: what comes back, what is never sent, and when it is tried again."""
 
+import gzip
 import json
 import socket
+import tracemalloc
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 from graphveil import InputError
-from graphveil.client import Http, Response, transport
+from graphveil.client import Http, Response
 from graphveil.client.transport import patiently
 from graphveil.errors import ServerError
 
@@ -68,10 +71,116 @@ def test_a_redirection_is_not_followed(server):
     assert "/elsewhere" not in server.seen
 
 
-def test_an_answer_that_is_too_long_is_not_read(http, monkeypatch):
-    monkeypatch.setattr(transport, "MAX_ANSWER", 10)
+def test_an_answer_that_is_too_long_is_not_read(http):
     with pytest.raises(ServerError, match="more than 10 bytes"):
-        http("GET", "/")
+        http("GET", "/", limit=10)
+
+
+@contextmanager
+def hostile(head, *more):
+    """A server that says the same to everybody, and then, again and again, more; how much it has sent is counted."""
+    sent, stopped = [0], Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.recv(1 << 16)
+                connection.sendall(head)
+                while more and not stopped.is_set():
+                    connection.sendall(more[0])
+                    sent[0] += len(more[0])
+                    stopped.wait(more[1])
+
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", sent
+        stopped.set()
+        thread.join()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_chunks_without_end_are_not_read_to_the_end_and_small_ones_cost_no_more():
+    with hostile(CHUNKED, b"2\r\n[]\r\n" * 4096, 0) as (server, _):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ServerError, match="more than 1048576 bytes"):
+                Http(server)("GET", "/", limit=1 << 20)
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("head", "drip"),
+    [
+        (CHUNKED, b"1\r\nx\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n"),
+        (b"HTTP/1.1 2", b"0"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["chunks", "body", "headers", "status", "continue"],
+)
+def test_a_server_that_drips_is_left(head, drip):
+    with (
+        hostile(head, drip, 0.05) as (server, _),
+        pytest.raises(ServerError, match="takes too long|timed out"),
+    ):
+        Http(server, deadline=0.3)("GET", "/")
+
+
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: y\r\n")],
+    ids=["continue", "trailers"],
+)
+def test_heads_without_end_are_not_read_to_the_end(head, more):
+    with (
+        hostile(head, more * 1000, 0) as (server, _),
+        pytest.raises(ServerError, match="more than 32768 bytes"),
+    ):
+        Http(server)("GET", "/")
+
+
+@pytest.mark.parametrize("size", [b"-5", b"-ffffffffffffffffffff", b"f" * 40, b"x"])
+def test_a_chunk_of_no_size_is_no_answer(size):
+    with hostile(CHUNKED + size + b"\r\n{}\r\n0\r\n\r\n") as (server, _), pytest.raises(ServerError):
+        Http(server)("GET", "/")
+
+
+def test_of_a_status_line_that_is_none_only_the_beginning_is_said():
+    with (
+        hostile(b"x\x1b[2J" * 5000 + b"\r\n\r\n") as (server, _),
+        pytest.raises(ServerError, match="cannot be reached") as caught,
+    ):
+        Http(server)("GET", "/")
+    assert len(str(caught.value)) < 1000 and "\x1b" not in str(caught.value)
+
+
+def test_an_answer_that_is_compressed_is_not_expanded():
+    bomb = gzip.compress(bytes(1 << 24))
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+    with hostile(head + bomb) as (server, _):
+        answer = Http(server)("GET", "/")
+    assert answer.body == bomb
+
+
+def test_of_a_long_refusal_only_the_beginning_is_read():
+    head = b"HTTP/1.1 503 Busy\r\nContent-Length: 100000000\r\n\r\n"
+    with hostile(head, b"x" * 65536, 0) as (server, _):
+        answer = Http(server)("GET", "/")
+    assert answer.problem == "status 503" and len(answer.body) < 1 << 17
+
+
+def test_an_answer_that_breaks_off_is_no_answer():
+    with (
+        hostile(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf") as (server, _),
+        pytest.raises(ServerError, match="broke off"),
+    ):
+        Http(server)("GET", "/")
 
 
 def test_a_server_that_is_not_there_is_said():
@@ -80,7 +189,9 @@ def test_a_server_that_is_not_there_is_said():
     assert caught.value.status == 0
 
 
-@pytest.mark.parametrize("address", ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1"])
+@pytest.mark.parametrize(
+    "address", ["collect.example.org", "ftp://a.org", "http://", "https://a.org/?q=1", "http://[::1"]
+)
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(InputError, match="must be an address like https"):
         Http(address)
@@ -137,7 +248,7 @@ def test_a_problem_says_what_to_do():
 
 def test_what_a_server_says_gives_a_terminal_no_orders():
     said = Response(409, json.dumps({"detail": "gone\x1b]0;mine\x07 \u202ereversed"}).encode()).problem
-    assert said == "gone ]0;mine   reversed"
+    assert said == "gone\\u001b]0;mine\\u0007 \\u202ereversed"
 
 
 def test_when_to_come_again_is_a_number_or_nothing():

@@ -1,6 +1,7 @@
 """A device visits a collector: all that leaves it was charged before, and nothing leaves without its owner."""
 
 import ast
+import shutil
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +11,19 @@ import pytest
 import graphveil.client
 import graphveil.client.device as device_module
 from graphveil import InputError, Plan, PrivacyError, Reports
-from graphveil.client import Calls, Cap, Device, Held, enrol, give_row, visit
+from graphveil.channels.exact import Claim
+from graphveil.client import Calls, Cap, Device, Held, Response, enrol, give_row, visit
 from graphveil.client.signing import public_key
 from graphveil.errors import RefusalError, ServerError
 from graphveil.privacy import Envelope, Invitation
+from graphveil.privacy.credential import credential_hash
 from tests.client.support import (
     AGREEMENT,
     COLLECTION,
     HELD,
     INVITATION,
     NOW,
+    OFFER,
     ROW,
     USER,
     Server,
@@ -34,7 +38,7 @@ TOKEN, URL = INVITATION.token(), "http://localhost"
 
 
 def fresh(folder):
-    return Device(folder / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
+    return Device(folder / "books" / "device.sqlite", witnesses=folder / "witnesses", clock=lambda: NOW)
 
 
 def calls(server):
@@ -48,8 +52,34 @@ def enrolled(folder, server, **terms):
 
 
 def test_an_enrolment_is_kept(folder):
-    device = enrolled(folder, Server())
-    assert device.agreements() == (replace(AGREEMENT, credential="cred"),)
+    server = Server()
+    device = enrolled(folder, server)
+    assert device.agreements() == (AGREEMENT,)
+    assert credential_hash(device.credentials(COLLECTION).read().current).hex() == server.known
+
+
+def test_a_visit_to_a_server_that_is_slow_at_each_call_ends(folder):
+    server, now = Server(), [0.0]
+    device = enrolled(folder, server)
+    server.plans = [values(epsilon=0.1, round=number) for number in range(1, 9)]
+
+    def slow(attempt):
+        now[0] += 120.0
+        return attempt()
+
+    slow_calls = Calls(server, slow, clock=lambda: now[0])
+    with pytest.raises(ServerError, match="takes too long in all"):
+        visit(device, slow_calls, COLLECTION, HELD)
+    # The time is for one visit.
+    assert now[0] <= 900.0 + 120.0 and slow_calls.offer() == OFFER
+
+
+def test_a_purpose_of_signs_is_a_purpose(folder):
+    signs = '":{[,' * 400
+    server = Server(offer={"purpose": signs})
+    (agreement,) = enrolled(folder, server).agreements()
+    question = asked(values(), purpose=signs)
+    assert fresh(folder).look(agreement.collection, question).question.purpose == signs
 
 
 def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
@@ -58,10 +88,17 @@ def test_the_owners_cap_and_exclusions_are_agreed_on(folder):
     assert (agreement.cap, agreement.excluded) == (Cap(1.0), (1, 3))
 
 
-def test_an_enrolment_that_was_lost_can_be_repeated(folder):
+def test_an_enrolment_can_be_repeated(folder):
     server = Server()
-    enrolled(folder, server)
-    assert len(enrolled(folder, server).agreements()) == 1
+    before = enrolled(folder, server).credentials(COLLECTION).read().current
+    device = enrolled(folder, server)
+    assert len(device.agreements()) == 1 and device.credentials(COLLECTION).read().current == before
+
+
+def test_a_collection_that_has_grown_is_the_same_and_what_was_agreed_on_stays(folder):
+    enrolled(folder, Server(offer={"people": 10}))
+    (agreement,) = enrolled(folder, Server(offer={"people": 10**6})).agreements()
+    assert agreement.offer.people == 10
 
 
 def test_a_server_with_another_key_than_the_invitation_is_refused_before_anything_is_sent(folder):
@@ -136,7 +173,7 @@ def test_a_lost_connection_is_no_second_answer(folder):
     server = Server(plans=[values(mechanism="onebit")])
     device, sent = enrolled(folder, server), []
 
-    def losing(method, path, body=None, headers=None):
+    def losing(method, path, body=None, headers=None, limit=0):
         if method == "PUT":
             sent.append(body)
             if len(sent) == 1:
@@ -151,11 +188,11 @@ def test_a_lost_connection_is_no_second_answer(folder):
 
 
 def test_a_server_that_has_another_answer_says_so(folder):
-    server = Server(plans=[values()])
+    server = Server(plans=[values()], counted=Response(404))
     server.reports[7] = b"other"
     device = enrolled(folder, server)
 
-    def stale(method, path, body=None, headers=None):
+    def stale(method, path, body=None, headers=None, limit=0):
         if method == "PUT":
             path = path.replace("/rounds/1/", "/rounds/7/")
         return server(method, path, body, headers)
@@ -169,7 +206,7 @@ def test_a_row_is_given_by_volunteers_alone(folder):
     with pytest.raises(PrivacyError):
         give_row(enrolled(folder, server), calls(server), COLLECTION, HELD)
     assert server.rows == []
-    other = folder / "volunteer"
+    other, server = folder / "volunteer", Server()
     device = enrolled(other, server, volunteer=True)
     assert give_row(device, calls(server), COLLECTION, HELD)
     assert server.rows == [{"values": ROW}]
@@ -184,7 +221,7 @@ class Watching:
     def __init__(self, server, file):
         self.server, self.file, self.seen = server, file, 0
 
-    def __call__(self, method, path, body=None, headers=None):
+    def __call__(self, method, path, body=None, headers=None, limit=0):
         if method == "PUT":
             self.seen += 1
             with sqlite3.connect(f"file:{self.file}?mode=ro", uri=True) as books:
@@ -287,6 +324,7 @@ def test_links_are_answered_by_ids_and_an_empty_list_is_answered_like_any(folder
         ("GET", "/v1"),
         ("GET", "/v1"),
         ("GET", "/v1"),
+        ("GET", "/v1"),
         ("PUT", "/v1/rounds/1/reports"),
         ("PUT", "/v1/rounds/2/reports"),
     ]
@@ -317,7 +355,20 @@ def test_somebody_with_two_numbers_is_refused_and_costs_nothing(folder):
     (seen,) = visit(device, calls(server), COLLECTION, held)
     assert seen.refusal.reason == "people" and not server.reports
     assert device.spendings()[0].lifetime.epsilon == 0
-    server.people = ["p1", "p2"]
+    server.people = [f"p{number}" for number in range(40)]
+    (seen,) = visit(device, calls(server), COLLECTION, held)
+    assert seen.delivered
+
+
+def test_a_question_about_more_people_than_the_collection_names_is_refused_and_costs_nothing(folder):
+    server = Server(plans=[LINKS], offer={"private_links": True})
+    server.people = server.people[:39]
+    device, held = linked(folder, server, ("p3",))
+    (seen,) = visit(device, calls(server), COLLECTION, held)
+    assert seen.refusal.reason == "people" and "counts on 40 people" in str(seen.refusal)
+    assert device.spendings()[0].lifetime.epsilon == 0 and not server.reports
+    # A collection that has grown since the question was asked names more of them.
+    server.people = [f"p{number}" for number in range(50)]
     (seen,) = visit(device, calls(server), COLLECTION, held)
     assert seen.delivered
 
@@ -389,3 +440,94 @@ def test_enrolling_again_after_a_change_is_the_same(folder):
     device = enrolled(folder, server)
     enrol(device, calls(rotated(server, 1)), URL, TOKEN, HELD, clock=lambda: NOW)
     assert len(device.agreements()) == 1 and len(device.keys(COLLECTION)) == 2
+
+
+# The collector's count of answers is a second witness
+
+
+def set_back(folder, server):
+    """A device whose whole disk is restored to a time when it had answered one round of two."""
+    device = enrolled(folder, server)
+    visit(device, calls(server), COLLECTION, HELD)
+    for name in ("books", "witnesses"):
+        shutil.copytree(folder / name, folder / "image" / name)
+    server.plans.append(values(round=2, epsilon=2.0))
+    visit(device, calls(server), COLLECTION, HELD)
+    for name in ("books", "witnesses"):
+        shutil.rmtree(folder / name)
+        shutil.copytree(folder / "image" / name, folder / name)
+    server.plans.append(values(round=3))
+    return fresh(folder)
+
+
+def outcome(seen):
+    return [each.refusal.reason if each.refusal else each.delivered for each in seen]
+
+
+def test_a_restored_disk_is_noticed_by_what_the_collector_has(folder):
+    server = Server(plans=[values()])
+    device = set_back(folder, server)
+    assert device.doubt(COLLECTION) is None
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == ["memory"]
+    assert device.doubt(COLLECTION) is not None and list(server.reports) == [1, 2]
+    # A lower count takes nothing back.
+    server.counted = Response(200, b'{"answered": 0}')
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == ["memory"]
+
+
+def test_after_the_owner_has_said_what_was_spent_the_count_is_accepted(folder):
+    server = Server(plans=[values()])
+    device = set_back(folder, server)
+    visit(device, calls(server), COLLECTION, HELD)
+    device.recover({COLLECTION: Claim(3.0, 0.0)})
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True]
+    assert device.spendings()[0].left.epsilon == pytest.approx(0.0)
+    server.plans.append(values(round=4))
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == ["cap"]
+    # One more than was accepted and answered since is noticed again.
+    server.counted = Response(200, b'{"answered": 4}')
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == ["memory"]
+
+
+def test_a_lying_count_stops_no_other_collection_and_charges_nothing(folder):
+    server = Server(plans=[values()], counted=Response(200, b'{"answered": 9007199254740991}'))
+    device, other = enrolled(folder, server), "c1" * 16
+    offer = replace(AGREEMENT.offer, collection=other)
+    device.agree(replace(AGREEMENT, offer=offer))
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == ["memory"]
+    assert device.doubt(other) is None and device.spendings()[0].lines == ()
+    device.answer(other, asked(values(), collection=other), HELD)
+    device.recover({COLLECTION: Claim(1.0, 0.0)})
+    assert [each.left.epsilon for each in device.spendings()] == [3.0, 3.0]
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True]
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        *(Response(status, b'{"answered": 5}') for status in (204, 401, 404, 405, 500)),
+        *(
+            Response(200, told)
+            for told in (
+                *(b"", b"[]", b"7", b"{}", b'{"answered": null}', b'{"answered": true}'),
+                *(b'{"answered": 5.0}', b'{"answered": -1}', b'{"answered": "5"}', b'{"answered": [5]}'),
+                *(b'{"answered": 9007199254740992}', b'{"answered": 1e400}', b"[" * 100_000),
+            )
+        ),
+    ],
+    ids=lambda response: f"{response.status}-{response.body[:20]!r}",
+)
+def test_what_is_no_count_changes_nothing(folder, counted):
+    server = Server(plans=[values()], counted=counted)
+    device = enrolled(folder, server)
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True]
+    assert device.doubt(COLLECTION) is None
+
+
+def test_answers_that_were_charged_and_never_arrived_are_no_loss_of_memory(folder):
+    server = Server(plans=[values(), values(round=2)])
+    device = enrolled(folder, server)
+    for number in (1, 2):
+        device.answer(COLLECTION, asked(values(round=number)), HELD)
+    server.counted = Response(200, b'{"answered": 0}')
+    assert outcome(visit(device, calls(server), COLLECTION, HELD)) == [True, True]

@@ -18,12 +18,12 @@ import numpy as np
 from sqlalchemy import select
 
 from graphveil.channels.words import SeededWords
-from graphveil.collect import keys
 from graphveil.collect.asking import AskedRound
 from graphveil.collect.schema import REPORTS, ROSTER
 from graphveil.collect.serving import listening_at, serve
 from graphveil.collect.storage import open_collection
 from graphveil.mechanisms import Reports
+from graphveil.privacy.credential import credential_hash
 from graphveil.privacy.envelope import Envelope
 from tests.collect.small import DIMS, PLAN, later, made
 
@@ -51,15 +51,19 @@ class Seen:
     broken: int = 0
 
 
+def credential_of(node):
+    """A credential that only a test would use."""
+    return f"{node:043d}"
+
+
 def prepare(folder, database, users, seed=0):
     """A collection in which everybody is enrolled and one round is open; and everybody's message."""
     collection = made(folder, users, database=database)
     people = collection.invite()
     with collection.database.writing() as connection:
         for each in people:
-            credential = keys.hashed(collection.key.credential(each.node, each.pseudonym).encode())
             told = {
-                "credential": credential,
+                "credential": credential_hash(credential_of(each.node)),
                 "epsilon": 2.0,
                 "delta": 0.0,
                 "excluded": "[]",
@@ -81,8 +85,7 @@ def uploads_of(collection, opened, reports, duplicates, damaged, seed=0):
         envelope = Envelope(
             report, roster.pseudonym[node].hex(), asked.digest(node), reports.row(node).to_bytes()
         )
-        credential = collection.key.credential(node, roster.pseudonym[node])
-        fresh.append((node, report, credential, envelope.to_bytes()))
+        fresh.append((node, report, credential_of(node), envelope.to_bytes()))
     whole = [Upload(node, request(opened.number, *rest), "fresh") for node, *rest in fresh]
     again = [Upload(each.node, each.request, "duplicate") for each in draw.sample(whole, duplicates)]
     broken = []

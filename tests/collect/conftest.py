@@ -9,6 +9,8 @@ import warnings
 
 import pytest
 
+from tests.collect.small import made
+
 
 @pytest.fixture(scope="session")
 def postgresql():
@@ -38,3 +40,19 @@ def database(request):
     server = request.getfixturevalue("postgresql")
     server.psql("SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
     return server.get_uri()
+
+
+@pytest.fixture
+def collection(tmp_path, database):
+    """A small collection in each database."""
+    opened = made(tmp_path / "c", database=database)
+    yield opened
+    opened.database.close()
+
+
+@pytest.fixture
+def local(tmp_path):
+    """The same in a file alone, for what no database changes."""
+    opened = made(tmp_path / "c")
+    yield opened
+    opened.database.close()

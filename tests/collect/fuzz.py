@@ -16,8 +16,10 @@ from graphveil.collect.keys import word
 from graphveil.mechanisms import NeighbourLists
 from graphveil.mechanisms.reports import HEADER as MESSAGE_HEADER
 from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy.credential import credential_hash
 from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import HEADER, Envelope
+from tests.collect.campaign import credential_of
 from tests.collect.small import DIMS, PLAN, later, made
 
 HOST = "127.0.0.1"
@@ -34,6 +36,7 @@ KNOWN = [
     "/v1/people",
     "/v1/keys",
     "/v1/row",
+    "/v1/credential",
     "/v1/me",
     "/healthz",
     "/readyz",
@@ -170,7 +173,8 @@ def prepare_fuzzing(folder, users, database=None):
     with collection.database.writing() as connection:
         for each in invited[:users]:
             agreed = roster.Agreement(epsilon=50.0, volunteer=each.node % 2 == 0)
-            assert roster.enrol(connection, collection.key, each.secret, agreed)
+            own = credential_hash(credential_of(each.node))
+            assert roster.enrol(connection, each.secret, own, agreed)
     plans = [PLAN, LABELS, PLAN.model_copy(update={"round": 3})]
     plans.append(PLAN.model_copy(update={"round": 4, "users": tuple(FEW)}))
     plans.append(Plan(mechanism="link-rr", epsilon=1.0, dims=2 * users, round=5))
@@ -192,7 +196,7 @@ def prepare_fuzzing(folder, users, database=None):
                 message,
             )
     held = Held(
-        [collection.key.credential(each.node, each.pseudonym) for each in invited[:users]],
+        [credential_of(each.node) for each in invited[:users]],
         [each.pseudonym.hex() for each in invited],
         envelopes,
         [each.secret for each in invited[users:]],
@@ -315,6 +319,7 @@ class Fuzzer:
             token = word(draw.choice(held.secrets) if draw.random() < 0.7 else draw.randbytes(16))
             told = {
                 "token": token,
+                "credential_hash": draw.randbytes(32).hex(),
                 "cap": {"epsilon": 1.0, "delta": 0.0},
                 "excluded": [1],
                 "volunteer": False,
@@ -367,8 +372,9 @@ class Fuzzer:
             [
                 "",
                 "x",
+                "A" * 43,
                 "A" * 70,
-                "\xe4" * 70,
+                "\xe4" * 43,
                 own[:at],
                 own + "=",
                 own[:at] + "-" + own[at + 1 :],

@@ -1,7 +1,8 @@
 """Small collections for tests: people on a ring, who enrol and answer without a device."""
 
+import resource
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import httpx
@@ -10,10 +11,12 @@ import numpy as np
 from graphveil.collect import arrivals, roster
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
+from graphveil.collect.roster import Member
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import create_collection
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Ledger, Plan, answer
+from graphveil.privacy.credential import credential_hash, new_credential
 from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import Envelope
 
@@ -50,8 +53,9 @@ def enrolled(collection, **agreed):
     with_secrets = collection.invite()
     with collection.database.writing() as connection:
         for each in with_secrets:
-            credentials[each.node] = collection.key.credential(each.node, each.pseudonym)
-            assert roster.enrol(connection, collection.key, each.secret, agreement)
+            credentials[each.node] = new_credential()
+            own = credential_hash(credentials[each.node])
+            assert roster.enrol(connection, each.secret, own, agreement) == Member(each.node, each.pseudonym)
     return credentials
 
 
@@ -119,3 +123,14 @@ def envelope(collection, round, node, message=None, report=None, pseudonym=None,
 
 def address(round, node, number=None):
     return f"/v1/rounds/{number or round.number}/reports/{report_id(round.number, node).hex()}"
+
+
+@contextmanager
+def files_no_larger_than(size):
+    """As on a disk without any more room: no file of this process can grow beyond a size."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

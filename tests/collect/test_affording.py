@@ -33,6 +33,7 @@ def roster_of(epsilon, by_level=None, renewal=0, since=0, delta=0.0):
         since=np.full(users, since),
         volunteer=np.zeros(users, dtype=bool),
         enrolled=np.ones(users, dtype=bool),
+        derived=np.zeros(users, dtype=bool),
         forgotten=np.zeros(users, dtype=bool),
     )
 

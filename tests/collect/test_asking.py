@@ -56,7 +56,7 @@ def read_in_full(asked, body, report, node, pseudonym):
     """What the long way takes: the message, or None."""
     try:
         envelope = Envelope.from_bytes(body, asked.limit)
-        check_sender(envelope, report.hex(), Member(node, pseudonym, False), asked)
+        check_sender(envelope, report.hex(), Member(node, pseudonym), asked)
         asked.check(envelope, node)
     except MessageError:
         return None

@@ -1,18 +1,21 @@
 """Databases: what migrations make is what the tables say; what is committed is synced."""
 
+import sqlite3
+
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
 from graphveil.collect.database import Database, check_url
-from graphveil.collect.schema import METADATA
+from graphveil.collect.schema import METADATA, ROSTER
 from graphveil.errors import InputError, StoreError
 
 
 @pytest.fixture
 def opened(tmp_path, database):
+    (tmp_path / "c.sqlite").touch()
     made = Database(database or f"sqlite:///{tmp_path / 'c.sqlite'}")
     made.migrate()
     yield made
@@ -39,16 +42,32 @@ def test_another_layout_is_refused(opened, layout, said):
         opened.check()
 
 
-def test_the_first_layout_is_brought_up_to_date_and_keeps_what_it_holds(opened):
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_earlier_layout_is_brought_up_to_date_and_keeps_what_it_holds(opened, layout):
+    columns = "node, external, pseudonym, token, credential, forgotten"
     with opened.writing() as connection:
-        connection.execute(text("DROP TABLE operators"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '1'"))
+        for column in ("redeemed", "derived"):
+            connection.execute(text(f"ALTER TABLE roster DROP COLUMN {column}"))
+        if layout == 1:
+            connection.execute(text("DROP TABLE operators"))
+        connection.execute(text("UPDATE alembic_version SET version_num = :layout"), {"layout": str(layout)})
         connection.execute(text("INSERT INTO collection VALUES ('a', 'b')"))
+        for node, credential in enumerate([b"made by the collector", None, None]):
+            told = {"node": node, "name": str(node), "bytes": bytes([node] * 16), "credential": credential}
+            told["forgotten"] = node == 2
+            words = f"INSERT INTO roster ({columns}) VALUES (:node, :name, :bytes, :bytes, :credential, :forgotten)"
+            connection.execute(text(words), told)
     opened.migrate()
     opened.check()
     with opened.reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
         assert connection.execute(text("SELECT purpose FROM collection")).scalar() == "b"
+        chosen = select(ROSTER.c.credential, ROSTER.c.redeemed, ROSTER.c.derived).order_by(ROSTER.c.node)
+        rows = [tuple(row) for row in connection.execute(chosen)]
+        known = [tuple(row) for row in connection.execute(select(ROSTER.c.pseudonym, ROSTER.c.token))]
+    assert rows == [(b"made by the collector", True, True), (None, False, False), (None, False, False)]
+    # Those who were forgotten before are named by nothing but their id any more.
+    assert known[:2] == [(bytes([node] * 16),) * 2 for node in range(2)] and bytes([2] * 16) not in known[2]
 
 
 def test_a_commit_waits_for_the_disk(opened):
@@ -82,6 +101,7 @@ def test_an_error_of_the_database_shows_no_value(opened):
 
 
 def test_an_empty_database_holds_no_collection(tmp_path):
+    (tmp_path / "empty.sqlite").touch()
     made = Database(f"sqlite:///{tmp_path / 'empty.sqlite'}")
     with pytest.raises(StoreError, match="holds no collection"):
         made.check()
@@ -92,6 +112,31 @@ def test_an_empty_database_holds_no_collection(tmp_path):
 def test_other_databases_are_refused(url):
     with pytest.raises(InputError, match="PostgreSQL"):
         check_url(url)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_value_that_cannot_be_read_is_not_shown(opened):
+    with opened.writing() as connection:
+        connection.execute(text("INSERT INTO collection VALUES ('a', CAST(x'70726976617465ff' AS TEXT))"))
+    with pytest.raises(StoreError, match="cannot be used") as caught, opened.reading() as connection:
+        connection.execute(text("SELECT purpose FROM collection")).all()
+    assert "private" not in str(caught.value)
+
+
+def test_after_a_failure_no_connection_from_before_is_used_again(opened):
+    with opened.reading() as connection:
+        before = connection.connection.driver_connection
+        with pytest.raises(StoreError, match="cannot be used"), opened.reading() as other:
+            other.execute(text("SELECT a FROM nowhere"))
+        # Whoever is in the middle of something is not disturbed.
+        assert connection.execute(text("SELECT count(*) FROM collection")).scalar() == 0
+    if opened.is_sqlite:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+            before.execute("SELECT 1")
+    else:
+        assert before.closed
+    with opened.reading() as connection:
+        assert connection.connection.driver_connection is not before
 
 
 def test_no_free_connection_is_said_and_may_pass(tmp_path, monkeypatch):

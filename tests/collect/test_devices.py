@@ -7,7 +7,7 @@ from graphveil.client.calls import Calls
 from graphveil.client.device import Device
 from graphveil.client.held import Held
 from graphveil.client.transport import Http
-from graphveil.client.visit import enrol, give_row, visit
+from graphveil.client.visit import enrol, give_row, own_credential, visit
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, learn_collection, learned_alone
 from graphveil.experiments.specs.spec import Spec
@@ -34,7 +34,10 @@ def collector(tmp_path):
 def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
     collection, server, tokens = collector
     calls, rows = Calls(Http(server)), np.random.default_rng(0).random((USERS, 8))
-    devices = [Device(tmp_path / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(USERS)]
+    devices = [
+        Device(tmp_path / "books" / f"device-{user}", witnesses=tmp_path / "witnesses")
+        for user in range(USERS)
+    ]
     holding = [Held(row=rows[user]) for user in range(USERS)]
     agreed = [
         enrol(device, calls, server, token, held, volunteer=user == 0, excluded=(2,) if user == 3 else ())
@@ -71,7 +74,7 @@ def test_devices_enrol_answer_and_are_forgotten(collector, tmp_path):
         collection.close(number)
     assert collection.reports(1).places.tolist() == [0, 1, 2]
     assert collection.reports(2).asked == 2 and collection.reports(2).answered is None
-    calls.forget(agreed[1].credential)
+    calls.forget(own_credential(devices[1], calls, agreed[1].collection))
     assert collection.reports(1).places.tolist() == [0, 2]
     assert collection.reports(2).places.tolist() == [0]
 
@@ -97,7 +100,9 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
     ids = [(f"p{user - 1}", f"p{user + 1}") if user < 21 else () for user in range(24)]
     spec = Spec.of("solitude", "collection", epsilon=2.0, link_epsilon=6.0, settings={"epochs": 3})
     terms = Terms("solitude", later())
-    devices = [Device(tmp_path / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(24)]
+    devices = [
+        Device(tmp_path / "books" / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(24)
+    ]
     holding = [Held(row=rows[user], neighbour_ids=ids[user]) for user in range(24)]
     for device, token, held in zip(devices, tokens, holding, strict=True):
         enrol(device, calls, server, token, held)
@@ -106,8 +111,9 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
     sealed = {1: [], 2: []}
     for device, held in zip(devices, holding, strict=True):
         (agreement,) = device.agreements()
-        for signed in calls.questions(agreement.credential):
-            known = held.among(agreement.collection, calls.people(agreement.credential))
+        credential = own_credential(device, calls, agreement.collection)
+        for signed in calls.questions(credential, agreement.offer):
+            known = held.among(agreement.collection, calls.people(credential, agreement.offer))
             each = device.answer(agreement.collection, signed, known)
             sealed[each.round].append(Envelope.from_bytes(each.envelope).message)
             # What was kept is what is sent, however often.
@@ -136,7 +142,8 @@ def test_devices_follow_a_new_key_of_a_collector_that_goes_on_running(collector,
     collection, server, tokens = collector
     calls, held = Calls(Http(server)), Held(row=np.full(8, 0.5))
     device, late = (
-        Device(tmp_path / f"device-{name}", witnesses=tmp_path / "witnesses") for name in ("early", "late")
+        Device(tmp_path / "books" / f"device-{name}", witnesses=tmp_path / "witnesses")
+        for name in ("early", "late")
     )
     known = enrol(device, calls, server, tokens[0], held).collection
     collection.publish(PLAN, later())

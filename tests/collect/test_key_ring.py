@@ -102,7 +102,9 @@ def test_a_key_and_a_list_that_do_not_belong_together_are_refused(collection):
         _ = KeyRing(collection.folder).key
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", json.dumps([{"payload": "", "old": "", "new": ""}])])
+@pytest.mark.parametrize(
+    "content", ["{", "[1]", "[" * 100_000, json.dumps([{"payload": "", "old": "", "new": ""}])]
+)
 def test_a_damaged_list_is_said(collection, content):
     (collection.folder / SUCCESSIONS).write_text(content)
     with pytest.raises(InputError, match="is damaged: restore it from a backup"):

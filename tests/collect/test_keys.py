@@ -1,4 +1,4 @@
-"""Keys: signatures, credentials, files."""
+"""Keys: signatures, files, and secrets."""
 
 import pytest
 
@@ -28,26 +28,6 @@ def test_what_is_no_key_is_refused(tmp_path, content):
         (tmp_path / "key").write_bytes(content)
     with pytest.raises(InputError, match="restore it"):
         SigningKey.read(tmp_path / "key")
-
-
-def test_a_credential_says_whose_it_is():
-    key, name = SigningKey.generate(), bytes(range(16))
-    credential = key.credential(70_000, name)
-    assert key.holder(credential) == (70_000, name)
-    assert key.credential(70_000, name) == credential
-
-
-def test_a_changed_or_foreign_credential_is_nobodys():
-    key, name = SigningKey.generate(), bytes(16)
-    credential = key.credential(1, name)
-    for place in (0, 30, 60, 69):
-        letter = "B" if credential[place] == "A" else "A"
-        changed = credential[:place] + letter + credential[place + 1 :]
-        # The last letter has bits that stand for nothing.
-        assert key.holder(changed) is None or place == 69
-    assert SigningKey.generate().holder(credential) is None
-    for wrong in ("", "x", credential[:-1], credential + "A", "é" * 70):
-        assert key.holder(wrong) is None
 
 
 def test_secrets_are_stored_as_their_sha256():

@@ -34,7 +34,7 @@ def collected():
         collection = made(folder / "collection", users=USERS)
         app, sent = create_app(collection), []
 
-        async def call(method, path, body, headers):
+        async def call(method, path, body, headers, limit):
             sent.append(body or b"")
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -44,7 +44,7 @@ def collected():
         calls = Calls(lambda *given: asyncio.run(call(*given)), lambda attempt: attempt())
         people = []
         for invited in collection.invite():
-            device = Device(folder / f"{invited.node}.sqlite", witnesses=folder / "witnesses")
+            device = Device(folder / "books" / f"{invited.node}.sqlite", witnesses=folder / "witnesses")
             held = Held(row=ROWS[invited.node], level=1 + invited.node % 2)
             token = Invitation(invited.secret, collection.key.public).token()
             enrol(device, calls, "http://localhost", token, held)
@@ -56,7 +56,7 @@ def collected():
         collection.close(1)
         learned = learn(collection)
         yield collection, learned, [device.spendings()[0] for device, _ in people], sent
-        app.state.service.writer.stop()
+        app.state.service.stop()
         collection.database.close()
 
 

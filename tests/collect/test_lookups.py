@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from graphveil.privacy import SignedSuccession
 from graphveil.privacy.people import people_digests
-from tests.collect.small import bearer, enrolled, made, people, serving
+from tests.collect.small import PLAN, arrived, bearer, enrolled, later, made, people, report_id, serving
 
 
 def looked_up(collection, *headers):
@@ -60,3 +61,27 @@ def test_anybody_may_look_up_how_the_key_has_passed_on(linked):
     assert none.json() == []
     assert [SignedSuccession.from_dict(each) for each in one.json()] == list(linked.successions)
     assert second.json()["key"] == linked.key.public.hex() != first.json()["key"]
+
+
+def test_a_device_looks_up_how_many_answers_there_are_from_it(tmp_path, database):
+    opened = made(tmp_path / "c", database=database, epsilon=9.0)
+    credentials = enrolled(opened, epsilon=9.0)
+    for number in (1, 2, 3):
+        arrived(opened, opened.publish(PLAN.model_copy(update={"round": number}), later()), [1, 2][:number])
+    with opened.database.writing() as connection:
+        # Two rounds that ask a user the same have one answer, under one id.
+        connection.execute(
+            text("UPDATE reports SET report = :id WHERE node = 1 AND round < 3"), {"id": report_id(1, 1)}
+        )
+
+    async def run():
+        async with serving(opened) as client:
+            headers = [bearer(credentials[node]) for node in (0, 1, 2, 3)]
+            opened.forget(3)
+            return [await client.get("/v1/me", headers=each) for each in ({}, *headers)]
+
+    stranger, *told, forgotten = asyncio.run(run())
+    assert stranger.status_code == forgotten.status_code == 401
+    assert [each.json() for each in told] == [{"answered": number} for number in (0, 2, 2)]
+    assert told[0].headers["cache-control"] == "no-store"
+    opened.database.close()

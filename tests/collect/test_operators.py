@@ -13,13 +13,6 @@ from tests.collect.small import PLAN, arrived, bearer, enrolled, later, made, se
 STATUS, CLOSE = "/v1/operator/status", "/v1/operator/rounds/{}/close"
 
 
-@pytest.fixture
-def collection(tmp_path, database):
-    opened = made(tmp_path / "c", database=database)
-    yield opened
-    opened.database.close()
-
-
 def added(collection, name="ada"):
     with collection.database.writing() as connection:
         return add_operator(connection, name)

@@ -54,12 +54,22 @@ def test_words_are_numbered_in_their_order(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [("", "is empty"), ("a,b\nx\n", "line 2: links need two columns"), ("a,b\n,y\n", "1 to 200 characters")],
+    [
+        ("", "begin with a line that names"),
+        ("a,b\nx\n", "Expected 2 columns, got 1"),
+        ("a,b\n,y\n", "1 to 200 characters"),
+    ],
 )
 def test_a_table_that_is_none_is_refused(tmp_path, content, sentence):
     (tmp_path / "links.csv").write_text(content)
     with pytest.raises(InputError, match=sentence):
         read_public_graph(tmp_path / "links.csv")
+
+
+def test_words_as_labels_of_an_npz_file_are_refused(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], y=["a", "b"])
+    with pytest.raises(InputError, match="y must hold numbers of classes"):
+        read_public_graph(tmp_path / "g.npz")
 
 
 def test_ids_are_different(tmp_path):
@@ -68,10 +78,21 @@ def test_ids_are_different(tmp_path):
         read_public_graph(tmp_path / "g.npz")
 
 
-@pytest.mark.parametrize("name", ["a\x00", "a\x1b[2J", "a\nb"])
+@pytest.mark.parametrize("name", ["a\x00", "a\x1b[2J", "a\nb", "a\u3164", "a\u200d", "a\ufe0f", "\u2800"])
 def test_ids_with_control_characters_are_refused(name, tmp_path):
     with pytest.raises(InputError, match="control characters"):
         checked_ids(["a", name], tmp_path / "links.csv")
+
+
+def test_ids_that_are_one_text_in_two_forms_are_refused(tmp_path):
+    with pytest.raises(InputError, match="in two forms of Unicode"):
+        checked_ids(["caf\u00e9", "cafe\u0301"], tmp_path / "links.csv")
+    first, later = (
+        PublicGraph(np.empty((0, 2), dtype=np.int64), np.array([-1]), np.array([name]))
+        for name in ("caf\u00e9", "cafe\u0301")
+    )
+    with pytest.raises(InputError, match="in two forms of Unicode"):
+        first.extended_by(later)
 
 
 def test_people_without_links_come_from_a_table_of_labels(tmp_path):

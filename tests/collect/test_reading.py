@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from graphveil.channels.words import SeededWords
-from graphveil.collect.reading import message_limit, read_messages
+from graphveil.collect.reading import read_messages
 from graphveil.errors import MessageError
 from graphveil.graphs.graph import symmetric_csr
 from graphveil.mechanisms import ClassModel, NeighbourLists, Reports
+from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Ledger, Plan, answer, join_parts
 
 USERS = 9

@@ -34,7 +34,7 @@ def test_a_process_logs_nothing_of_what_is_sent_and_ends_when_it_is_told(tmp_pat
     assert seen.statuses.total() == 21 and len(stored_nodes(collection)) == 12
     first, *rest = logged.splitlines()
     assert first == f"Collecting at http://{HOST}:{port}, until interrupted."
-    assert rest in ([], ["Invalid HTTP request received."], ["WARNING:  Invalid HTTP request received."])
+    assert rest in ([], ["WARNING: Invalid HTTP request received."])
     for upload in uploads:
         for word in upload.request.split(b"\r\n\r\n")[0].decode().split():
             assert len(word) < 30 or word not in logged

@@ -234,6 +234,7 @@ def test_counts(collection):
     assert collection.counts() == {
         "invited": 12,
         "enrolled": 12,
+        "unregistered": 0,
         "volunteered": 0,
         "forgotten": 0,
         "reports": 2,
@@ -271,6 +272,15 @@ def test_a_plan_that_could_not_be_read_again_is_not_published(collection, monkey
     with pytest.raises(InputError, match="at most 40 are read"):
         collection.publish(PLAN, later())
     monkeypatch.undo()
+    assert collection.rounds() == []
+
+
+def test_a_plan_that_is_larger_than_a_device_reads_is_not_published(collection):
+    enrolled(collection)
+    model = {"kind": "linear", "weights": [[1 << 40] * 8] * 800, "bias": [0] * 800}
+    told = {"of": "class", "dims": 8, "range": (0.0, 1.0), "classes": 2, "model": model, "lists": [[0, 1]]}
+    with pytest.raises(InputError, match="no device answers this plan: one user's part has"):
+        collection.publish(Plan(mechanism="krr", epsilon=0.5, users=(3,), **told), later())
     assert collection.rounds() == []
 
 
@@ -339,7 +349,7 @@ def test_a_log_that_is_still_read_is_said_to_hold_what_was_forgotten(collection,
     hasty = open_collection(collection.folder)
     with collection.database.reading() as reader:
         reader.execute(text("SELECT count(*) FROM roster")).all()
-        with pytest.raises(StoreError, match="log still holds older pages"):
+        with pytest.raises(StoreError, match="file and its log still hold copies"):
             hasty.forget(3)
     assert hasty.forget(3) == 0
     hasty.database.close()

@@ -86,9 +86,13 @@ def test_a_database_that_cannot_be_used_is_said_so(collection, monkeypatch):
     assert headers["content-type"] == "application/problem+json" and b"send the same again" in body
 
 
-def test_a_fault_of_the_collector_is_a_problem_too(collection):
+def test_a_fault_of_the_collector_is_a_problem_too(collection, monkeypatch):
     (path, whole, own), *_ = many_requests(collection)
-    (collection.folder / "successions.json").write_text("damaged")
+
+    def faulty(*_):
+        raise RuntimeError("a number of somebody")
+
+    monkeypatch.setattr("graphveil.collect.members.find_members", faulty)
 
     async def run():
         transport = httpx.ASGITransport(app=create_app(collection), raise_app_exceptions=False)
@@ -101,7 +105,7 @@ def test_a_fault_of_the_collector_is_a_problem_too(collection):
     for answer in asyncio.run(run()):
         assert answer.status_code == answer.json()["status"] == 500
         assert answer.headers["content-type"] == "application/problem+json"
-        assert "send the same again" in answer.json()["detail"] and "successions" not in answer.text
+        assert "send the same again" in answer.json()["detail"] and "somebody" not in answer.text
 
 
 def test_headers_for_one_origin_do_not_stay_for_the_next_answer(collection):

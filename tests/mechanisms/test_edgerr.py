@@ -306,7 +306,7 @@ def test_how_long_it_walks_does_not_depend_on_private_links(private):
         ({"public": "01"}, "public must be a list of numbers of users"),
         ({"private_users": [-1]}, "private_users must be numbers of users from 0 to 8"),
         ({"private_users": [0.5]}, "private_users must be a list of numbers"),
-        ({"dims": (1 << 24) + 1}, "at most 16777216 users for edgerr"),
+        ({"dims": (1 << 24) + 1}, "at most 16777216 users"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

@@ -19,6 +19,8 @@ from graphveil.channels.words import WordArray
 
 # Words a block: 128 KiB of them stay in the second-level cache together with what is computed from them.
 BLOCK = 1 << 14
+# Columns that are packed together: packing takes some 80 bytes for each, the packed table at most 16.
+PACKED = 1 << 18
 
 
 def code_type(size: int) -> np.dtype[np.unsignedinteger]:
@@ -36,9 +38,17 @@ class AliasTable:
 
     @classmethod
     def build(cls, table: Counts) -> AliasTable:
-        """Pack the rows, all at once: step i closes one column of every row."""
+        """Pack the rows, as many together as `PACKED` allows."""
+        bits = max((table.shape[1] - 2).bit_length(), 1)
+        step = max(1, PACKED >> bits)
+        packed = [cls._pack(table[start : start + step], bits) for start in range(0, len(table), step)]
+        cuts, codes = (np.concatenate(parts) for parts in zip(*packed, strict=True))
+        return cls(bits, cuts, codes)
+
+    @staticmethod
+    def _pack(table: Counts, bits: int) -> tuple[NDArray[np.uint64], NDArray[np.unsignedinteger]]:
+        """The cuts and codes of some rows, all at once: step i closes one column of every row."""
         rows, outputs = table.shape
-        bits = max((outputs - 2).bit_length(), 1)
         columns = 1 << bits
         height = 1 << (TOTAL_BITS - bits)
         # Always one output more than columns, some of them empty: then every step finds a column to close.
@@ -64,7 +74,7 @@ class AliasTable:
 
         cuts = (np.arange(columns, dtype=np.uint64) << np.uint64(64 - bits)) + (level.astype(np.uint64) << 2)
         codes = np.stack([alias, own], axis=2).astype(code_type(outputs))
-        return cls(bits, cuts.ravel(), codes.ravel())
+        return cuts.ravel(), codes.ravel()
 
     def draw(self, symbols: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
         """One code a symbol from one word a symbol; at most a block of them."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from functools import lru_cache, wraps
-from typing import ParamSpec, cast
+from functools import wraps
+from typing import ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.cache import SizedCache
 from graphveil.channels.channel import Channel, FiniteChannel, Values, verified
 from graphveil.channels.exact import MARGIN, TOTAL, Claim, Counts
 from graphveil.checks import check_whole
@@ -23,16 +24,16 @@ from graphveil.errors import ClaimError, InputError
 
 # Input grids: enough points that rounding between them adds less than 0.4% to the variance of any family.
 POINTS, FINE_POINTS, FINE_ABOVE = 65, 513, 4.0
-# The finest grid: four times as fine as the usual one. A table has up to two cells a point, and all of them are verified.
-MAX_POINTS = 2049
+# The finest grid. A table has up to two cells a point and some more, and all of them are verified and kept.
+MAX_POINTS = FINE_POINTS
 # Edges of cells are placed on a lattice of 2^-57 of the output range.
 LATTICE_BITS = 57
 
 P = ParamSpec("P")
 
 
-# Channels that are kept for the next one who asks: each may take some megabytes.
-CACHED = 32
+# Channels that are kept for the next time they are asked for: so many entries of tables, which take up to 32 bytes each.
+_channels = SizedCache(1 << 21)
 
 
 def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel]:
@@ -41,23 +42,29 @@ def family(constructor: Callable[P, FiniteChannel]) -> Callable[P, FiniteChannel
     def built(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
         return verified(constructor(*args, **kwargs))
 
-    # By type as well: True equals 1 but is no ε.
-    cached = cast(Callable[P, FiniteChannel], lru_cache(maxsize=CACHED, typed=True)(built))
-
     @wraps(constructor)
     def checked(*args: P.args, **kwargs: P.kwargs) -> FiniteChannel:
+        given = (*args, *sorted(kwargs.items()))
         # What cannot be a key cannot be a setting either: the constructor says why.
-        keys = all(isinstance(argument, Hashable) for argument in (*args, *kwargs.values()))
-        return cached(*args, **kwargs) if keys else built(*args, **kwargs)
+        if not all(isinstance(each, Hashable) for each in (*args, *kwargs.values())):
+            return built(*args, **kwargs)
+        # By type as well: True equals 1 but is no ε.
+        key = (constructor, given, tuple(type(each) for each in (*args, *kwargs.values())))
+        return _channels.get(key, lambda: built(*args, **kwargs), table_size)
 
     return checked
 
 
-def input_grid(epsilon: float, points: int | None, most: int = MAX_POINTS) -> Values:
+def table_size(channel: FiniteChannel) -> int:
+    """How many numbers a channel holds."""
+    return channel.table.size if isinstance(channel, Channel) else channel.output_count
+
+
+def input_grid(epsilon: float, points: int | None) -> Values:
     """The input symbols on [-1, 1]: as many as asked for, or as the ε needs."""
     if points is None:
         points = POINTS if epsilon <= FINE_ABOVE else FINE_POINTS
-    return np.linspace(-1.0, 1.0, check_whole(points, "points", least=2, most=most))
+    return np.linspace(-1.0, 1.0, check_whole(points, "points", least=2, most=MAX_POINTS))
 
 
 def window_table(

@@ -13,7 +13,7 @@ from graphveil.channels.square_wave import half_width
 from graphveil.checks import check_whole
 
 # A table has an entry for every level and twice as many outputs.
-MAX_LEVELS = 1024
+MAX_LEVELS = 512
 
 
 @family

@@ -14,8 +14,6 @@ from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Claim, check_delta, check_epsilon
 from graphveil.errors import InputError
 
-# Every two rows of the table are compared, as δ adds up over all cells: a grid finer than this would take seconds.
-MAX_GAUSSIAN_POINTS = 513
 SENSITIVITY = 2.0  # the width of [-1, 1]
 # Cells are a tenth of σ wide (0.08% of the variance) and reach 6σ beyond the range.
 CELL_IN_SIGMAS, REACH_IN_SIGMAS = 0.1, 6.0
@@ -92,7 +90,7 @@ def _calibrate(
             f"delta must be at least {MIN_RESOLVED * math.exp(epsilon):.3g} for one value at epsilon {epsilon:g}, "
             f"got {delta:g}: a table cannot resolve less"
         )
-    grid = input_grid(epsilon, points, MAX_GAUSSIAN_POINTS)
+    grid = input_grid(epsilon, points)
     claim = Claim(epsilon, delta)
 
     def build(aim: Fraction, rows: Values = grid) -> Channel:

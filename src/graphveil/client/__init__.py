@@ -5,7 +5,7 @@ from graphveil.client.calls import Calls
 from graphveil.client.device import Device, Inquiry, Sealed, Spending
 from graphveil.client.held import Held
 from graphveil.client.transport import Http, Response, Transport
-from graphveil.client.visit import Visited, enrol, give_row, visit
+from graphveil.client.visit import Visited, enrol, give_row, own_credential, visit
 
 __all__ = [
     "Agreement",
@@ -23,5 +23,6 @@ __all__ = [
     "Visited",
     "enrol",
     "give_row",
+    "own_credential",
     "visit",
 ]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from graphveil.channels.kary import MAX_SYMBOLS
 from graphveil.checks import check_number, check_whole
-from graphveil.errors import InputError
+from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.limits import MAX_DIMS, MAX_LEVELS
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.privacy.envelope import MAX_PURPOSE, check_hex
+from graphveil.privacy.envelope import MAX_PURPOSE, check_hex, question_numbers
 from graphveil.privacy.plan import MAX_USERS
 
 SECONDS_A_DAY = 86_400
 MAX_DAYS = 36_600
+# How many people a collection may come to have, for a device that answers about links: so many times as many as at enrolment. A
+# list of a few people costs a device nothing.
+GROWTH, FEW_PEOPLE = 4, 1 << 16
+# What to do about a damaged file of a device.
+RESTORE = "restore the file from a backup, or enrol anew with another file"
 SUBJECTS: tuple[Subject, ...] = ("features", "label", "level", "links")
 
 
@@ -67,6 +74,8 @@ class Offer:
     volunteers: bool = False
     # Whether people are asked for their links too, which are then nowhere public.
     private_links: bool = False
+    # How many people the collection has, 0 where it does not say. It may grow, and is the same collection.
+    people: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         check_hex(self.collection, "collection", 16)
@@ -75,11 +84,22 @@ class Offer:
         if not isinstance(self.purpose, str) or not 0 < len(self.purpose) <= MAX_PURPOSE:
             raise InputError(f"a collection's purpose must be a text of 1 to {MAX_PURPOSE} characters")
         check_whole(self.dims, "dims", least=0, most=MAX_DIMS)
-        check_whole(self.classes, "classes", least=0)
+        check_whole(self.classes, "classes", least=0, most=MAX_SYMBOLS)
+        check_whole(self.people, "people", least=0, most=MAX_USERS)
         if (self.dims > 0) != (self.range is not None):
             raise InputError("dims and range belong together: a collection has both, or neither")
         if self.range is not None:
             PublicRange.of(self.range)
+
+    @property
+    def most_people(self) -> int:
+        """How many people a question about links may count on, however the collection grows."""
+        return min(MAX_DIMS, max(FEW_PEOPLE, GROWTH * self.people))
+
+    @property
+    def question_numbers(self) -> int:
+        """How many numbers the long lists of a question may hold: what a model of these attributes and classes needs."""
+        return question_numbers(self.dims, self.classes)
 
     @property
     def largest_norm(self) -> float:
@@ -92,15 +112,14 @@ class Offer:
 class Agreement:
     """What holds between one owner and one collection, for good.
 
-    ``user`` is the number by which plans ask the owner, ``credential`` what the server knows the device by. No question may
-    depend on an ``excluded`` attribute. ``subjects`` are what the owner answers questions about.
+    ``user`` is the number by which plans ask the owner. No question may depend on an ``excluded`` attribute. ``subjects`` are what
+    the owner answers questions about.
     """
 
     offer: Offer
     server: str
     pseudonym: str
     user: int
-    credential: str
     cap: Cap
     enrolled: int
     excluded: tuple[int, ...] = ()
@@ -141,3 +160,32 @@ def check_volunteer(offer: Offer, excluded: tuple[int, ...]) -> None:
         raise InputError(
             "a volunteer gives the whole row, excluded attributes too: exclude nothing, or do not volunteer"
         )
+
+
+def write_agreement(agreement: Agreement) -> str:
+    """An agreement as JSON."""
+    told = asdict(agreement)
+    told["offer"]["key"] = agreement.offer.key.hex()
+    return json.dumps(told)
+
+
+def read_agreement(text: str) -> Agreement:
+    """An agreement from what `write_agreement` wrote."""
+    try:
+        told = json.loads(text)
+        return Agreement(**{**_tuples(told), "offer": _offer(told["offer"]), "cap": _cap(told["cap"])})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise StoreError(f"an agreement in the device's file is damaged: {RESTORE}") from None
+
+
+def _offer(told: dict[str, Any]) -> Offer:
+    return Offer(**{**_tuples(told), "key": bytes.fromhex(told["key"]), "cap": _cap(told["cap"])})
+
+
+def _cap(told: dict[str, Any]) -> Cap:
+    return Cap(**_tuples(told))
+
+
+def _tuples(told: dict[str, Any]) -> dict[str, Any]:
+    """Lists of JSON as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}

@@ -7,22 +7,27 @@ The row of its owner is not in it, nor anything that was not randomized, but the
 from __future__ import annotations
 
 import json
+import math
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphveil.client.agreement import Agreement, Cap, Offer
+from graphveil.client.agreement import RESTORE, Agreement, read_agreement, write_agreement
 from graphveil.client.key_chain import KeyChain
-from graphveil.client.witness import Mark, connect, locked_witness, unusable
-from graphveil.errors import InputError, StoreError
+from graphveil.client.witness import Mark, Witness, check_types, connect, locked_witness, unusable
+from graphveil.errors import RefusalError, StoreError
 from graphveil.privacy import SignedSuccession
+from graphveil.privacy.credential import new_credential
 
 # Marks the file as ours, among all that SQLite writes ("gvd" and a byte), and says how it is laid out.
-OURS, LAYOUT = 0x67766400, 2
+OURS, LAYOUT = 0x67766400, 3
+# More than anybody makes; one more must fit into SQLite's integers.
+MAX_CHARGES = 1 << 53
 TABLES = (
     """CREATE TABLE device (
         id INTEGER PRIMARY KEY CHECK (id = 1), instance TEXT NOT NULL,
@@ -41,6 +46,28 @@ SUCCESSIONS = """CREATE TABLE successions (
     collection TEXT NOT NULL, number INTEGER NOT NULL, payload BLOB NOT NULL, old BLOB NOT NULL, new BLOB NOT NULL,
     PRIMARY KEY (collection, number)
 )"""
+# Where a collector has told of more answers than the books know: how many, and how many of them the owner has accounted for. Versions that do
+# not know the table pass over it.
+COUNTS = """CREATE TABLE IF NOT EXISTS counts (
+    collection TEXT PRIMARY KEY, told INTEGER NOT NULL, accepted INTEGER NOT NULL
+)"""
+# What layout 3 has besides: credentials that the device has drawn. ``drawn`` becomes ``current`` when a collector has registered it.
+CREDENTIALS = """CREATE TABLE credentials (
+    collection TEXT PRIMARY KEY, current TEXT, drawn TEXT, former TEXT, token BLOB
+)"""
+
+
+@dataclass(frozen=True, repr=False)
+class Credentials:
+    """What a device proves itself by to one collection.
+
+    ``current`` is the one that the device has drawn and the collector has registered, ``former`` one that a collector of an earlier version made, as
+    long as there is no other. ``token`` is the SHA-256 of the token that was used last; books of earlier layouts do not say it.
+    """
+
+    current: str | None = None
+    former: str | None = None
+    token: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +107,11 @@ class Books:
         """How far they have come."""
         return Mark(*self._connection.execute("SELECT count, last, before FROM device").fetchone())
 
+    def continue_from(self, witness: Witness) -> bool:
+        """Whether they are those that the witness has seen last."""
+        seen = witness.mark
+        return seen is not None and self.mark.continues(seen)
+
     def agreements(self) -> list[Agreement]:
         """All agreements, in the order of enrolment, each with the key that counts now."""
         rows = self._connection.execute("SELECT agreement FROM agreements ORDER BY rowid").fetchall()
@@ -114,6 +146,44 @@ class Books:
             "INSERT INTO agreements VALUES (?, ?, NULL)", (agreement.collection, write_agreement(agreement))
         )
 
+    def credentials(self, collection: str) -> Credentials:
+        """What the device proves itself by to a collection."""
+        found = self._connection.execute(
+            "SELECT current, former, token FROM credentials WHERE collection = ?", (collection,)
+        ).fetchone()
+        return Credentials() if found is None else Credentials(*found)
+
+    def draw_credential(self, collection: str, token: bytes | None) -> str:
+        """The credential to register by a token: drawn once, and the same until it is registered and after.
+
+        A credential that an earlier collector made is exchanged without a token.
+        """
+        held = self.credentials(collection)
+        if held.current is not None and held.token == token:
+            return held.current
+        self._connection.execute(
+            "INSERT INTO credentials (collection, drawn) VALUES (?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET drawn = coalesce(drawn, excluded.drawn)",
+            (collection, new_credential()),
+        )
+        (drawn,) = self._connection.execute(
+            "SELECT drawn FROM credentials WHERE collection = ?", (collection,)
+        ).fetchone()
+        return str(drawn)
+
+    def confirm_credential(self, collection: str, token: bytes | None = None) -> None:
+        """Put down that the credential that was drawn is registered, by this token: it is the only one from now on."""
+        self._connection.execute(
+            "UPDATE credentials SET current = drawn, drawn = NULL, former = NULL WHERE collection = ? AND drawn IS NOT NULL",
+            (collection,),
+        )
+        if token is not None:
+            self.keep_token(collection, token)
+
+    def keep_token(self, collection: str, token: bytes) -> None:
+        """Put down which token is used up, by its SHA-256."""
+        self._connection.execute("UPDATE credentials SET token = ? WHERE collection = ?", (token, collection))
+
     def row_given(self, collection: str) -> int | None:
         """When the raw row was given to a collection by consent, in seconds since 1970."""
         found = self._connection.execute(
@@ -142,6 +212,38 @@ class Books:
             (collection, digest),
         ).fetchone()
         return None if found is None else _line(found)
+
+    def misses_answers(self, collection: str) -> bool:
+        """Whether a collector has more answers than the books know, and the owner has not accounted for them."""
+        told, accepted = self._counts(collection)
+        return told > accepted + self._answers(collection)
+
+    def keep_count(self, collection: str, told: int) -> None:
+        """Put down how many answers a collector has, if that is more than the books know."""
+        if told > max(self._answers(collection), self._counts(collection)[0]):
+            self._connection.execute(
+                "INSERT INTO counts VALUES (?, ?, 0) ON CONFLICT (collection) DO UPDATE SET told = excluded.told",
+                (collection, told),
+            )
+
+    def accept_count(self, collection: str) -> None:
+        """Put down that the owner has accounted for all answers that the collector has."""
+        self._connection.execute(
+            "UPDATE counts SET accepted = max(accepted, told - ?) WHERE collection = ?",
+            (self._answers(collection), collection),
+        )
+
+    def _counts(self, collection: str) -> tuple[int, int]:
+        found = self._connection.execute(
+            "SELECT told, accepted FROM counts WHERE collection = ?", (collection,)
+        ).fetchone()
+        return (0, 0) if found is None else found
+
+    def _answers(self, collection: str) -> int:
+        found = self._connection.execute(
+            "SELECT count(*) FROM lines WHERE collection = ? AND digest IS NOT NULL", (collection,)
+        ).fetchone()
+        return int(found[0])
 
     def charge(self, lines: Sequence[Line]) -> Mark:
         """Put down charges, and give the books a new mark."""
@@ -172,15 +274,16 @@ def open_books(file: Path, witnesses: Path) -> str:
                 _lay_out(connection, witnesses)
             elif ours != OURS:
                 raise StoreError(f"{str(file)!r} is no device's file: name another one")
-            elif layout == 1:
-                _add_successions(connection)
+            elif layout in (1, 2):
+                _bring_up_to_date(connection, layout)
             elif layout != LAYOUT:
                 raise StoreError(
                     f"{str(file)!r} was written by another graphveil (layout {layout}, this one reads {LAYOUT}): update it"
                 )
-            (instance,) = connection.execute("SELECT instance FROM device").fetchone()
+            connection.execute(COUNTS)
+            instance = _sound(connection)
             connection.execute("COMMIT")
-            return str(instance)
+            return instance
 
 
 @contextmanager
@@ -192,19 +295,60 @@ def transaction(file: Path) -> Iterator[Books]:
         connection.execute("COMMIT")
 
 
+def check_memory(witness: Witness, books: Books, collection: str) -> None:
+    """Refuse where the books are not those that the witness has seen last, or know less than the collector has."""
+    if not books.continue_from(witness):
+        found = "the books of this device were restored from a backup, copied or moved"
+    elif books.misses_answers(collection):
+        found = "the collector has more answers of this device than its books know: these come from a backup"
+    else:
+        witness.see(books.mark)
+        return
+    raise RefusalError(
+        "memory",
+        f"{found}, and may not know all that was spent: nothing is answered until the owner says how much it was (`graphveil answer "
+        "--spent E`, or Device.recover)",
+    )
+
+
+def _sound(connection: sqlite3.Connection) -> str:
+    """Return the instance of books in which every value has its type, and everything can be read."""
+    check_types(connection)
+    found = connection.execute("SELECT instance, count FROM device").fetchone()
+    if found is None or re.fullmatch(r"[0-9a-f]{32}", found[0]) is None or not 0 <= found[1] < MAX_CHARGES:
+        raise StoreError(f"the device's file is damaged, it does not say whose it is: {RESTORE}")
+    books = Books(connection)
+    for agreement in books.agreements():
+        books.lines(agreement.collection)
+    return str(found[0])
+
+
 def _lay_out(connection: sqlite3.Connection, witnesses: Path) -> None:
     instance, mark = secrets.token_hex(16), Mark(0, secrets.token_hex(16))
     with locked_witness(witnesses, instance) as witness:
         witness.see(mark)
-    for table in TABLES:
+    for table in (*TABLES, SUCCESSIONS, CREDENTIALS):
         connection.execute(table)
-    _add_successions(connection)
     connection.execute("INSERT INTO device VALUES (1, ?, ?, ?, '')", (instance, mark.count, mark.last))
     connection.execute(f"PRAGMA application_id = {OURS}")
+    connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
 
-def _add_successions(connection: sqlite3.Connection) -> None:
-    connection.execute(SUCCESSIONS)
+def _bring_up_to_date(connection: sqlite3.Connection, layout: int) -> None:
+    """Add what earlier layouts do not have; credentials stood in agreements."""
+    if layout == 1:
+        connection.execute(SUCCESSIONS)
+    connection.execute(CREDENTIALS)
+    for collection, text in connection.execute("SELECT collection, agreement FROM agreements").fetchall():
+        try:
+            told = json.loads(text)
+            former = told.pop("credential")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise StoreError(f"an agreement in the device's file is damaged: {RESTORE}") from None
+        connection.execute("INSERT INTO credentials (collection, former) VALUES (?, ?)", (collection, former))
+        connection.execute(
+            "UPDATE agreements SET agreement = ? WHERE collection = ?", (json.dumps(told), collection)
+        )
     connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
 
@@ -223,35 +367,11 @@ def _sentences(file: Path) -> Iterator[None]:
 
 def _line(row: tuple[Any, ...]) -> Line:
     fields = dict(zip(COLUMNS, row, strict=True))
-    return Line(**{**fields, "costs": tuple(json.loads(fields["costs"]))})
-
-
-def write_agreement(agreement: Agreement) -> str:
-    """An agreement as JSON."""
-    told = asdict(agreement)
-    told["offer"]["key"] = agreement.offer.key.hex()
-    return json.dumps(told)
-
-
-def read_agreement(text: str) -> Agreement:
-    """An agreement from what `write_agreement` wrote."""
-    told = json.loads(text)
     try:
-        return Agreement(**{**_tuples(told), "offer": _offer(told["offer"]), "cap": _cap(told["cap"])})
-    except (InputError, KeyError, TypeError):
-        raise StoreError(
-            "an agreement in the device's file is damaged: restore the file, or enrol anew"
-        ) from None
-
-
-def _offer(told: dict[str, Any]) -> Offer:
-    return Offer(**{**_tuples(told), "key": bytes.fromhex(told["key"]), "cap": _cap(told["cap"])})
-
-
-def _cap(told: dict[str, Any]) -> Cap:
-    return Cap(**_tuples(told))
-
-
-def _tuples(told: dict[str, Any]) -> dict[str, Any]:
-    """Lists of JSON as tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+        costs = tuple(json.loads(fields["costs"]))
+        sound = costs and all(0 <= cost < math.inf for cost in (*costs, fields["delta"]))
+    except (ValueError, TypeError, RecursionError):
+        sound = False
+    if not sound:
+        raise StoreError(f"a charge in the device's file is damaged: {RESTORE}")
+    return Line(**{**fields, "costs": costs})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,17 +12,19 @@ from typing import Any
 
 from graphveil.client.agreement import Cap, Offer
 from graphveil.client.device import Sealed
-from graphveil.client.transport import Response, Transport, patiently
+from graphveil.client.transport import MAX_ANSWER, Response, Transport, patiently
 from graphveil.errors import InputError, ServerError
 from graphveil.privacy import Invitation, SignedQuestion, SignedSuccession
-from graphveil.privacy.envelope import check_hex
-from graphveil.privacy.succession import MAX_SUCCESSIONS
+from graphveil.privacy.credential import credential_hash
+from graphveil.privacy.envelope import MAX_QUESTIONS, check_hex, questions_limit
+from graphveil.privacy.people import PERSON_BYTES
+from graphveil.privacy.succession import MAX_SUCCESSIONS, SUCCESSIONS_BYTES, SUCCESSIONS_VALUES
 
 JSON, BYTES = "application/json", "application/octet-stream"
-# A credential travels in a header.
-MAX_CREDENTIAL = 512
-# Rounds that are open at one time.
-MAX_QUESTIONS = 1000
+# The largest number that every reader of JSON takes for a whole one.
+MAX_COUNT = (1 << 53) - 1
+# Seconds that the calls of one visit may take together, with all waiting in between.
+VISIT = 900.0
 
 Patience = Callable[[Callable[[], Response]], Response]
 
@@ -32,14 +36,27 @@ class Enrolled:
     collection: str
     pseudonym: str
     user: int
-    credential: str
 
 
 class Calls:
-    """The calls to one collector. All of them may be repeated, and are, after what may pass."""
+    """The calls to one collector. All of them may be repeated, and are, after what may pass.
 
-    def __init__(self, transport: Transport, patience: Patience = patiently) -> None:
+    After ``seconds`` in all, spent in calls and between their repetitions, no other call begins.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience: Patience = patiently,
+        seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._transport, self._patience = transport, patience
+        self._left, self._clock = seconds, clock
+
+    def within(self, seconds: float = VISIT) -> Calls:
+        """Return the same calls, with so many seconds for all of them: a server may ask to wait at each one."""
+        return Calls(self._transport, self._patience, seconds, self._clock)
 
     def offer(self) -> Offer:
         """What the collection is about, before anybody takes part."""
@@ -57,14 +74,15 @@ class Calls:
                 classes=told.get("classes") or 0,
                 volunteers=bool(told.get("volunteers")),
                 private_links=bool(told.get("private_links")),
+                people=told.get("people") or 0,
             )
 
     def successions(self) -> list[SignedSuccession]:
         """How the collection's key has passed to others, from the first on; none where a collector knows nothing of that."""
-        response = self._call("GET", "/v1/keys")
+        response = self._call("GET", "/v1/keys", limit=SUCCESSIONS_BYTES)
         if response.status == 404:
             return []
-        told = self._expect(response, 200).json()
+        told = self._expect(response, 200).json(SUCCESSIONS_VALUES)
         with _checked("the list of keys"):
             if not isinstance(told, list) or len(told) > MAX_SUCCESSIONS:
                 raise ValueError
@@ -73,14 +91,19 @@ class Calls:
     def enrol(
         self,
         invitation: Invitation,
+        credential: str,
         cap: Cap,
         excluded: tuple[int, ...] = (),
         volunteer: bool = False,
         key: bytes | None = None,
     ) -> Enrolled:
-        """Take part, with these terms; the same once more is the same. ``key`` is the collection's, if it is not the invitation's any more."""
+        """Take part with these terms, and register the credential by its hash. The same once more is answered alike.
+
+        ``key`` is the collection's, if it is not the invitation's any more.
+        """
         told: dict[str, Any] = {
             "token": invitation.secret_word,
+            "credential_hash": credential_hash(credential).hex(),
             "cap": {"epsilon": cap.epsilon, "delta": cap.delta},
             "excluded": list(excluded),
             "volunteer": volunteer,
@@ -92,32 +115,44 @@ class Calls:
             told["renewal_days"] = cap.renewal_days
         answer = self._expect(self._call("POST", "/v1/enrolment", told), 200, 201).json()
         with _checked("the server's answer to the enrolment"):
-            credential = answer["credential"]
-            fits = isinstance(credential, str) and credential.isascii() and credential.isprintable()
-            if (
-                not fits
-                or not 0 < len(credential) <= MAX_CREDENTIAL
-                or answer["key"] != (key or invitation.key).hex()
-            ):
+            if answer["key"] != (key or invitation.key).hex():
                 raise ValueError
             return Enrolled(
                 check_hex(answer["collection"], "collection", 16),
                 check_hex(answer["pseudonym"], "pseudonym", 16),
                 answer["user"],
-                credential,
             )
 
-    def questions(self, credential: str) -> list[SignedQuestion]:
-        """What is asked of this device now."""
-        told = self._expect(self._call("GET", "/v1/questions", credential=credential), 200).json()
+    def register(self, former: str, credential: str) -> Response:
+        """Register a credential, by its hash, with one that a collector of an earlier version made."""
+        told = {"credential_hash": credential_hash(credential).hex()}
+        return self._call("PUT", "/v1/credential", told, former)
+
+    def questions(self, credential: str, offer: Offer) -> list[SignedQuestion]:
+        """What is asked of this device now, in a collection that offered this: as much is read as it can have use for."""
+        limit = questions_limit(offer.question_numbers)
+        response = self._call("GET", "/v1/questions", credential=credential, limit=limit)
+        told = self._expect(response, 200).json()
         with _checked("the list of questions"):
             if not isinstance(told, list) or len(told) > MAX_QUESTIONS:
                 raise ValueError
             return [SignedQuestion.from_dict(each) for each in told]
 
-    def people(self, credential: str) -> bytes:
-        """The digests of all people of the collection, in the order of their numbers."""
-        return self._expect(self._call("GET", "/v1/people", credential=credential), 200).body
+    def answered(self, credential: str) -> int | None:
+        """How many different answers of this device the collector has; or None if it gives no valid count."""
+        response = self._call("GET", "/v1/me", credential=credential)
+        if response.status != 200:
+            return None
+        try:
+            count = response.json()["answered"]
+        except (ServerError, LookupError, TypeError):
+            return None
+        return count if type(count) is int and 0 <= count <= MAX_COUNT else None
+
+    def people(self, credential: str, offer: Offer) -> bytes:
+        """The digests of all people of the collection, in the order of their numbers: as many as were agreed on."""
+        limit = PERSON_BYTES * offer.most_people
+        return self._expect(self._call("GET", "/v1/people", credential=credential, limit=limit), 200).body
 
     def send(self, credential: str, sealed: Sealed) -> Response:
         """Send an answer; whatever the server says to it is handed back."""
@@ -132,7 +167,14 @@ class Calls:
         """Ask to be forgotten: reports and row are deleted, results that were learned with them are marked."""
         self._expect(self._call("DELETE", "/v1/me", credential=credential), 200, 202, 204)
 
-    def _call(self, method: str, path: str, told: Any = None, credential: str | None = None) -> Response:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        told: Any = None,
+        credential: str | None = None,
+        limit: int = MAX_ANSWER,
+    ) -> Response:
         headers = {"Accept": f"{JSON}, {BYTES}"}
         body = told
         if told is not None:
@@ -141,7 +183,17 @@ class Calls:
             body = json.dumps(told).encode("ascii")
         if credential is not None:
             headers["Authorization"] = f"Bearer {credential}"
-        return self._patience(lambda: self._transport(method, path, body, headers))
+        begun = self._clock()
+
+        def attempt() -> Response:
+            if self._clock() - begun >= self._left:
+                raise ServerError(0, "the server takes too long in all: try again later")
+            return self._transport(method, path, body, headers, limit)
+
+        try:
+            return self._patience(attempt)
+        finally:
+            self._left -= self._clock() - begun
 
     def _expect(self, response: Response, *wanted: int) -> Response:
         if response.status not in wanted:
@@ -151,7 +203,7 @@ class Calls:
 
 @contextmanager
 def _checked(what: str) -> Iterator[None]:
-    """What a server sends must have the form that was agreed on; what it was is not shown, because a credential may be in it."""
+    """What a server sends must have the form that was agreed on; what it was is not shown."""
     try:
         yield
     except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):

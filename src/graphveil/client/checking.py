@@ -5,19 +5,19 @@
 | library | cannot be verified: the library for signatures is missing |
 | signature | is not signed by the key that was pinned at enrolment, or that it has passed to |
 | key | reaches a device that has followed a newer key, or is shown keys that do not follow from the one that it knows |
-| damaged | is no question, or its plan cannot be served |
+| damaged | is no question, is larger than what was agreed on needs, or its plan cannot be served |
 | collection | belongs to another collection |
 | purpose | is for another purpose than the one agreed on |
 | expired | came too late |
 | curator | asks for data in the clear, for a curator to add noise |
 | users | asks nobody, somebody else, or others too |
 | subject | is about something that the owner does not answer questions about |
-| dims | is about rows of another length |
+| dims | is about rows of another length, or about links among more people than agreed |
 | range | counts on another range of values |
 | classes | counts on another number of labels |
 | levels | counts on another number of privacy levels |
 | excluded | may depend on an attribute that the owner excludes |
-| people | is about links to people of whom the server gives one two numbers |
+| people | is about links to people of whom the server gives one two numbers, or does not name all |
 | claim | is asked by a mechanism that does not keep what it claims |
 | cap | would cost more than the cap leaves |
 | memory | reaches a device whose books are older than what it has sent |
@@ -40,7 +40,7 @@ CLOSE = 1e-9
 
 def checked_question(signed: SignedQuestion, agreement: Agreement, now: float) -> Question:
     """The question inside, if it is one that the owner has agreed to answer; else a RefusalError says why not."""
-    question = _read(signed, agreement.offer.key)
+    question = _read(signed, agreement.offer)
     plan = question.plan
     _check_context(question, agreement, now)
     mechanism = plan.build()
@@ -64,9 +64,9 @@ def exact_claim(plan: Plan, mechanism: Mechanism) -> Claim:
     return Claim(exact, claim.delta)
 
 
-def _read(signed: SignedQuestion, key: bytes) -> Question:
+def _read(signed: SignedQuestion, offer: Offer) -> Question:
     try:
-        return verified(signed, key)
+        return verified(signed, offer.key, offer.question_numbers)
     except InputError as error:
         # The bytes are the server's own: nothing private can stand in what is wrong with them.
         raise RefusalError("damaged", f"the question cannot be answered: {error}") from None
@@ -115,6 +115,11 @@ def _check_range(plan: Plan, mechanism: Mechanism, offer: Offer, user: int) -> N
         )
     if plan.subject == "links" and (plan.dims or 0) <= user:
         raise RefusalError("dims", "the question about links does not count the owner among the users")
+    if plan.subject == "links" and (plan.dims or 0) > offer.most_people:
+        raise RefusalError(
+            "dims",
+            f"the question counts on {plan.dims} people, and with {offer.people} at enrolment at most {offer.most_people} were agreed on",
+        )
     if plan.subject != "features":
         return
     agreed = 1 if plan.of == "norm" else offer.dims

@@ -12,18 +12,19 @@ import numpy as np
 
 from graphveil.channels.exact import Claim
 from graphveil.client.agreement import Agreement
-from graphveil.client.books import Books, Line, open_books, transaction
+from graphveil.client.books import Books, Line, check_memory, open_books, transaction
 from graphveil.client.checking import checked_question, exact_claim
+from graphveil.client.credentials import DeviceCredentials
 from graphveil.client.held import Held
 from graphveil.client.key_chain import KeyChain, enrolled_chain
-from graphveil.client.witness import Witness, locked_witness
+from graphveil.client.witness import Witness, check_apart, locked_witness, move_witness
 from graphveil.errors import BudgetError, InputError, PrivacyError, RefusalError
 from graphveil.mechanisms import PersonalRows
 from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Envelope, Ledger, Plan, Question, SignedQuestion, SignedSuccession, answer
 from graphveil.privacy.ledger import add_up
-from graphveil.settings import witness_folder
+from graphveil.settings import former_witness_folders, witness_folder
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ class Device:
         self.path = Path(path)
         self._witnesses = witness_folder() if witnesses is None else witnesses
         self._clock = clock
+        check_apart(self.path, self._witnesses)
         self._instance = open_books(self.path, self._witnesses)
+        if witnesses is None:
+            for former in former_witness_folders():
+                move_witness(former, self._witnesses, self._instance)
 
     def agreements(self) -> tuple[Agreement, ...]:
         """All collections that the owner takes part in."""
@@ -110,8 +115,19 @@ class Device:
         with transaction(self.path) as books:
             return books.chain(agreement).keys
 
-    def agree(self, agreement: Agreement, served: Sequence[SignedSuccession] | None = None) -> None:
+    def credentials(self, collection: str) -> DeviceCredentials:
+        """What this device proves itself by to a collection."""
+        return DeviceCredentials(self.path, collection)
+
+    def agree(
+        self,
+        agreement: Agreement,
+        served: Sequence[SignedSuccession] | None = None,
+        token: bytes | None = None,
+    ) -> None:
         """Keep what was agreed on at enrolment, for good: it cannot be changed, and the same again is no change.
+
+        The credential that was drawn for it is registered by then, with the ``token`` of this SHA-256, and counts from now on.
 
         Where the device has answered that collection before, and its books come from a time before that, the cap counts as spent. ``served`` is how
         the collection's key came about, as `enrolled_chain` has checked it.
@@ -127,8 +143,10 @@ class Device:
                         raise InputError(
                             "this device is enrolled in that collection already, with other terms, which hold for good"
                         )
+                    books.confirm_credential(agreement.collection, token)
                     return
             books.agree(agreement)
+            books.confirm_credential(agreement.collection, token)
             key = agreement.offer.key
             _followed(books, witness, agreement, enrolled_chain(agreement.collection, key, key, served or ()))
             if witness.has_answered(agreement.collection):
@@ -145,12 +163,22 @@ class Device:
             _followed(books, witness, agreement, chain)
         return chain.number
 
+    def note_answered(self, collection: str, count: int | None) -> None:
+        """Compare the books with the collector's own count of this device's answers; None, where there is no count, changes nothing.
+
+        Where the books know fewer answers they come from an old backup: nothing more is answered in this collection until `recover`. A count that
+        is a lie can stop that, and nothing else.
+        """
+        if count is not None:
+            with transaction(self.path) as books:
+                books.keep_count(collection, count)
+
     def look(self, collection: str, signed: SignedQuestion) -> Inquiry:
         """What a question is and costs, without answering; a RefusalError where it would not be answered."""
         agreement = self.agreement(collection)
         question = checked_question(signed, agreement, self._clock())
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
-            self._remember(witness, books)
+            check_memory(witness, books, collection)
             _check_key(books, witness, agreement)
             kept = books.find(collection, question.digest) is not None
             ledger, _ = self._ledger(books, agreement, None)
@@ -168,7 +196,7 @@ class Device:
         private = held.asked(question.plan, agreement.user)
         with locked_witness(self._witnesses, self._instance) as witness:
             with transaction(self.path) as books:
-                self._remember(witness, books)
+                check_memory(witness, books, collection)
                 _check_key(books, witness, agreement)
                 line = books.find(collection, question.digest)
                 if line is None:
@@ -208,17 +236,24 @@ class Device:
         with transaction(self.path) as books:
             return tuple(self._spending(books, agreement) for agreement in books.agreements())
 
-    def remembers(self) -> bool:
-        """Whether the books are those that were used last: not restored from an old backup, copied or moved."""
+    def doubt(self, collection: str) -> RefusalError | None:
+        """Return why nothing is answered in a collection until `recover`; None where the books know what was spent there.
+
+        They do not where they were restored from an old backup, copied or moved, or where the collector has more answers than they know.
+        """
         with locked_witness(self._witnesses, self._instance) as witness, transaction(self.path) as books:
-            seen, mark = witness.mark, books.mark
-        return seen is not None and mark.continues(seen)
+            try:
+                check_memory(witness, books, collection)
+            except RefusalError as refusal:
+                return refusal
+        return None
 
     def recover(self, spent: Mapping[str, Claim] | None = None) -> None:
         """Go on with books that were restored, copied or moved: ``spent`` says what was spent in each collection in this period.
 
-        A collection that is not named counts as spent up to its cap: nothing more is answered there. Nothing that the books know is
-        ever taken back. Answers that they do not know are gone: the same plan is answered anew, and charged.
+        A collection that is not named counts as spent up to its cap: nothing more is answered there. Where only a collector's count of
+        answers says that the books are old, that goes for its collection alone. Nothing that the books know is ever taken back. Answers that they do
+        not know are gone: the same plan is answered anew, and charged.
         """
         told = dict(spent or {})
         with locked_witness(self._witnesses, self._instance) as witness:
@@ -227,23 +262,14 @@ class Device:
                 strangers = set(told) - set(known)
                 if strangers:
                     raise InputError("this device is not enrolled in a collection that was named")
-                lines = [self._missing(books, agreement, told.get(name)) for name, agreement in known.items()]
-                books.charge(lines)
+                lost = not books.continue_from(witness)
+                doubtful = [name for name in known if lost or name in told or books.misses_answers(name)]
+                books.charge([self._missing(books, known[name], told.get(name)) for name in doubtful])
+                for name in doubtful:
+                    books.accept_count(name)
                 seen = witness.mark
                 mark = books.move(max(books.mark.count, 0 if seen is None else seen.count) + 1)
             witness.see(mark)
-
-    def _remember(self, witness: Witness, books: Books) -> None:
-        """Refuse where the books are not those that the witness has seen last."""
-        seen, mark = witness.mark, books.mark
-        if seen is not None and mark.continues(seen):
-            witness.see(mark)
-            return
-        raise RefusalError(
-            "memory",
-            "the books of this device were restored from a backup, copied or moved, and may not know all that was spent: nothing "
-            "is answered until the owner says how much it was (`graphveil answer --spent E`, or Device.recover)",
-        )
 
     def _ledger(self, books: Books, agreement: Agreement, held: Held | None) -> tuple[Ledger, int]:
         """The owner's ledger as the books have it, and the period that it is about."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.errors import InputError
+from graphveil.errors import InputError, RefusalError
 from graphveil.mechanisms import NeighbourLists, PersonalRows
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.rows import listed, rectangle
 from graphveil.privacy import Plan
-from graphveil.privacy.people import people_numbers
+from graphveil.privacy.people import PERSON_BYTES, people_numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +27,8 @@ class Held:
     level: Any = None
     neighbours: Any = None
     neighbour_ids: tuple[str, ...] | None = None
+    # How many people the collection has named; None where neighbours were given by numbers.
+    people: int | None = None
 
     def __post_init__(self) -> None:
         if self.row is not None:
@@ -57,7 +59,8 @@ class Held:
 
     def among(self, collection: str, people: bytes) -> Held:
         """The same with neighbours by their numbers, of a collection whose people have these digests."""
-        return replace(self, neighbours=people_numbers(collection, self.neighbour_ids or (), people))
+        numbers = people_numbers(collection, self.neighbour_ids or (), people)
+        return replace(self, neighbours=numbers, people=len(people) // PERSON_BYTES)
 
     def asked(self, plan: Plan, user: int) -> Any:
         """What a plan asks for, in the form that `graphveil.answer` takes."""
@@ -69,6 +72,11 @@ class Held:
                 return self.row
             return PersonalRows([1 if self.level is None else self.level], self.row)
         if plan.subject == "links":
+            if self.people is not None and (plan.dims or 0) > self.people:
+                raise RefusalError(
+                    "people",
+                    f"the question counts on {plan.dims} people, and the collection names {self.people} of them",
+                )
             neighbours = listed(self.neighbours, "neighbours")
             return NeighbourLists(np.array([user]), np.array([0, len(neighbours)]), neighbours)
         return [self.label if plan.subject == "label" else self.level]

@@ -52,38 +52,43 @@ class KeyChain:
                     f"the server shows another change of the key as number {known.statement.number} than this device has followed: there are "
                     "two successors, and only one can be right"
                 )
-        chain = self
+        keys, made = list(self.keys), max((each.statement.made for each in self.statements[-1:]), default=0)
         for shown in served[self.number :]:
-            chain = KeyChain(self.collection, self.first, (*chain.statements, chain._next(shown)))
-        return chain
+            told = self._next(shown, keys, made)
+            keys.append(told.after)
+            made = told.made
+        return KeyChain(self.collection, self.first, (*self.statements, *served[self.number :]))
 
-    def _next(self, shown: SignedSuccession) -> SignedSuccession:
-        """The next statement, checked."""
+    def _next(self, shown: SignedSuccession, keys: list[bytes], made: int) -> Succession:
+        """The statement that comes next after these keys, checked; what the last of them has not signed is not even read."""
+        number = len(keys)
+        if not holds(keys[-1], shown.old, shown.signed):
+            raise _refused(
+                f"change {number} of the key is not signed by the old key that this device knows: one is missing or is there twice, "
+                "or it is not the collection's own"
+            )
         try:
             told = shown.statement
         except MessageError as error:
             raise _refused(f"a change of the key cannot be read: {error}") from None
-        wrong = self._wrong(told)
+        wrong = self._wrong(told, keys, made)
         if wrong is not None:
-            raise _refused(f"change {self.number + 1} of the key {wrong}")
-        for key, signature, whose in ((told.before, shown.old, "old"), (told.after, shown.new, "new")):
-            if not holds(key, signature, shown.signed):
-                raise _refused(f"change {told.number} of the key is not signed by the {whose} key")
-        return shown
+            raise _refused(f"change {number} of the key {wrong}")
+        if not holds(told.after, shown.new, shown.signed):
+            raise _refused(f"change {number} of the key is not signed by the new key")
+        return told
 
-    def _wrong(self, told: Succession) -> str | None:
+    def _wrong(self, told: Succession, keys: list[bytes], made: int) -> str | None:
         """What does not fit in a statement that should be the next one."""
         if told.collection != self.collection:
             return "belongs to another collection"
-        if told.number != self.number + 1:
+        if told.number != len(keys):
             return f"has the number {told.number}: one is missing, or is there twice"
-        if told.before != self.current:
-            return "does not pass on from the key that this device knows"
-        if told.after in self.keys:
+        if told.before != keys[-1]:
+            return "does not pass on from the key that has signed it"
+        if told.after in keys:
             return "passes to a key that was one before"
-        if self.statements and told.made < self.statements[-1].statement.made:
-            return "is older than the one before it"
-        return None
+        return "is older than the one before it" if told.made < made else None
 
 
 def enrolled_chain(

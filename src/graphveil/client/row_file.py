@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from graphveil.arrays import read_array
 from graphveil.client.held import Held
 from graphveil.errors import InputError
+from graphveil.files import MAX_TEXT, read_json, read_text
 
-# A million values as text.
-MAX_BYTES = 1 << 26
+OWN = "name the file of your own row"
 FIELDS = {"values": "row", "label": "label", "level": "level", "neighbours": "neighbours"}
 
 
@@ -26,37 +25,22 @@ def read_held(path: Path) -> Held:
     readers = {".csv": _read_csv, ".json": _read_json, ".npy": _read_npy}
     if path.suffix.lower() not in readers:
         raise InputError(f"{str(path)!r} must be a file that ends in {', '.join(readers)}")
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{str(path)!r} has more than {MAX_BYTES} bytes: it must hold one row")
-        return readers[path.suffix.lower()](path)
-    except OSError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be read ({error.strerror}): name your own row's file"
-        ) from None
+    return readers[path.suffix.lower()](path)
 
 
 def read_links(path: Path) -> tuple[str, ...]:
     """Whom a person is linked to: a text file with an id a line, as the collection calls people; an empty one names nobody."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{str(path)!r} has more than {MAX_BYTES} bytes: it must hold an id a line")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be read ({error.strerror}): name a file with the ids of those whom you are linked to"
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{str(path)!r} is no text in UTF-8: write an id a line") from None
+    text = read_text(path, "name a file with the ids of those whom you are linked to, one a line")
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _read_csv(path: Path) -> Held:
+    text = read_text(path, f"{OWN}, one line of numbers with commas between them")
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file) if any(cell.strip() for cell in line)]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{str(path)!r} is no text with commas: give one line of numbers") from None
+        read = csv.reader(io.StringIO(text, newline=""))
+        lines = [line for line in read if any(cell.strip() for cell in line)]
+    except csv.Error:
+        raise InputError(f"{path} is not text with commas: give one line of numbers") from None
     if len(lines) == 2 and len(lines[0]) == len(lines[1]):
         # The first line has names.
         lines = lines[1:]
@@ -64,7 +48,7 @@ def _read_csv(path: Path) -> Held:
         raise InputError(
             f"{str(path)!r} must hold one row, or a line of names and one row; it has {len(lines)} lines"
         )
-    return Held(row=[_number(cell, path, place) for place, cell in enumerate(lines[0], 1)])
+    return _held(path, row=[_number(cell, path, place) for place, cell in enumerate(lines[0], 1)])
 
 
 def _number(cell: str, path: Path, place: int) -> float:
@@ -79,10 +63,7 @@ def _number(cell: str, path: Path, place: int) -> float:
 
 
 def _read_json(path: Path) -> Held:
-    try:
-        told = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        raise InputError(f"{str(path)!r} is no JSON") from None
+    told = read_json(path, f"{OWN}, a list of numbers")
     if isinstance(told, list):
         told = {"values": told}
     if not isinstance(told, dict) or not told or not set(told) <= set(FIELDS):
@@ -96,10 +77,7 @@ def _read_json(path: Path) -> Held:
         if name in told and not _is_number(told[name]):
             raise InputError(f"{name} in {str(path)!r} must be a number")
     # What is missing is answered like what does not fit, at random: silence would tell that it is missing.
-    held: dict[str, Any] = {
-        FIELDS[name]: math.nan if value is None else value for name, value in told.items()
-    }
-    return Held(**held)
+    return _held(path, **{FIELDS[name]: math.nan if value is None else value for name, value in told.items()})
 
 
 def _is_number(value: Any) -> bool:
@@ -107,10 +85,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _read_npy(path: Path) -> Held:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
-        raise InputError(f"{str(path)!r} is no .npy file of numbers") from None
+    array = read_array(path, "a row of numbers", OWN, MAX_TEXT / 1e9)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{str(path)!r} must be an array of numbers, it is one of {array.dtype}")
-    return Held(row=array)
+        raise InputError(f"{path} must be an array of numbers, it is one of words: write a row of numbers")
+    return _held(path, row=array)
+
+
+def _held(path: Path, **values: Any) -> Held:
+    try:
+        return Held(**values)
+    except InputError as error:
+        raise InputError(f"{path}: {error.as_written}") from None

@@ -8,20 +8,24 @@ from __future__ import annotations
 from typing import Any
 
 from graphveil.errors import InputError, RefusalError
+from graphveil.mechanisms.limits import MAX_MODEL
 from graphveil.privacy import Question, SignedQuestion, SignedSuccession, Succession
 
 KEY_BYTES = 32
 
 
-def verified(signed: SignedQuestion, key: bytes) -> Question:
-    """The question, if this public key's owner has signed it; else it is not even read."""
+def verified(signed: SignedQuestion, key: bytes, numbers: int = MAX_MODEL) -> Question:
+    """The question, if this public key's owner has signed it; else it is not even read.
+
+    ``numbers`` is how many its long lists may hold, of whatever key: see `graphveil.privacy.envelope.question_numbers`.
+    """
     if not holds(key, signed.signature, signed.signed):
         raise RefusalError(
             "signature",
             "the question is not signed by the key of this collection that the device knows: it comes from somebody else, was changed on "
             "its way, or is signed by an older key",
         )
-    return Question.from_payload(signed.payload)
+    return Question.from_payload(signed.payload, numbers)
 
 
 def holds(key: bytes, signature: bytes, data: bytes) -> bool:

@@ -1,7 +1,7 @@
 """A witness of how far a device's books have come, kept apart from them: it notices books that come from an old backup.
 
-The books count every charge, and give each a random mark. The witness, one small file for each device in the state folder of the
-operating system's user, holds the count and the mark of the last charge whose answer may have left. It is locked while a device
+The books count every charge, and give each a random mark. The witness, one small file for each device in a folder that is never the
+books' own (see `graphveil.settings`), holds the count and the mark of the last charge whose answer may have left. It is locked while a device
 answers, brought up to date after the charge is on the disk and before the first byte leaves. So
 
 - books at the same count and mark: nothing was lost;
@@ -11,7 +11,8 @@ answers, brought up to date after the charge is on the disk and before the first
 It also holds in which collections anything was answered: one that restored books do not know has its cap spent when it is enrolled in anew. And how
 often the key of each has passed on, and to which: restored books do not believe an older key.
 
-A witness that was restored together with the books, as in an image of the whole disk, notices nothing.
+A witness that was restored together with the books, as in an image of the whole disk, notices nothing. Then the collector's own count of
+answers may: see `Device.note_answered`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphveil.errors import StoreError
+from graphveil.errors import InputError, StoreError
 
 # How long to wait for another process that answers, in seconds.
 PATIENCE = 60.0
@@ -86,6 +87,55 @@ class Witness:
         if not self.has_answered(collection):
             self._connection.execute("INSERT INTO answered VALUES (?)", (collection,))
 
+    def adopt(self, other: Witness) -> None:
+        """Take over what another witness of the same device knows, where it is further ahead."""
+        seen, own = other.mark, self.mark
+        if seen is not None and (own is None or seen.count > own.count):
+            self.see(seen)
+        for (collection,) in other._connection.execute("SELECT collection FROM answered").fetchall():
+            self.answers(collection)
+        for collection, number, key in other._connection.execute("SELECT * FROM keys").fetchall():
+            known = self.key(collection)
+            if known is None or number > known[0]:
+                self.follows(collection, number, key)
+
+
+def check_apart(file: Path, folder: Path) -> None:
+    """Refuse books and a folder of witnesses of which one lies in the folder of the other, by whatever links."""
+    try:
+        books, witnesses = file.resolve().parent, folder.resolve()
+        apart = not _holds(books, witnesses) and not _holds(witnesses, books)
+    except (OSError, RuntimeError) as error:
+        raise unusable(folder, error) from None
+    if not apart:
+        raise InputError(
+            f"the folder of the books ({str(books)!r}) and that of their witness ({str(witnesses)!r}) must not lie in one another: a restored "
+            "backup would bring back both unnoticed; keep the books in a folder of their own, or set GRAPHVEIL_WITNESS to a folder elsewhere"
+        )
+
+
+def _holds(outer: Path, inner: Path) -> bool:
+    """Whether a folder is another one, or lies above it. Names may differ on file systems that ignore case."""
+    above = (inner, *inner.parents)
+    there = [each for each in above if each.exists()]
+    return outer in above or (outer.exists() and any(each.samefile(outer) for each in there))
+
+
+def move_witness(former: Path, folder: Path, instance: str) -> None:
+    """Move the witness of a device out of the folder where it was kept before, if it is there.
+
+    The old file goes only after the new one is on the disk. A stop in between loses nothing: it is done again, and whichever is further
+    ahead counts.
+    """
+    file, own = (each / f"{instance}.sqlite" for each in (former, folder))
+    if not file.exists() or (own.exists() and own.samefile(file)):
+        return
+    with locked_witness(former, instance) as old, locked_witness(folder, instance) as new:
+        new.adopt(old)
+    # Another process may have it open, and will delete it.
+    with suppress(OSError):
+        file.unlink()
+
 
 @contextmanager
 def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
@@ -102,6 +152,7 @@ def locked_witness(folder: Path, instance: str) -> Iterator[Witness]:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS keys (collection TEXT PRIMARY KEY, number INTEGER NOT NULL, key BLOB NOT NULL)"
             )
+            check_types(connection)
             yield Witness(connection)
             connection.execute("COMMIT")
     except (OSError, sqlite3.Error) as error:
@@ -118,6 +169,18 @@ def connect(file: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def check_types(connection: sqlite3.Connection) -> None:
+    """Refuse a file with a value of another type than its column: SQLite stores any value anywhere."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL")
+    for (table,) in tables.fetchall():
+        for _, name, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
+            if not kind:
+                continue
+            wrong = f'SELECT 1 FROM "{table}" WHERE typeof("{name}") NOT IN (?, \'null\')'
+            if connection.execute(wrong, (kind.lower(),)).fetchone() is not None:
+                raise sqlite3.DataError(f"a value in its table {table} is damaged")
 
 
 def unusable(file: Path, error: Exception) -> StoreError:

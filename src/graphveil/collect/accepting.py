@@ -10,9 +10,8 @@ import zlib
 import numpy as np
 
 from graphveil.channels.alias import code_type
-from graphveil.collect.reading import message_limit
 from graphveil.mechanisms import FeatureMechanism, LabelMechanism, Mechanism
-from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, MAGIC, NAMED, VERSION
+from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, MAGIC, NAMED, VERSION, message_limit
 
 # Mechanisms whose reports are checked by their codes and dimensions alone.
 PLAIN = (FeatureMechanism, LabelMechanism)

@@ -10,10 +10,10 @@ import numpy as np
 
 from graphveil.channels.canonical import canonical
 from graphveil.collect.accepting import Acceptance
-from graphveil.collect.reading import message_limit
 from graphveil.collect.rounds import Round
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports
+from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import described, plan_digest
 from graphveil.privacy.envelope import (

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from contextlib import suppress
 from threading import Lock
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 from starlette.types import Receive
 
-from graphveil.collect import roster
+from graphveil.collect import derived_credentials, forgetting, roster
+from graphveil.collect.actions import try_storing
 from graphveil.collect.arrivals import Arrival, Outcome
 from graphveil.collect.asking import AskedRound
 from graphveil.collect.bodies import Headers, bearer, read_body
+from graphveil.collect.database import ReplacedError
+from graphveil.collect.members import Members
 from graphveil.collect.metrics import Metrics
 from graphveil.collect.pace import Pace
-from graphveil.collect.problems import ProblemError
+from graphveil.collect.problems import ProblemError, not_stored
 from graphveil.collect.roster import Member
-from graphveil.collect.schema import REPORTS, ROSTER, ROUNDS
+from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.collect.writer import Writer
 from graphveil.errors import InputError, MessageError, StoreError
-from graphveil.privacy.envelope import Envelope, SignedQuestion
+from graphveil.privacy.envelope import (
+    AROUND,
+    MAX_QUESTIONS,
+    Envelope,
+    SignedQuestion,
+    question_numbers,
+    questions_limit,
+)
 
 # Rounds that are kept in memory; what was published never changes.
 ROUNDS_KEPT = 64
+LOGGER = logging.getLogger("graphveil.collect")
 # How often reports whose time is over are looked for, in seconds.
 SWEEP = 3600.0
+# How soon what was deleted is overwritten: those who go at one time share the work. Where others are in the way, it is tried again.
+SOON, AGAIN = 5.0, 60.0
+# After that writers are left alone for so many times as long as it took.
+REST = 20
+# Whether anything can be stored is tried at most once in so many seconds.
+PROBE = 2.0
+# A database that cannot be used is logged once in so many seconds.
+QUIET = 60.0
 
 
 class Service:
@@ -38,39 +59,45 @@ class Service:
     def __init__(self, collection: Collection, pace: Pace | None = None) -> None:
         self.collection, self.pace, self.metrics = collection, pace or Pace(), Metrics()
         self.writer = Writer(collection.database, self.metrics.committed)
+        self._members = Members(collection.database)
         self._rounds: dict[int, AskedRound] = {}
         self._loading = Lock()
+        self._deleted = asyncio.Event()
+        self._logged = -math.inf
+        self._attempt: asyncio.Task[StoreError | None] | None = None
+        self._attempted, self._ready = -math.inf, False
+
+    def stop(self) -> None:
+        """End its threads, after all that was given to them."""
+        self.writer.stop()
+        self._members.stop()
 
     async def member(self, headers: Headers) -> Member:
-        """Who sends this, by the credential; refused where nobody does, or where they send too much."""
-        told = bearer(headers)
-        if told is None:
-            raise ProblemError(
-                401,
-                "send the credential of the enrolment as Authorization: Bearer …",
-                {"WWW-Authenticate": "Bearer"},
-            )
-        held = self.collection.key.holder(told)
-        # The roster knows credentials of earlier keys too.
-        found = (
-            Member(*held, volunteer=False) if held is not None else await run_in_threadpool(self._find, told)
-        )
+        """Return who sends this, by the credential; refuse strangers, and those who send too much."""
+        told = _credential(headers)
+        found = await self._members.find(told)
         if found is None:
+            raise unknown_credential(derived=derived_credentials.FORM.fullmatch(told) is not None)
+        self._check_pace(found.node)
+        return found
+
+    def derived_holder(self, headers: Headers) -> tuple[int, str]:
+        """Return who sends this by a credential that the collection's key has made, and that credential."""
+        told = _credential(headers)
+        node = derived_credentials.holder(self.collection.key, told)
+        if node is None:
             raise unknown_credential()
-        wait = self.pace.wait(found.node)
+        self._check_pace(node)
+        return node, told
+
+    def _check_pace(self, node: int) -> None:
+        wait = self.pace.wait(node)
         if wait:
             raise ProblemError(
                 429,
                 "this device sends too much: wait, then send the same again",
                 {"Retry-After": str(math.ceil(wait))},
             )
-        return found
-
-    async def enrolled(self, headers: Headers) -> Member:
-        """Who sends this, if the roster still has them: whoever was forgotten holds a credential that the key has made."""
-        found = await self.member(headers)
-        await run_in_threadpool(self._check_enrolled, found.node)
-        return found
 
     async def take(self, round: int, report: str, headers: Headers, receive: Receive) -> int:
         """Store an answer; the status that says so, once it is durable."""
@@ -91,38 +118,30 @@ class Service:
             message = envelope.message
         return acknowledged(await self.writer.store(Arrival(round, member.node, name, message)))
 
-    def _find(self, credential: str) -> Member | None:
-        with self.collection.database.reading() as connection:
-            return roster.find_member(connection, credential)
-
-    def _check_enrolled(self, node: int) -> None:
-        with self.collection.database.reading() as connection:
-            check_enrolled(connection, node)
-
     def invited(self, secret: bytes) -> bool:
         """Whether somebody was given this secret."""
         with self.collection.database.reading() as connection:
-            return roster.find_invited(connection, secret) is not None
+            return roster.is_invited(connection, secret)
 
     def _load(self, number: int) -> AskedRound:
         """A round from the database, read once, however many ask for it."""
         with self._loading:
-            if number not in self._rounds:
+            rounds = self._rounds
+            if number not in rounds:
                 try:
                     found = AskedRound(self.collection.round(number))
                 except InputError:
                     raise ProblemError(
                         404, f"there is no round {number}: GET /v1/questions says what is asked"
                     ) from None
-                while len(self._rounds) >= ROUNDS_KEPT:
-                    self._rounds.pop(next(iter(self._rounds)))
-                self._rounds[number] = found
-            return self._rounds[number]
+                while len(rounds) >= ROUNDS_KEPT:
+                    rounds.pop(next(iter(rounds)))
+                rounds[number] = found
+            return rounds[number]
 
     def questions(self, node: int) -> list[dict[str, str]]:
-        """What a user is asked and has not answered, signed."""
+        """What a user is asked and has not answered, signed: as much as a device reads at one time."""
         with self.collection.database.reading() as connection:
-            check_enrolled(connection, node)
             opened = connection.execute(
                 select(ROUNDS.c.number)
                 .where(ROUNDS.c.closed.is_(False), ROUNDS.c.expires > int(time.time()))
@@ -133,7 +152,8 @@ class Service:
                 connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars()
             )
         settings, key = self.collection.settings, self.collection.key
-        signed = []
+        left = questions_limit(question_numbers(settings.dims, settings.classes))
+        signed: list[dict[str, str]] = []
         for number in numbers:
             asked = self._rounds.get(number) or self._load(number)
             if number in answered or not asked.asks(node):
@@ -141,28 +161,78 @@ class Service:
             unsigned = SignedQuestion(
                 asked.question(node, settings.id, settings.purpose).payload(), bytes(64)
             )
-            signed.append(SignedQuestion(unsigned.payload, key.sign(unsigned.signed)).as_dict())
+            told = SignedQuestion(unsigned.payload, key.sign(unsigned.signed)).as_dict()
+            left -= len(told["payload"]) + AROUND
+            if left < 0 or len(signed) == MAX_QUESTIONS:
+                break
+            signed.append(told)
         return signed
 
     async def ready(self) -> None:
-        """Refuse where nothing could be stored now."""
-        await self.writer.run(lambda connection: connection.execute(text("SELECT 1")).all())
+        """Refuse where nothing could be stored now. Those who ask at about the same time share one attempt."""
+        if self._attempt is None or (self._attempt.done() and time.monotonic() > self._attempted + PROBE):
+            self._attempted, self._attempt = time.monotonic(), asyncio.create_task(self._attempt_to_store())
+        error = await asyncio.shield(self._attempt)
+        if error is not None:
+            raise type(error)(str(error))
+
+    async def _attempt_to_store(self) -> StoreError | None:
+        self._ready = False
+        try:
+            await self.writer.run(try_storing)
+        except StoreError as error:
+            return error
+        self._ready = True
+        return None
+
+    async def forget(self, node: int) -> None:
+        """Delete what a user has sent; it is overwritten soon after."""
+        await self.writer.run(lambda connection: forgetting.forget(connection, node))
+        self._deleted.set()
 
     async def sweep(self) -> None:
-        """Delete what is older than the collection keeps it, and what is left in logs of what was deleted, again and again."""
+        """Delete what is older than the collection keeps it, and overwrite what was deleted: every hour, and soon after somebody was forgotten."""
         while True:
-            # A database that cannot be used now is tried again, as everything is.
-            with suppress(StoreError):
+            begun, done = time.monotonic(), True
+            try:
                 await run_in_threadpool(self.collection.delete_expired)
-                await run_in_threadpool(self.collection.database.wipe)
-            await asyncio.sleep(SWEEP)
+                done = await run_in_threadpool(self.collection.database.wipe)
+            except StoreError as error:
+                # It is tried again, as everything is.
+                self.unusable(error)
+            if not done:
+                await asyncio.sleep(AGAIN)
+                continue
+            await asyncio.sleep(REST * (time.monotonic() - begun))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP):
+                    await self._deleted.wait()
+                await asyncio.sleep(SOON)
+            self._deleted.clear()
+
+    def unusable(self, error: StoreError) -> Response:
+        """What is answered where the database cannot be used. The log has one line for all who are told so within a minute."""
+        if time.monotonic() > self._logged + QUIET:
+            self._logged = time.monotonic()
+            LOGGER.error("%s", error)
+        if self._ready:
+            # What an earlier probe has found is not true any more.
+            self._attempt = None
+        if isinstance(error, ReplacedError):
+            # A backup may be used next, which has other rounds.
+            self._rounds = {}
+        return not_stored()
 
 
-def check_enrolled(connection: Connection, node: int) -> None:
-    """Refuse a user who was forgotten."""
-    known = select(ROSTER.c.node).where(ROSTER.c.node == node, ROSTER.c.credential.is_not(None))
-    if connection.execute(known).first() is None:
-        raise unknown_credential()
+def _credential(headers: Headers) -> str:
+    told = bearer(headers)
+    if told is None:
+        raise ProblemError(
+            401,
+            "send the credential of this device as Authorization: Bearer …",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    return told
 
 
 def check_sender(envelope: Envelope, report: str, member: Member, asked: AskedRound) -> None:
@@ -188,9 +258,10 @@ def acknowledged(outcome: Outcome) -> int:
     raise unknown_credential()
 
 
-def unknown_credential() -> ProblemError:
-    return ProblemError(
-        401,
-        "this credential is not known: enrol with a token, or use that of the enrolment",
-        {"WWW-Authenticate": "Bearer"},
+def unknown_credential(*, derived: bool = False) -> ProblemError:
+    said = (
+        "this credential was made by an earlier graphveil and only serves to register another one: update graphveil on the device"
+        if derived
+        else "this credential is not known: enrol with a token, or ask for a new invitation if you are enrolled already"
     )
+    return ProblemError(401, said, {"WWW-Authenticate": "Bearer"})

@@ -8,7 +8,8 @@ from graphveil.audit.exact_text import exact_epsilon
 from graphveil.collect.card import BESIDE
 from graphveil.experiments.runs.costs import number
 from graphveil.experiments.runs.format import percent
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.table import Table
 
 NAMES = {"control": "control", "structure": "structure", "unasked": "volunteers alone"}
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.client import Calls, Device, Held, Http, Response, enrol, give_row, visit
+from graphveil.client.transport import MAX_ANSWER
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Share:
 
     def device(self, person: Person) -> Device:
         """The device of a person, on whose books everything stands."""
-        return Device(self.folder / f"{person.node}.sqlite", witnesses=self.folder / "witnesses")
+        return Device(self.folder / "books" / f"{person.node}.sqlite", witnesses=self.folder / "witnesses")
 
     def of(self, nodes: set[int]) -> Share:
         """Some of the people."""
@@ -63,11 +64,16 @@ class Recorded:
         self.put: dict[str, bytes] = {}
 
     def __call__(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        limit: int = MAX_ANSWER,
     ) -> Response:
         if method == "PUT" and body is not None:
             self.put[path] = body
-        return self._http(method, path, body, headers)
+        return self._http(method, path, body, headers, limit)
 
 
 def leave_interrupts() -> None:

@@ -23,13 +23,17 @@ CHUNK = 50_000
 
 
 def export(collection: Collection, folder: Path) -> dict[str, int]:
-    """Write the tables into a folder; the names of the files, and how many rows each has. External ids are left behind."""
+    """Write the tables into a folder; the names of the files, and how many rows each has.
+
+    External ids are left behind, and those who were forgotten have no pseudonym.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror}): name another folder") from None
     roster = collection.roster()
-    pseudonyms = {int(node): name.hex() for node, name in zip(roster.node, roster.pseudonym, strict=True)}
+    named = zip(roster.node, roster.pseudonym, roster.forgotten, strict=True)
+    pseudonyms = {int(node): None if forgotten else name.hex() for node, name, forgotten in named}
     public = collection.public_graph()
     links = np.unique(np.sort(public.edges[public.edges[:, 0] != public.edges[:, 1]], axis=1), axis=0)
     written = {
@@ -39,7 +43,7 @@ def export(collection: Collection, folder: Path) -> dict[str, int]:
             [
                 {
                     "node": roster.node,
-                    "pseudonym": [name.hex() for name in roster.pseudonym],
+                    "pseudonym": pyarrow.array(pseudonyms.values(), pyarrow.string()),
                     "label": public.labels[roster.node],
                     "enrolled": roster.enrolled,
                     "epsilon": roster.epsilon,
@@ -66,7 +70,7 @@ def export(collection: Collection, folder: Path) -> dict[str, int]:
     return {**written, "rounds.json": len(rounds)}
 
 
-def _reports(collection: Collection, pseudonyms: dict[int, str]) -> Iterator[dict[str, Any]]:
+def _reports(collection: Collection, pseudonyms: dict[int, str | None]) -> Iterator[dict[str, Any]]:
     """Messages of closed rounds, some at a time; an empty table where there are none."""
     columns = (REPORTS.c.round, REPORTS.c.node, REPORTS.c.message)
     chosen = (
@@ -84,7 +88,7 @@ def _reports(collection: Collection, pseudonyms: dict[int, str]) -> Iterator[dic
         yield _report_columns([], pseudonyms)
 
 
-def _report_columns(rows: list[tuple[Any, ...]], pseudonyms: dict[int, str]) -> dict[str, Any]:
+def _report_columns(rows: list[tuple[Any, ...]], pseudonyms: dict[int, str | None]) -> dict[str, Any]:
     return {
         "round": np.array([row[0] for row in rows], dtype=np.int64),
         "node": np.array([row[1] for row in rows], dtype=np.int64),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from graphveil.channels.kary import MAX_SYMBOLS
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
+from graphveil.files import read_toml
+from graphveil.mechanisms.limits import MAX_DIMS
 from graphveil.mechanisms.rows import PublicRange
+from graphveil.privacy.envelope import MAX_PURPOSE
 
 SETTINGS, KEY, DATABASE = "collection.toml", "key", "collection.sqlite"
-MAX_PURPOSE = 2000
-# More attributes than any graph has.
-MAX_DIMS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CollectionSettings:
         check_number(self.epsilon, "epsilon", above=0)
         check_number(self.delta, "delta", least=0, below=1)
         check_whole(self.dims, "dims", least=0, most=MAX_DIMS)
-        check_whole(self.classes, "classes", least=0)
+        check_whole(self.classes, "classes", least=0, most=MAX_SYMBOLS)
         if (self.dims > 0) != (self.range is not None):
             raise InputError(
                 "dims and range belong together: give both where people hold features, and neither where they hold none"
@@ -85,22 +85,20 @@ def write_settings(folder: Path, settings: CollectionSettings) -> None:
 def read_settings(folder: Path) -> CollectionSettings:
     """The settings of a folder, or why there are none."""
     file = folder / SETTINGS
-    try:
-        told = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{folder} holds no collection ({SETTINGS} is not there): make one with `graphveil collect init {folder}`"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): see who may read it") from None
-    except ValueError as error:
-        raise InputError(f"{file} is damaged ({error}): restore it from a backup") from None
+    told = read_toml(
+        file,
+        "see who may read it, or restore it from a backup",
+        f"{folder} holds no collection ({SETTINGS} is not there): make one with `graphveil collect init {folder}`",
+    )
     known = {each.name for each in fields(CollectionSettings)}
     if not {"id", "purpose", "epsilon"} <= set(told) <= known:
         raise InputError(f"{file} must have id, purpose and epsilon, and may have {', '.join(sorted(known))}")
     if isinstance(told.get("range"), list):
         told["range"] = tuple(told["range"])
-    return CollectionSettings(**told)
+    try:
+        return CollectionSettings(**told)
+    except InputError as error:
+        raise InputError(f"{file}: {error.as_written}") from None
 
 
 def database_url(folder: Path, settings: CollectionSettings) -> str:

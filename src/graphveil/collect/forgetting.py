@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, delete, func, select, update
 
-from graphveil.collect.database import alone
+from graphveil.collect import keys
+from graphveil.collect.database import alone, note_deletion
 from graphveil.collect.rounds import NODE
 from graphveil.collect.schema import ACTIONS, REPORTS, RESULTS, ROSTER, ROUNDS, ROWS, SECONDS_A_DAY
 
@@ -20,21 +21,29 @@ AGREED = ("credential", "epsilon", "delta", "by_level", "renewal", "since", "exc
 
 
 def forget(connection: Connection, node: int) -> int:
-    """Delete reports and row of a user, who takes part no more, and mark what was learned with them; how many reports went."""
+    """Delete reports and row of a user, who takes part no more, and mark what was learned with them; how many reports went.
+
+    The id stays on the roster with the mark, so that nobody invites the user by mistake.
+    """
     alone(connection)
+    note_deletion(connection)
     rounds = set(connection.execute(select(REPORTS.c.round).where(REPORTS.c.node == node)).scalars())
     gone = _may_be_gone(connection, node)
     gave_row = connection.execute(delete(ROWS).where(ROWS.c.node == node)).rowcount > 0 or _row_may_be_gone(
         connection, node
     )
     connection.execute(delete(REPORTS).where(REPORTS.c.node == node))
-    connection.execute(
-        update(ROSTER).where(ROSTER.c.node == node).values({"forgotten": True, **dict.fromkeys(AGREED)})
-    )
+    connection.execute(update(ROSTER).where(ROSTER.c.node == node).values(_left_of_somebody()))
     for number, card in connection.execute(select(RESULTS.c.number, RESULTS.c.card)).all():
         if _learned_from(json.loads(card), rounds | gone, gave_row):
             connection.execute(update(RESULTS).where(RESULTS.c.number == number).values(outdated=True))
     return len(rounds)
+
+
+def _left_of_somebody() -> dict[str, Any]:
+    """What the roster has of somebody who was forgotten, besides the id: the mark, and random bytes where columns need some."""
+    drawn = {"pseudonym": keys.new_pseudonym(), "token": keys.hashed(keys.new_secret())}
+    return dict.fromkeys(AGREED) | drawn | {"redeemed": False, "derived": False, "forgotten": True}
 
 
 def delete_expired(connection: Connection, days: int) -> int:
@@ -46,6 +55,8 @@ def delete_expired(connection: Connection, days: int) -> int:
     ).all()
     connection.execute(delete(REPORTS).where(REPORTS.c.day < oldest))
     rows = connection.execute(delete(ROWS).where(ROWS.c.day < oldest)).rowcount
+    if gone or rows:
+        note_deletion(connection)
     for number, count in gone:
         connection.execute(
             update(ROUNDS).where(ROUNDS.c.number == number).values(deleted=ROUNDS.c.deleted + count)

@@ -110,7 +110,7 @@ def read_successions(folder: Path) -> tuple[SignedSuccession, ...]:
         return ()
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): see who may read it") from None
-    except (ValueError, TypeError, MessageError):
+    except (ValueError, TypeError, RecursionError, MessageError):
         raise InputError(f"{file} is damaged: restore it from a backup, together with the key") from None
 
 

@@ -1,14 +1,11 @@
-"""The collection's keys: Ed25519 by the `cryptography` library, and the secrets that people and devices are given."""
+"""The collection's keys: Ed25519 by the `cryptography` library, and the secrets that people are given."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import os
-import re
 import secrets
-from functools import cached_property
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -27,9 +24,6 @@ from graphveil.errors import InputError
 # Only the operator may read a key.
 OWNER_ONLY = 0o600
 SECRET_BYTES, PSEUDONYM_BYTES = 16, 16
-CREDENTIAL = b"graphveil-credential-1"
-# A node, a pseudonym and a tag of 32 bytes, in base64url.
-NODE_BYTES, CREDENTIAL_FORM = 4, re.compile(r"[A-Za-z0-9_-]{70}")
 
 
 class SigningKey:
@@ -48,27 +42,9 @@ class SigningKey:
         """64 bytes that only the holder of the key can make."""
         return self._private.sign(data)
 
-    @cached_property
-    def _credential_secret(self) -> bytes:
-        return HKDF(hashes.SHA256(), 32, salt=None, info=CREDENTIAL).derive(self._private.private_bytes_raw())
-
-    def credential(self, node: int, pseudonym: bytes) -> str:
-        """What a device proves itself by: whose it is, and a tag that only the holder of the key can make.
-
-        It is derived and not drawn: an enrolment whose answer was lost can be answered again, though no credential is stored.
-        """
-        whose = node.to_bytes(NODE_BYTES, "big") + pseudonym
-        return word(whose + hmac.digest(self._credential_secret, whose, "sha256"))
-
-    def holder(self, credential: str) -> tuple[int, bytes] | None:
-        """The node and the pseudonym of a credential that this key has made; whether it still counts is for the roster to say."""
-        if CREDENTIAL_FORM.fullmatch(credential) is None:
-            return None
-        data = base64.urlsafe_b64decode(credential + "=" * (-len(credential) % 4))
-        whose, tag = data[: NODE_BYTES + PSEUDONYM_BYTES], data[NODE_BYTES + PSEUDONYM_BYTES :]
-        if not hmac.compare_digest(tag, hmac.digest(self._credential_secret, whose, "sha256")):
-            return None
-        return int.from_bytes(whose[:NODE_BYTES], "big"), whose[NODE_BYTES:]
+    def derived(self, info: bytes) -> bytes:
+        """32 bytes that follow from the key: see `derived_credentials`."""
+        return HKDF(hashes.SHA256(), 32, salt=None, info=info).derive(self._private.private_bytes_raw())
 
     def write(self, file: Path) -> None:
         """Keep the key in a file that only its owner may read; one that is there is not overwritten."""
@@ -115,7 +91,7 @@ def new_pseudonym() -> bytes:
 
 
 def hashed(secret: bytes) -> bytes:
-    """What is stored of a token's secret or a credential: nobody can guess either, so their SHA-256 tells nothing."""
+    """What is stored of a secret: nobody can guess one, so its SHA-256 tells nothing."""
     return hashlib.sha256(secret).digest()
 
 

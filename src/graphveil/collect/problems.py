@@ -8,6 +8,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from graphveil.errors import visible
+
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
     400: "Bad request",
@@ -39,7 +41,8 @@ class ProblemError(Exception):
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """A problem of this status."""
-    told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, "detail": detail}
+    told = {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status}
+    told["detail"] = visible(detail)
     return Response(json.dumps(told), status, dict(headers or {}), MEDIA_TYPE)
 
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.arrays import read_arrays
 from graphveil.collect.folder import CollectionSettings
-from graphveil.errors import InputError
-from graphveil.graphs.arrays import read_arrays
+from graphveil.errors import InputError, visible
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.npz import read_npz
+from graphveil.graphs.pair_table import PairTable
 
 IDS, CLASS_NAMES = "ids", "class_names"
 MASKS = ("train", "validation", "test")
 MAX_ID = 200
+# Besides what `visible` escapes: an empty Braille pattern, and characters that choose how the one before them is drawn.
+BLANK = re.compile("[\u2800\ufe00-\ufe0f]")
+# A number of more digits is a word: no class has it.
+DIGITS = 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,9 @@ class PublicGraph:
         """A graph that `write` has written."""
         arrays = read_arrays(file)
         names = arrays.get(CLASS_NAMES)
+        kinds = {"edges": "iu", "y": "iu", IDS: "U"}
+        if any(key not in arrays or arrays[key].dtype.kind not in kind for key, kind in kinds.items()):
+            raise InputError(f"{file} is not the graph of a collection: restore it from a backup")
         return cls(
             arrays["edges"].astype(np.int64),
             arrays["y"].astype(np.int64),
@@ -70,6 +79,7 @@ class PublicGraph:
         """
         new = later.ids[~np.isin(later.ids, self.ids)]
         ids = np.concatenate([self.ids, new])
+        check_forms(map(str, ids))
         place = {str(name): number for number, name in enumerate(ids)}
         moved = np.array([place[str(name)] for name in later.ids], dtype=np.int64)
         labels = np.full(len(ids), UNKNOWN, dtype=np.int64)
@@ -109,11 +119,11 @@ def read_public_graph(file: Path | None, labels: Path | None = None) -> PublicGr
         if labels is not None:
             raise InputError("labels of an .npz file stand in it, as y: leave --labels out")
         return _from_npz(file)
-    pairs = _columns(file, "links")
-    known = [] if labels is None else _columns(labels, "labels")
-    names = dict.fromkeys([name for name, _ in known] + [name for pair in pairs for name in pair])
+    words, pairs = _table(file, "links").numbered()
+    known = [] if labels is None else _table(labels, "labels").words()
+    names = dict.fromkeys([name for name, _ in known] + words)
     place = {name: number for number, name in enumerate(names)}
-    edges = np.array([(place[one], place[other]) for one, other in pairs], dtype=np.int64).reshape(-1, 2)
+    edges = np.array([place[word] for word in words], dtype=np.int64)[pairs]
     numbers, classes = _classes(known)
     own = np.full(len(place), UNKNOWN, dtype=np.int64)
     for name, number in zip((name for name, _ in known), numbers, strict=True):
@@ -123,7 +133,7 @@ def read_public_graph(file: Path | None, labels: Path | None = None) -> PublicGr
 
 def _of_people(labels: Path) -> PublicGraph:
     """People without links, from a table of ids and labels."""
-    known = _columns(labels, "labels")
+    known = _table(labels, "labels").words()
     numbers, classes = _classes(known)
     ids = checked_ids([name for name, _ in known], labels)
     return PublicGraph(np.empty((0, 2), dtype=np.int64), np.array(numbers, dtype=np.int64), ids, classes)
@@ -133,13 +143,27 @@ def checked_ids(names: Sequence[str], file: Path) -> NDArray[np.str_]:
     """Ids as they are kept, each once."""
     if any(not 0 < len(name) <= MAX_ID for name in names):
         raise InputError(f"{file}: ids must have 1 to {MAX_ID} characters")
-    if not all(name.isprintable() for name in names):
-        raise InputError(f"{file}: ids must be letters that can be seen, and some have control characters")
+    if not all(name.isprintable() and name == visible(name) and not BLANK.search(name) for name in names):
+        raise InputError(
+            f"{file}: ids must be letters that can be seen, and some have control characters or characters that show nothing: remove them"
+        )
     if len(set(names)) != len(names):
         raise InputError(f"{file}: ids must be different, and some are there twice")
+    check_forms(names)
     if not names:
         raise InputError(f"{file} names nobody: a collection needs people")
     return np.array(names, dtype=np.str_)
+
+
+def check_forms(names: Iterable[str]) -> None:
+    """Refuse ids that are the same text in two forms of Unicode: one person would be two, and friends who name one would miss the other."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(normalize("NFC", name), name)
+        if other != name:
+            raise InputError(
+                f"the id {name!r} is there in two forms of Unicode, for example é as one character and as two: write it in one form everywhere"
+            )
 
 
 def _from_npz(file: Path) -> PublicGraph:
@@ -154,6 +178,8 @@ def _from_npz(file: Path) -> PublicGraph:
         counts.append(int(raw.features.shape[0]))
     users = max(counts)
     labels = np.full(users, UNKNOWN) if raw.labels is None else np.ravel(raw.labels)
+    if labels.dtype.kind not in "biuf":
+        raise InputError(f"{file}: y must hold numbers of classes from 0 on, and holds words: number them")
     if labels.dtype.kind == "f":
         labels = np.where(np.isnan(labels), UNKNOWN, labels)
     named = raw.ids
@@ -166,53 +192,17 @@ def _from_npz(file: Path) -> PublicGraph:
     return PublicGraph(edges, labels.astype(np.int64), checked_ids(names, file), None, masks)
 
 
-def _columns(file: Path, what: str) -> list[tuple[str, str]]:
-    """The first two columns of a table, as words."""
-    if file.suffix == ".csv":
-        return list(_csv(file, what))
-    if file.suffix == ".parquet":
-        return _parquet(file, what)
-    raise InputError(f"{file} has an unknown form: {what} are read from .csv or .parquet, a graph from .npz")
-
-
-def _csv(file: Path, what: str) -> Iterable[tuple[str, str]]:
-    try:
-        with open(file, encoding="utf-8", newline="") as opened:
-            lines = csv.reader(opened)
-            if next(lines, None) is None:
-                raise InputError(f"{file} is empty: it needs a line with the names of its columns")
-            for cells in lines:
-                if not cells:
-                    continue
-                if len(cells) < 2:
-                    raise InputError(f"{file}, line {lines.line_num}: {what} need two columns")
-                yield cells[0].strip(), cells[1].strip()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): name a table of {what}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{file} is no CSV in UTF-8 ({error})") from None
-
-
-def _parquet(file: Path, what: str) -> list[tuple[str, str]]:
-    from pyarrow import ArrowException, parquet
-
-    try:
-        table = parquet.read_table(file)
-    except (OSError, ArrowException) as error:
-        raise InputError(f"{file} cannot be read ({error}): name a table of {what}") from None
-    if table.num_columns < 2:
-        raise InputError(f"{file}: {what} need two columns, got {table.num_columns}")
-    one, other = (
-        ["" if each is None else str(each) for each in table.column(at).to_pylist()] for at in (0, 1)
-    )
-    return list(zip(one, other, strict=True))
+def _table(file: Path, what: str) -> PairTable:
+    """A table whose first two columns are read as words."""
+    instead = f"name a table of {what} whose first two columns are text or integers"
+    return PairTable(file, instead, texts=(True, True), optional=True)
 
 
 def _classes(known: Sequence[tuple[str, str]]) -> tuple[list[int], tuple[str, ...] | None]:
     """Labels as numbers: as they are where all are numbers, else in the order of words; nothing and -1 are unknown."""
     words = [label for _, label in known]
     told = sorted({label for label in words if label not in ("", str(UNKNOWN))})
-    if all(label.isdecimal() for label in told):
+    if all(label.isascii() and label.isdecimal() and len(label) < DIGITS for label in told):
         return [UNKNOWN if label in ("", str(UNKNOWN)) else int(label) for label in words], None
     number = {label: place for place, label in enumerate(told)}
     return [number.get(label, UNKNOWN) for label in words], tuple(told)

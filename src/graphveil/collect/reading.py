@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 from graphveil.channels.alias import code_type
 from graphveil.errors import MessageError
 from graphveil.mechanisms import Mechanism, Reports
-from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, MAGIC, NAMED, VERSION, row_pointers
+from graphveil.mechanisms.reports import (
+    CHECKSUM,
+    EVEN,
+    HEADER,
+    LENGTH,
+    MAGIC,
+    NAMED,
+    VERSION,
+    code_widths,
+    message_limit,
+    row_pointers,
+)
 
 # A header ends in the fingerprint, which is the part's own where a class is asked.
 FINGERPRINT = 32
-LENGTH = 4
-
-
-def message_limit(mechanism: Mechanism) -> int:
-    """The most bytes that the report of one user takes."""
-    code, name = _widths(mechanism)
-    return (
-        HEADER.size
-        + (LENGTH if mechanism.uneven else 0)
-        + mechanism.report_length * (code + name)
-        + CHECKSUM.size
-    )
 
 
 def read_messages(
@@ -52,7 +51,7 @@ def _even(
     mechanism: Mechanism, order: NDArray[np.int64], messages: Sequence[bytes]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None, NDArray[np.unsignedinteger]]:
     """Messages that all have the same layout are rows of one matrix of bytes."""
-    length, (code, name) = mechanism.report_length, _widths(mechanism)
+    length, (code, name) = mechanism.report_length, code_widths(mechanism)
     size = message_limit(mechanism)
     if any(len(message) != size for message in messages):
         raise _damaged()
@@ -72,7 +71,7 @@ def _uneven(
     mechanism: Mechanism, order: NDArray[np.int64], messages: Sequence[bytes]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None, NDArray[np.unsignedinteger]]:
     """Messages that say how long they are: head, one length, dimensions, codes, checksum."""
-    code, name = _widths(mechanism)
+    code, name = code_widths(mechanism)
     sorted_messages = [messages[place] for place in order]
     data = np.frombuffer(b"".join(sorted_messages), np.uint8)
     sizes = np.array([len(message) for message in sorted_messages], dtype=np.int64)
@@ -102,12 +101,6 @@ def _gathered(
 def _numbers(data: NDArray[np.uint8], width: int) -> NDArray[np.unsignedinteger]:
     numbers: NDArray[np.unsignedinteger] = np.ascontiguousarray(data).reshape(-1).view(f"<u{width}")
     return numbers
-
-
-def _widths(mechanism: Mechanism) -> tuple[int, int]:
-    """Bytes a code, and bytes a named dimension."""
-    name = code_type(mechanism.places).itemsize if mechanism.names_dimensions else 0
-    return code_type(mechanism.alphabet).itemsize, name
 
 
 def _damaged() -> MessageError:

@@ -6,14 +6,15 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 
 from graphveil.collect import keys
-from graphveil.collect.schema import REPORTS, ROSTER, ROWS, SECONDS_A_DAY
+from graphveil.collect.schema import ROSTER, SECONDS_A_DAY
 
 CHUNK = 10_000
 
@@ -22,7 +23,8 @@ CHUNK = 10_000
 class Roster:
     """All who were invited, by node number: arrays of the same length. ``epsilon`` and ``delta`` are caps, 0 before enrolment.
 
-    ``excluded`` are the attributes that no question to the user may depend on. Whoever was forgotten is not enrolled.
+    ``excluded`` are the attributes that no question to the user may depend on. Forgotten users are not enrolled. ``derived`` are
+    those whose device has not registered a credential of its own yet.
     """
 
     node: NDArray[np.int64]
@@ -37,6 +39,7 @@ class Roster:
     since: NDArray[np.int64]
     volunteer: NDArray[np.bool_]
     enrolled: NDArray[np.bool_]
+    derived: NDArray[np.bool_]
     forgotten: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -64,7 +67,14 @@ class Member:
 
     node: int
     pseudonym: bytes
-    volunteer: bool
+
+
+class Refused(Enum):
+    """Why somebody is not enrolled, though the token is known."""
+
+    USED = "the token was used by another device"
+    TAKEN = "somebody else has the same credential"
+    TERMS = "the user has agreed to other terms before"
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,7 @@ def read_roster(connection: Connection) -> Roster:
         since=np.array([row.since or 0 for row in rows], dtype=np.int64),
         volunteer=np.array([bool(row.volunteer) for row in rows], dtype=bool),
         enrolled=np.array([row.credential is not None for row in rows], dtype=bool),
+        derived=np.array([row.credential is not None and row.derived for row in rows], dtype=bool),
         forgotten=np.array([bool(row.forgotten) for row in rows], dtype=bool),
     )
 
@@ -109,14 +120,19 @@ def invite(connection: Connection, ids: Sequence[str]) -> list[Invited]:
 
 
 def invite_again(connection: Connection, ids: Iterable[str]) -> list[Invited]:
-    """New tokens for those of these who were invited and have not enrolled: the old ones work no more."""
+    """Make new tokens for those of these who were invited and not forgotten; their old tokens are void.
+
+    Somebody who is enrolled keeps everything. When the new token is used, the device that uses it registers another credential.
+    """
     renewed = []
     for name in ids:
         row = connection.execute(select(ROSTER).where(ROSTER.c.external == name)).one_or_none()
-        if row is None or row.credential is not None or row.forgotten:
+        if row is None or row.forgotten:
             continue
         secret = keys.new_secret()
-        connection.execute(update(ROSTER).where(ROSTER.c.node == row.node).values(token=keys.hashed(secret)))
+        connection.execute(
+            update(ROSTER).where(ROSTER.c.node == row.node).values(token=keys.hashed(secret), redeemed=False)
+        )
         renewed.append(Invited(row.node, row.external, bytes(row.pseudonym), secret))
     return renewed
 
@@ -128,6 +144,8 @@ def _add(connection: Connection, invited: Sequence[Invited]) -> None:
             "external": each.external,
             "pseudonym": each.pseudonym,
             "token": keys.hashed(each.secret),
+            "redeemed": False,
+            "derived": False,
             "forgotten": False,
         }
         for each in invited
@@ -136,68 +154,64 @@ def _add(connection: Connection, invited: Sequence[Invited]) -> None:
         connection.execute(insert(ROSTER), rows[start : start + CHUNK])
 
 
-def find_invited(connection: Connection, secret: bytes) -> Row[Any] | None:
-    """The row of the roster that a token's secret belongs to, unless its user was forgotten."""
-    found = connection.execute(
-        select(ROSTER).where(ROSTER.c.token == keys.hashed(secret), ROSTER.c.forgotten.is_(False))
-    )
-    return found.one_or_none()
+def is_invited(connection: Connection, secret: bytes) -> bool:
+    """Return whether a token's secret belongs to somebody who was not forgotten."""
+    return connection.execute(_invited(secret)).first() is not None
 
 
-def enrol(connection: Connection, key: keys.SigningKey, secret: bytes, agreed: Agreement) -> Member | None:
-    """Enrol whoever holds this secret; None where it was used in another way, or by somebody who has sent something since.
+def _invited(secret: bytes) -> Select[Any]:
+    return select(ROSTER).where(ROSTER.c.token == keys.hashed(secret), ROSTER.c.forgotten.is_(False))
 
-    The same enrolment again is the same: an answer that was lost is no lost user. By another key it has another credential, and that one counts.
+
+def enrol(connection: Connection, secret: bytes, credential: bytes, agreed: Agreement) -> Member | Refused:
+    """Enrol the holder of a token's secret, whose device has drawn the credential with this hash.
+
+    The same again is answered alike, so that a lost answer can be asked for. Somebody who was enrolled and is invited again keeps pseudonym, terms,
+    reports and the day of enrolment: only the credential is replaced.
     """
-    row = find_invited(connection, secret)
-    if row is None:
-        return None
-    own = update(ROSTER).where(ROSTER.c.node == row.node)
-    credential = keys.hashed(key.credential(row.node, bytes(row.pseudonym)).encode())
+    row = connection.execute(_invited(secret).with_for_update()).one_or_none()
+    if row is None or (row.redeemed and row.credential != credential):
+        return Refused.USED
+    if is_taken(connection, credential, row.node):
+        return Refused.TAKEN
+    told: dict[str, Any] = {"credential": credential, "redeemed": True, "derived": False}
     if row.credential is None:
-        connection.execute(
-            own.values(
-                credential=credential,
-                epsilon=agreed.epsilon,
-                delta=agreed.delta,
-                excluded=json.dumps(list(agreed.excluded)),
-                volunteer=agreed.volunteer,
-                by_level=None if agreed.by_level is None else json.dumps(list(agreed.by_level)),
-                renewal=agreed.renewal,
-                since=int(time.time()) // SECONDS_A_DAY,
-            )
-        )
-        return Member(row.node, bytes(row.pseudonym), agreed.volunteer)
-    before = Agreement(
-        row.epsilon,
-        row.delta,
-        tuple(json.loads(row.excluded)),
-        bool(row.volunteer),
-        _levels(row.by_level),
-        row.renewal,
-    )
-    if before != agreed or _has_sent(connection, row.node):
-        return None
-    if bytes(row.credential) != credential:
-        connection.execute(own.values(credential=credential))
-    return Member(row.node, bytes(row.pseudonym), agreed.volunteer)
+        told |= _terms(agreed) | {"since": int(time.time()) // SECONDS_A_DAY}
+    elif any(getattr(row, name) != value for name, value in _terms(agreed).items()):
+        return Refused.TERMS
+    if not row.redeemed:
+        connection.execute(update(ROSTER).where(ROSTER.c.node == row.node).values(**told))
+    return Member(row.node, bytes(row.pseudonym))
 
 
-def find_member(connection: Connection, credential: str) -> Member | None:
-    """Whose credential this is."""
-    columns = (ROSTER.c.node, ROSTER.c.pseudonym, ROSTER.c.volunteer)
-    row = connection.execute(
-        select(*columns).where(ROSTER.c.credential == keys.hashed(credential.encode()))
-    ).one_or_none()
-    return None if row is None else Member(row.node, bytes(row.pseudonym), bool(row.volunteer))
+def _terms(agreed: Agreement) -> dict[str, Any]:
+    """What somebody agrees to, as the roster has it."""
+    return {
+        "epsilon": agreed.epsilon,
+        "delta": agreed.delta,
+        "excluded": json.dumps(list(agreed.excluded)),
+        "volunteer": agreed.volunteer,
+        "by_level": None if agreed.by_level is None else json.dumps(list(agreed.by_level)),
+        "renewal": agreed.renewal,
+    }
+
+
+def is_taken(connection: Connection, credential: bytes, node: int) -> bool:
+    """Return whether somebody other than this user has the credential with this hash."""
+    others = select(ROSTER.c.node).where(ROSTER.c.credential == credential, ROSTER.c.node != node)
+    return connection.execute(others).first() is not None
+
+
+def find_members(connection: Connection, credentials: Sequence[bytes]) -> dict[bytes, Member]:
+    """Return the members who hold the credentials with these hashes."""
+    # Words, and no expression: every request comes by here.
+    place = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    rows = connection.exec_driver_sql(
+        f"SELECT credential, node, pseudonym FROM roster WHERE credential IN ({', '.join([place] * len(credentials))})",
+        tuple(credentials),
+    ).all()
+    return {bytes(credential): Member(node, bytes(pseudonym)) for credential, node, pseudonym in rows}
 
 
 def _levels(told: str | None) -> tuple[float, ...] | None:
     return None if told is None else tuple(json.loads(told))
-
-
-def _has_sent(connection: Connection, node: int) -> bool:
-    return any(
-        connection.execute(select(table.c.node).where(table.c.node == node).limit(1)).first() is not None
-        for table in (REPORTS, ROWS)
-    )

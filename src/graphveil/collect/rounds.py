@@ -16,12 +16,14 @@ from graphveil.errors import InputError
 from graphveil.mechanisms import entry
 from graphveil.privacy import Plan
 from graphveil.privacy.digest import plan_digest
-from graphveil.privacy.envelope import MAX_SECONDS
+from graphveil.privacy.envelope import MAX_PURPOSE, MAX_SECONDS
 from graphveil.privacy.reach import attributes_in_reach
 
 # A round is read from so many answers on, or from all where fewer are asked: an operator's rule, no privacy claim.
 LEAST_ANSWERS = 100
 NODE = np.dtype("<i4")
+# Bytes of a question besides its plan: a purpose, of which a character takes up to 12 bytes, ids, times and names.
+MAX_WORDS = 12 * MAX_PURPOSE + 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +101,10 @@ def publish(
     before: list[Round],
     graph: int,
     users: int,
+    limit: int,
     study: str = "",
 ) -> Round:
-    """Freeze a plan as the next round."""
+    """Freeze a plan as the next round; ``limit`` is how many bytes of a question a device reads."""
     plan = Plan.checked(plan)
     now = int(time.time())
     if not now < expires <= MAX_SECONDS:
@@ -119,6 +122,12 @@ def publish(
     if not asked.size:
         raise InputError(
             "nobody would answer this plan: nobody whom it asks is enrolled, or all have spent their cap or exclude what it asks"
+        )
+    part = len(plan.part([int(asked[0])]).to_json())
+    if part > limit - MAX_WORDS:
+        raise InputError(
+            f"no device answers this plan: one user's part has {part} bytes, and in this collection at most {limit - MAX_WORDS} are read; "
+            f"take a model with fewer hidden units or smaller weights"
         )
     number = 1 + max((each.number for each in before), default=0)
     fresh = Round(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)

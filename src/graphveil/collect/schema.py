@@ -46,7 +46,11 @@ ROSTER = Table(
     Column("external", Text, nullable=False, unique=True),
     Column("pseudonym", LargeBinary(16), nullable=False, unique=True),
     Column("token", LargeBinary(32), nullable=False, unique=True),
+    # Whether the token was used; somebody who is enrolled may have a new one.
+    Column("redeemed", Boolean, nullable=False),
     Column("credential", LargeBinary(32), unique=True),
+    # Whether a collector of an earlier version made the credential: then it only serves to register the device's own.
+    Column("derived", Boolean, nullable=False),
     Column("epsilon", Float),
     Column("delta", Float),
     # Caps of privacy levels, a JSON list; after how many days a cap is renewed; and on which day the user enrolled.

@@ -15,27 +15,26 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
-from graphveil.collect import forgetting, roster
 from graphveil.collect.arrivals import Outcome, store_row
 from graphveil.collect.behind import Service, acknowledged
 from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
+from graphveil.collect.enrolling import MAX_JSON, PRIVATE, add_enrolling
 from graphveil.collect.lookups import add_lookups
 from graphveil.collect.memory import give_back_again_and_again
 from graphveil.collect.metrics import Counted
 from graphveil.collect.operating import add_operating
 from graphveil.collect.pace import Pace
-from graphveil.collect.problems import ProblemError, documented, not_stored, problem_response
+from graphveil.collect.problems import ProblemError, documented, problem_response
 from graphveil.collect.storage import Collection
 from graphveil.collect.told import ToldEnrolment, ToldRow, definitions, json_body, read_told
 from graphveil.collect.uploads import ROUTE, Uploads
 from graphveil.errors import StoreError
 from graphveil.version import __version__
 
-# JSON of a device: a list of excluded attributes, or a row whose numbers take up to so many bytes each.
-MAX_JSON, BYTES_A_NUMBER = 1 << 16, 40
+# A number of a row takes up to so many bytes.
+BYTES_A_NUMBER = 40
 OCTETS = "application/octet-stream"
 DEVICE: dict[str, Any] = {"security": [{"device": []}]}
-PRIVATE = {"Cache-Control": "no-store"}
 UNTRACED: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 
 
@@ -51,7 +50,7 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await run_in_threadpool(service.writer.stop)
+        await run_in_threadpool(service.stop)
 
     # Its pages of documentation would load scripts from elsewhere; the description itself is at /openapi.json.
     app = FastAPI(
@@ -65,9 +64,10 @@ def create_app(collection: Collection, *, origins: Sequence[str] = (), pace: Pac
         lifespan=lifespan,
     )
     app.state.service = service
-    _handle_problems(app)
+    _handle_problems(app, service)
+    add_enrolling(app, service)
     _add_routes(app, service)
-    add_lookups(app, collection, service.enrolled)
+    add_lookups(app, collection, service.member)
     add_operating(app, collection)
     _describe(app)
     app.add_middleware(Counted, metrics=service.metrics)
@@ -87,40 +87,9 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/collection", summary="What is collected, why, and at which cap")
     async def offer() -> dict[str, Any]:
-        return {**collection.settings.offered, "key": collection.key.public.hex()}
-
-    @app.post(
-        "/v1/enrolment",
-        status_code=201,
-        summary="Take part, with a token that works once",
-        responses=documented(401, 409, 413, 422, 503),
-        openapi_extra=json_body(ToldEnrolment),
-    )
-    async def enrol(request: Request) -> Response:
-        limit = MAX_JSON + 8 * collection.settings.dims
-        told = read_told(ToldEnrolment, await read_body(request.headers.raw, request.receive, limit))
-        agreed = told.agreement(collection.settings)
-        # Whoever guesses tokens must not be in the way of those who write.
-        if not await run_in_threadpool(service.invited, told.secret):
-            raise ProblemError(
-                401, "this token is not known: copy the whole of it, or ask whoever invited you"
-            )
-        # One key for all of it, though it may pass on meanwhile: the roster knows the credential that is told.
-        key = collection.key
-        member = await writer.run(lambda connection: roster.enrol(connection, key, told.secret, agreed))
-        if member is None:
-            raise ProblemError(
-                409,
-                "this token was used before: whoever used it is enrolled, ask for a new one if it was not you",
-            )
-        answer = {
-            "collection": collection.settings.id,
-            "pseudonym": member.pseudonym.hex(),
-            "user": member.node,
-            "credential": key.credential(member.node, member.pseudonym),
-            "key": key.public.hex(),
-        }
-        return JSONResponse(answer, 201, PRIVATE)
+        versions = await run_in_threadpool(lambda: collection.versions)
+        people = versions[max(versions)]
+        return {**collection.settings.offered, "people": people, "key": collection.key.public.hex()}
 
     @app.get(
         "/v1/questions",
@@ -165,7 +134,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra={**DEVICE, **json_body(ToldRow)},
     )
     async def give_row(request: Request) -> Response:
-        member = await service.enrolled(request.headers.raw)
+        member = await service.member(request.headers.raw)
         dims = collection.settings.dims
         body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
         numbers = read_told(ToldRow, body).numbers(dims)
@@ -182,9 +151,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         openapi_extra=DEVICE,
     )
     async def forget(request: Request) -> Response:
-        member = await service.enrolled(request.headers.raw)
-        await writer.run(lambda connection: forgetting.forget(connection, member.node))
-        await run_in_threadpool(collection.database.wipe)
+        member = await service.member(request.headers.raw)
+        await service.forget(member.node)
         return Response(status_code=204)
 
     @app.get("/healthz", summary="Whether the process runs")
@@ -201,7 +169,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def _handle_problems(app: FastAPI) -> None:
+def _handle_problems(app: FastAPI, service: Service) -> None:
     """Everything that is refused is told in one form."""
 
     @app.exception_handler(ProblemError)
@@ -210,7 +178,7 @@ def _handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(StoreError)
     async def unusable(_: Request, error: StoreError) -> Response:
-        return not_stored()
+        return service.unusable(error)
 
     @app.exception_handler(GoneError)
     async def gone(_: Request, error: GoneError) -> Response:

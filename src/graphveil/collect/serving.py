@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 import uvicorn
 
 from graphveil.collect.protocol import Protocol
 from graphveil.collect.service import create_app
 from graphveil.collect.storage import Collection
-from graphveil.errors import InputError
+from graphveil.errors import InputError, visible
 
 # A connection that says nothing is closed after so many seconds, and so is what is left when the process ends.
 IDLE, GRACE = 30, 10
 # Connections that wait to be taken.
 BACKLOG = 2048
+
+
+class VisibleFormatter(logging.Formatter):
+    """Records of a log as they can be seen; every line after the first is indented, so that none passes for another record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n  ".join(map(visible, super().format(record).split("\n")))
+
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"visible": {"()": VisibleFormatter, "fmt": "%(levelname)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "visible"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+}
 
 
 def listening_at(host: str, port: int) -> socket.socket:
@@ -38,6 +56,7 @@ def serve(collection: Collection, listening: socket.socket, origins: Sequence[st
         http=Protocol,
         # A path holds a report's id, and a log would put an address beside it.
         access_log=False,
+        log_config=LOGGING,
         log_level="warning",
         server_header=False,
         proxy_headers=False,

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text
 
-from graphveil.collect import forgetting, results, roster, rounds
+from graphveil.audit import Audit
+from graphveil.collect import audited, forgetting, results, roster, rounds
 from graphveil.collect.actions import note
 from graphveil.collect.database import Database, alone, check_url
 from graphveil.collect.folder import (
@@ -45,6 +46,7 @@ from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan, SignedSuccession, Succession
 from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.envelope import payload_limit, question_numbers
 
 ROW = np.dtype("<f8")
 
@@ -146,7 +148,7 @@ class Collection:
             return roster.read_roster(connection)
 
     def invite(self, again: Iterable[str] = ()) -> list[Invited]:
-        """Tokens for all who have none yet; and new ones for those of ``again`` who have not enrolled."""
+        """Make tokens for all who have none yet, and new ones for those of ``again``, enrolled or not."""
         ids = [str(name) for name in self.ids]
         with self.database.writing() as connection:
             renewed = roster.invite_again(connection, again)
@@ -166,24 +168,26 @@ class Collection:
         with self.database.writing() as connection:
             count = forgetting.forget(connection, node)
             note(connection, "forget", "1 user")
-        if not self.database.wipe():
-            raise StoreError(
-                "all that the user has sent is deleted, but somebody reads the database, and its log still holds older pages: wait "
-                "until exports and learning have ended, then forget the same user again"
-            )
+        self.overwrite_deleted()
         return count
 
     def delete_expired(self) -> int:
-        """Delete what is older than the collection keeps it; how many reports and rows went."""
+        """Delete what is older than the collection keeps it; how many reports and rows went. They are overwritten by `overwrite_deleted`."""
         if self.settings.retention is None:
             return 0
         with self.database.writing() as connection:
             count = forgetting.delete_expired(connection, self.settings.retention)
             if count:
                 note(connection, forgetting.EXPIRED, f"{count} reports and rows")
-        if count:
-            self.database.wipe()
         return count
+
+    def overwrite_deleted(self) -> None:
+        """Leave nothing of what was deleted in the files of a database, as far as it allows; refused where others use it all the time."""
+        if not self.database.wipe():
+            raise StoreError(
+                "everything is deleted, but others use the database, so its file and its log still hold copies: wait until exports and "
+                "learning have ended, then run the same command again"
+            )
 
     # -- rounds
 
@@ -195,12 +199,7 @@ class Collection:
     def round(self, number: int) -> Round:
         """One round."""
         with self.database.reading() as connection:
-            found = rounds.read_rounds(connection, read_versions(connection), number)
-        if not found:
-            raise InputError(
-                f"there is no round {number}: `graphveil collect status` lists those that there are"
-            )
-        return found[0]
+            return _round(connection, number)
 
     def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
         """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
@@ -215,6 +214,7 @@ class Collection:
             same = [each for each in before if each.digest == plan_digest(plan)]
             if same:
                 return same[0]
+            audited.check_audited(connection, Plan.checked(plan), self.folder)
             fresh = rounds.publish(
                 connection,
                 plan,
@@ -223,21 +223,22 @@ class Collection:
                 before=before,
                 graph=latest,
                 users=versions[latest],
+                limit=payload_limit(question_numbers(self.settings.dims, self.settings.classes)),
                 study=study,
             )
             note(connection, "publish", f"round {fresh.number}, {len(fresh.asked)} users asked")
         return fresh
 
+    def keep_audit(self, plan: Plan, found: Audit) -> None:
+        """Write down that the audit of a plan held: a mechanism that does not come with the package is published after that alone."""
+        with self.database.writing() as connection:
+            audited.keep_audit(connection, plan, found)
+
     def close(self, number: int, force: bool = False) -> Round:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
         with self.database.writing() as connection:
             alone(connection)
-            found = rounds.read_rounds(connection, read_versions(connection), number)
-            if not found:
-                raise InputError(
-                    f"there is no round {number}: `graphveil collect status` lists those that there are"
-                )
-            (chosen,) = found
+            chosen = _round(connection, number)
             if chosen.closed:
                 return chosen
             if chosen.answered < chosen.least and not force:
@@ -254,10 +255,7 @@ class Collection:
     def reports(self, number: int) -> Reports:
         """The reports of a closed round in the order of its whole plan; who is silent is marked so."""
         with self.database.reading() as connection:
-            found = rounds.read_rounds(connection, read_versions(connection), number)
-            if not found:
-                raise InputError(f"there is no round {number}: publish its plan first")
-            (chosen,) = found
+            chosen = _round(connection, number)
             if not chosen.closed:
                 raise InputError(
                     f"round {number} is open, with {chosen.answered} of {len(chosen.asked)} answers: close it with "
@@ -317,7 +315,10 @@ class Collection:
         return [(row.at, row.action, row.detail) for row in rows]
 
     def counts(self) -> dict[str, int]:
-        """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are."""
+        """How many were invited, enrolled, forgotten, volunteered, and how many reports and rows there are.
+
+        ``unregistered`` are those enrolled whose device has no credential of its own yet.
+        """
         with self.database.reading() as connection:
 
             def count(table: Any, *where: Any) -> int:
@@ -327,11 +328,19 @@ class Collection:
             return {
                 "invited": count(ROSTER),
                 "enrolled": count(ROSTER, ROSTER.c.credential.is_not(None)),
+                "unregistered": count(ROSTER, ROSTER.c.credential.is_not(None), ROSTER.c.derived.is_(True)),
                 "volunteered": count(ROSTER, ROSTER.c.volunteer.is_(True)),
                 "forgotten": count(ROSTER, ROSTER.c.forgotten.is_(True)),
                 "reports": count(REPORTS),
                 "rows": count(ROWS),
             }
+
+
+def _round(connection: Connection, number: int) -> Round:
+    found = rounds.read_rounds(connection, read_versions(connection), number)
+    if not found:
+        raise InputError(f"there is no round {number}: `graphveil collect status` lists those that there are")
+    return found[0]
 
 
 def create_collection(folder: Path | str, public: PublicGraph, settings: CollectionSettings) -> Collection:
@@ -365,6 +374,7 @@ def create_collection(folder: Path | str, public: PublicGraph, settings: Collect
         note(connection, "init", f"{public.users} users")
     # Last: with this file the folder is a collection.
     write_settings(folder, settings)
+    database.belong_to(settings.id)
     return Collection(folder, settings, database)
 
 
@@ -381,10 +391,5 @@ def open_collection(folder: Path | str) -> Collection:
     settings = read_settings(folder)
     database = Database(database_url(folder, settings))
     database.check()
-    with database.reading() as connection:
-        held = connection.execute(select(COLLECTION.c.id)).scalars().all()
-    if held != [settings.id]:
-        raise StoreError(
-            f"the database does not hold the collection of {folder}: see which database {SETTINGS} names"
-        )
+    database.belong_to(settings.id)
     return Collection(folder, settings, database)

@@ -18,8 +18,8 @@ from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
 from graphveil.experiments.runs.model import Asked, Model, check_model, known_before
 from graphveil.experiments.runs.model_file import check_saved
+from graphveil.experiments.runs.parts import PARTS, run_parts
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
-from graphveil.experiments.runs.unasked import FeaturesUnasked
 from graphveil.experiments.runs.unit import Prepared, prepare
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users
@@ -181,8 +181,7 @@ def learn_collection(
     parts: dict[Part, Outcome] = {"method": outcome}
     for part in _beside(spec, prepared.graph):
         blinded = BlindedUsers(users.replayed, count, spec.seed)
-        told: Respondents = blinded if part == "control" else FeaturesUnasked(blinded)
-        parts[part] = _run(prepare(spec, part, 0, progress, given), told)
+        parts[part] = _run(prepare(spec, part, 0, progress, given), PARTS[part].users(blinded))
     books = _open_books(roster, count, collection.rounds())
     for each in collection.rounds():
         charge_round(books, each.plan, each.asked)
@@ -287,9 +286,9 @@ def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
 
 def _beside(spec: Spec, graph: Graph) -> Sequence[Part]:
     """What the method is compared with."""
-    if not spec.control or not spec.found_method.reports_features:
+    if not spec.found_method.reports_features:
         return ()
-    return ("control", "structure", *(("unasked",) if graph.panel is not None else ()))
+    return [part for part in run_parts(spec, graph.panel is not None) if part not in ("method", "edgeless")]
 
 
 def _run(prepared: Prepared, users: Respondents, *, keep_trained: bool = False) -> Outcome:

@@ -20,6 +20,9 @@ MAX_PROBLEMS, MAX_LEVELS = 3, 64
 # Nobody has a budget that is counted in millions.
 MAX_EPSILON = 1e6
 
+# The SHA-256 of a credential that the device has drawn.
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -38,6 +41,7 @@ class ToldEnrolment(_Told):
     """What a device says to take part."""
 
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
+    credential_hash: Hash
     cap: ToldCap
     excluded: list[Whole] = []
     volunteer: Annotated[bool, Field(strict=True)] = False
@@ -71,6 +75,12 @@ class ToldEnrolment(_Told):
         return Agreement(
             self.cap.epsilon, self.cap.delta, excluded, self.volunteer, levels, self.renewal_days
         )
+
+
+class ToldCredential(_Told):
+    """What a device says to register a credential of its own."""
+
+    credential_hash: Hash
 
 
 class ToldRow(_Told):

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphveil.collect.behind import Service
 from graphveil.collect.bodies import REPORT_FORM, ROUND_FORM, GoneError
-from graphveil.collect.problems import ProblemError, not_stored
+from graphveil.collect.problems import ProblemError
 from graphveil.errors import StoreError
 
 ROUTE = "/v1/rounds/{round}/reports/{report}"
@@ -38,7 +38,7 @@ class Uploads:
         except GoneError:
             return None
         except (ProblemError, StoreError) as error:
-            refused = error.response() if isinstance(error, ProblemError) else not_stored()
+            refused = error.response() if isinstance(error, ProblemError) else service.unusable(error)
             service.metrics.answered(ROUTE, refused.status_code)
             return await refused(scope, receive, send)
         service.metrics.answered(ROUTE, status)

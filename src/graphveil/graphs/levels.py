@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.arrays import read_array
 from graphveil.errors import InputError
+from graphveil.files import read_text
 from graphveil.graphs.splits import check_seed
 
 Levels = NDArray[np.int64]
 DISTRIBUTIONS = ("uniform", "strict", "relaxed", "bimodal")
+NAMED = "name a file of levels, one integer a user"
 SUFFIXES = (".npy", ".csv", ".txt")
 
 
@@ -57,15 +59,7 @@ def read_levels(file: str | Path, users: int) -> Levels:
     path = Path(file)
     if path.suffix not in SUFFIXES:
         raise InputError(f"levels are read from files that end in {', '.join(SUFFIXES)}, got {path.name!r}")
-    try:
-        numbers: Any = np.load(path) if path.suffix == ".npy" else _numbers(path)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror or error}): name a file of levels"
-        ) from None
-    except ValueError:
-        raise InputError(f"{path} holds no list of integers: give one level a user") from None
-    array = np.asarray(numbers)
+    array = read_array(path, "a list of levels", NAMED) if path.suffix == ".npy" else _numbers(path)
     if array.shape != (users,) or array.dtype.kind not in "iu":
         raise InputError(
             f"{path} must hold {users} integers, one level a user, got {array.dtype} of shape {array.shape}"
@@ -79,4 +73,8 @@ def level_source(name: str) -> str | Path:
 
 
 def _numbers(path: Path) -> Levels:
-    return np.array([int(word) for word in path.read_text().replace(",", " ").split()], dtype=np.int64)
+    words = read_text(path, NAMED).replace(",", " ").split()
+    try:
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise InputError(f"{path} holds something other than integers: give one level a user") from None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil.checks import check_number
 from graphveil.errors import InputError
+from graphveil.files import read_text
 from graphveil.graphs.graph import Graph, pair_codes
 from graphveil.graphs.splits import check_seed
 
@@ -62,15 +63,15 @@ def divide_edges(graph: Graph, given: Any, seed: int) -> DividedEdges:
 def _listed(file: Path, users: int) -> Pairs:
     """Two numbers of users a line, or one (the second is then -1)."""
     rows = []
-    try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{file} cannot be read: give a text file of pairs of users") from None
+    lines = read_text(file, "give a text file of pairs of users").splitlines()
     for place, line in enumerate(lines, start=1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue
-        numbers = [int(word) if word.isascii() and word.isdecimal() else users for word in words]
+        # A longer number is no user's.
+        numbers = [
+            int(word) if word.isascii() and word.isdecimal() and len(word) < 20 else users for word in words
+        ]
         if len(numbers) > 2 or max(numbers) >= users or numbers[0] == numbers[-1] and len(numbers) == 2:
             raise InputError(
                 f"{file}, line {place}: two different numbers of users from 0 to {users - 1} are expected, or one, got {line.strip()[:40]!r}"

@@ -11,6 +11,7 @@ from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
 from graphveil.mechanisms.level_shares import estimate_level_shares
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
+from graphveil.mechanisms.own import remember
 from graphveil.mechanisms.personal import PersonalRows
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism
@@ -50,3 +51,5 @@ __all__ = [
     "register",
     "unregister",
 ]
+
+remember([entry(name).build for name in names()])

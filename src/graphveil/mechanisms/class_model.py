@@ -64,17 +64,13 @@ class ClassModel:
         if not isinstance(self.unit, bool):
             raise InputError(f"unit of the model must be true or false, got {short(self.unit)}")
         self._check_shapes()
-        numbers = [
-            part for part in (self.weights, self.bias, self.first, self.first_bias) if part is not None
-        ]
-        if sum(part.array.size for part in numbers) > MAX_MODEL:
+        if self.size > MAX_MODEL:
             raise InputError(
-                f"a model may hold at most {MAX_MODEL} integers, got {sum(part.array.size for part in numbers)}: "
-                "take fewer features or hidden units"
+                f"a model may hold at most {MAX_MODEL} integers, got {self.size}: take fewer features or hidden units"
             )
-        if max(part.largest for part in numbers) > MAX_SCORE:
+        if max(part.largest for part in self._parts) > MAX_SCORE:
             raise InputError(
-                f"the integers of a model must lie in -2^52..2^52, got {max(part.largest for part in numbers)}"
+                f"the integers of a model must lie in -2^52..2^52, got {max(part.largest for part in self._parts)}"
             )
         if self._largest_score > MAX_SCORE:
             raise InputError(
@@ -189,6 +185,16 @@ class ClassModel:
         scores = hidden @ self.weights.floats.T
         scores += self.bias.floats * length
         return scores, length
+
+    @property
+    def size(self) -> int:
+        """How many integers it has."""
+        return sum(part.array.size for part in self._parts)
+
+    @property
+    def _parts(self) -> list[Integers]:
+        parts = (self.weights, self.bias, self.first, self.first_bias)
+        return [part for part in parts if part is not None]
 
     def _check_shapes(self) -> None:
         if (self.first is None) != (self.first_bias is None) or (self.first is None and self.shift):

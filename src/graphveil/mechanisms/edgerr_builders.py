@@ -13,7 +13,7 @@ from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.edgerr import EdgeRR, Numbers
-from graphveil.mechanisms.published import check_users
+from graphveil.mechanisms.published import MAX_USERS
 from graphveil.mechanisms.registry import check_dims
 
 # The part of the budget that the dendrogram gets; the document leaves it open, as it does τ₁ and τ_e.
@@ -67,8 +67,7 @@ def _built(
     taus: tuple[float, float],
     sweeps: int | None,
 ) -> EdgeRR:
-    check_dims(dims, subject="links")
-    check_users(dims, name)
+    check_dims(dims, what="users", most=MAX_USERS)
     size = int(dims)
     share = check_number(tree_share, "tree_share", least=0, below=1)
     checked = tuple(

@@ -20,7 +20,7 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer, verified
 from graphveil.mechanisms.geometric import geometric, layers
 from graphveil.mechanisms.links import NeighbourLists
-from graphveil.mechanisms.published import Pair, PublishedGraph, check_users
+from graphveil.mechanisms.published import MAX_USERS, Pair, PublishedGraph
 from graphveil.mechanisms.registry import check_dims
 from graphveil.mechanisms.reports import Reports, row_pointers
 
@@ -245,8 +245,7 @@ def _ranks(words: NDArray[np.uint64]) -> Numbers:
 
 def build_lapgraph(epsilon: float, dims: int, share: float = SHARE) -> LapGraph:
     """A noisy graph of ``dims`` users, published by a curator who is trusted with all links; the number gets ``share`` of ε."""
-    check_dims(dims, subject="links")
-    check_users(dims, "lapgraph")
+    check_dims(dims, what="users", most=MAX_USERS)
     check_number(share, "share", above=0, below=1)
     spent = float(share) * epsilon
     counting, channel = kary(spent, 2), kary(epsilon - spent, 2)

@@ -1,8 +1,9 @@
 """How much a plan may ask of a client: what is checked before anything is allocated.
 
-A plan comes over the network, and whoever wrote it may want a client to run out of memory or time. What is within these
-limits is served within about a second and a few hundred megabytes. Limits of one family's table stand beside the family:
-`graphveil.channels.build.MAX_POINTS`, `graphveil.channels.kary.MAX_SYMBOLS`.
+A plan comes over the network, and its author may want a client to run out of memory or time. A plan within these limits takes a
+client at most `MAX_MEMORY` bytes and a few seconds to build, verify and answer, and its report has at most `MAX_REPORT` bytes.
+Limits of one family's table stand beside the family: `graphveil.channels.build.MAX_POINTS`,
+`graphveil.channels.esw.MAX_LEVELS`, `graphveil.channels.graded.MAX_BINS`, `graphveil.channels.kary.MAX_SYMBOLS`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import numpy as np
 from graphveil.checks import MAX_NUMBER, short
 from graphveil.errors import InputError
 
-# Features of a row: the largest public graphs have some 10^4, bags of words some 10^5. Some arrays have an entry for each.
+# What one plan makes a client hold at most, in bytes: tests measure the heaviest ones.
+MAX_MEMORY = 256 << 20
+# Features of a row: the largest public graphs have some 10^4, bags of words some 10^5. Some arrays have an entry for each. People
+# whose links a device is asked for are as many at most: it gets a digest of each, and may have to name half of them.
 MAX_DIMS = 1 << 20
-# Users whose links are asked for: their numbers are 32-bit integers.
-MAX_LINK_USERS = (1 << 31) - 1
+# The report of one user: a code and the place that it is about for each value or person, of 4 bytes each, and what stands around them.
+MAX_REPORT = 8 * MAX_DIMS + 1024
 # Users whom a plan names one by one.
 MAX_NAMED_USERS = 1 << 24
 # Privacy levels that a user chooses from: every pair of them is verified.
@@ -29,7 +33,7 @@ MAX_SAMPLED = 1 << 14
 # Different tables in one mechanism, each of which is built and verified by itself, ...
 MAX_TABLES = 4096
 # ... and all their entries together.
-MAX_ENTRIES = 1 << 22
+MAX_ENTRIES = 1 << 21
 # Numbers in all lists of a mechanism's settings together: a share or a place in the pool for each of MAX_DIMS values.
 MAX_LISTED = 2 * MAX_DIMS
 # Integers in a model that a plan sends to every client.
@@ -129,4 +133,12 @@ def check_tables(name: str, tables: int, inputs: int, outputs: int, advice: str)
     if tables * inputs * outputs > MAX_ENTRIES:
         raise InputError(
             f"{name} would have {tables} tables of {inputs} x {outputs} entries, more than {MAX_ENTRIES} in all: {advice}"
+        )
+
+
+def check_report(name: str, size: int) -> None:
+    """Refuse a mechanism whose report of one user may have more bytes than a client sends."""
+    if size > MAX_REPORT:
+        raise InputError(
+            f"a report of {name} may have at most {MAX_REPORT} bytes, and with these settings it may have {size}: ask for less"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from graphveil.channels import CountingChannel, KaryChannel, counting, kary
-from graphveil.channels.counting import MAX_NUMBERS
 from graphveil.channels.exact import Claim
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
@@ -21,7 +20,7 @@ DEGREE_SHARE = 0.02
 
 def build_link_rr(epsilon: float, dims: int) -> LinkMechanism:
     """A list of neighbours among ``dims`` users, every pair answered by the user with the larger number."""
-    check_dims(dims, subject="links")
+    check_dims(dims, what="users")
     return LinkMechanism("link-rr", Claim(epsilon), int(dims), _response(epsilon))
 
 
@@ -71,8 +70,8 @@ def build_dprr(epsilon: float, dims: int, share: float = 0.1) -> SampledLinkMech
 
 def _share_for_degrees(share: Any, dims: Any) -> float:
     """The part of a link's ε that degrees get; refused where it, or the number of users, makes no sense."""
-    check_dims(dims, subject="links")
-    check_whole(dims, "dims", least=2, most=MAX_NUMBERS, why="users whose degrees can be asked for")
+    check_dims(dims, what="users")
+    check_whole(dims, "dims", least=2, why="users whose degrees can be asked for")
     return check_number(share, "share", above=0, below=1)
 
 

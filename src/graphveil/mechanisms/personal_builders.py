@@ -29,7 +29,7 @@ from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
-from graphveil.mechanisms.limits import MAX_LEVELS, check_level_cases, check_tables
+from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.ppm_ways import Way
 from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
@@ -138,7 +138,9 @@ def _named_more_often(
     dims: int, ways: tuple[tuple[Way, ...], ...], pool: Any, from_pool: float | None
 ) -> Asking | None:
     """What a personal mechanism asks where a plan names a pool."""
-    asking = Asking.of(dims, max(way.count for beside in ways for way in beside), pool, from_pool)
+    # They are drawn one after the other here, also where all are.
+    count = check_whole(max(way.count for beside in ways for way in beside), "sampled", most=MAX_SAMPLED)
+    asking = Asking.of(dims, count, pool, from_pool)
     return None if asking.even else asking
 
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.cache import SizedCache
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss
-from graphveil.mechanisms.limits import MAX_TABLES
+from graphveil.mechanisms.limits import MAX_ENTRIES
 from graphveil.mechanisms.ppm_ways import Way
 
 # A level: how many of the level channel's draws give each τ', and how values are answered beside it.
@@ -24,6 +25,8 @@ Case = tuple[Way, Way, Fraction]
 ROUGHLY = 2.0**-45
 # Stands for a count of 0 in floats, so that nothing is divided by 0.
 NEXT_TO_NOTHING = 1e-200
+# Tables in floats, of the mechanism that was verified last and perhaps of others.
+_as_floats = SizedCache(MAX_ENTRIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +104,14 @@ def _rough_ratio(one: FiniteChannel, other: FiniteChannel, equal: bool) -> float
     return max(1.0, float((often / rarely).max()))
 
 
-@lru_cache(maxsize=MAX_TABLES)
 def _floats(channel: FiniteChannel) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """A channel's counts, the largest and the smallest of each column; a 0 is replaced by far less than 1."""
+    return _as_floats.get(channel, lambda: _made_floats(channel), lambda made: made[0].size)
+
+
+def _made_floats(
+    channel: FiniteChannel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     rows = [channel.row(symbol) for symbol in range(channel.input_count)]
     table = np.maximum(np.array(rows, dtype=np.float64), NEXT_TO_NOTHING)
     return table, table.max(axis=0), table.min(axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -64,11 +64,3 @@ class PublishedGraph(LinkMechanism):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, epsilon={self.claim.epsilon:g} a link, {self.size} users, a trusted curator)"
-
-
-def check_users(dims: Any, name: str) -> None:
-    """Refuse more users than pairs can be numbered for."""
-    if dims > MAX_USERS:
-        raise InputError(
-            f"dims must be at most {MAX_USERS} users for {name}, got {dims}: publish parts of the graph"
-        )

@@ -20,12 +20,8 @@ from graphveil.errors import InputError
 from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import Mechanism, Subject, Trust
 from graphveil.mechanisms.features import FeatureMechanism
-from graphveil.mechanisms.limits import (
-    MAX_DIMS,
-    MAX_LINK_USERS,
-    MAX_WORD,
-    check_settings,
-)
+from graphveil.mechanisms.limits import MAX_DIMS, MAX_WORD, check_report, check_settings
+from graphveil.mechanisms.reports import message_limit
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.outside import File, Origin
 from graphveil.registry import Registry
@@ -184,7 +180,11 @@ def mechanism(name: str, *, epsilon: float, **settings: Any) -> Mechanism:
         named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         if named and parameter.default is parameter.empty and key != "epsilon" and key not in settings:
             raise InputError(f"{name} needs {key}: {_NEEDED.get(key, 'give it')}")
-    return registered.build(epsilon=float(epsilon), **settings)
+    built = registered.build(epsilon=float(epsilon), **settings)
+    # A curator writes everybody's reports, and no client sends them.
+    if built.trust == "local":
+        check_report(name, message_limit(built))
+    return built
 
 
 _NEEDED = {
@@ -203,12 +203,10 @@ def check_budget(epsilon: Any, delta: Any = None, name: str = "epsilon") -> None
         check_number(delta, "delta", least=0, below=1)
 
 
-def check_dims(dims: Any, sampled: Any = None, subject: Subject = "features") -> None:
+def check_dims(dims: Any, sampled: Any = None, what: str = "features", most: int = MAX_DIMS) -> None:
     """Refuse a number of dimensions that is below 1 or larger than a client can hold, and an m outside 1..d."""
     check_whole(dims, "dims", least=1)
-    most = MAX_LINK_USERS if subject == "links" else MAX_DIMS
     if dims > most:
-        what = "users" if subject == "links" else "features"
         raise InputError(f"dims must be at most {most} {what}, got {short(dims)}: ask about fewer at a time")
     if sampled is not None:
         check_whole(sampled, "sampled", least=1, most=int(dims), why="the number of dimensions")

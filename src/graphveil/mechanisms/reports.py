@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 MAGIC, VERSION = b"GVRP", 2
 HEADER = struct.Struct("<4sBBBBQQII32s")
 CHECKSUM = struct.Struct("<I")
+# Bytes that say how many codes a user sends, where that may differ.
+LENGTH = 4
 NAMED, EVEN = 1, 2
 JSON_FORMAT = "graphveil-reports"
 
@@ -315,6 +317,18 @@ class Reports:
     def __repr__(self) -> str:
         users = f"{self.users} users" if self.answered is None else f"{self.users} of {self.asked} users"
         return f"Reports({self.mechanism.name}, {users}, {self.codes.size} codes of {self.codes.dtype})"
+
+
+def code_widths(mechanism: Mechanism) -> tuple[int, int]:
+    """Bytes a code, and bytes a named dimension."""
+    name = code_type(mechanism.places).itemsize if mechanism.names_dimensions else 0
+    return code_type(mechanism.alphabet).itemsize, name
+
+
+def message_limit(mechanism: Mechanism) -> int:
+    """The most bytes that the report of one user takes."""
+    around = HEADER.size + (LENGTH if mechanism.uneven else 0) + CHECKSUM.size
+    return around + mechanism.report_length * sum(code_widths(mechanism))
 
 
 def _integers(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:

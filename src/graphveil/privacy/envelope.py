@@ -29,8 +29,8 @@ from typing import Any
 
 from graphveil.checks import is_whole, short
 from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms.limits import MAX_MODEL
 from graphveil.privacy.digest import plan_digest
-from graphveil.privacy.plan import MAX_BYTES as MAX_PLAN
 from graphveil.privacy.plan import MAX_ROUND, MAX_USERS, Plan
 
 MAGIC, VERSION = b"GVEN", 1
@@ -42,8 +42,15 @@ FORMAT = "graphveil-question-1"
 # What is signed begins with this, so that no signature of a question is one of anything else.
 PREFIX = FORMAT.encode("ascii") + b"\n"
 SIGNATURE_BYTES = 64
-# A plan and a few words around it.
-MAX_PURPOSE, MAX_PAYLOAD = 2000, MAX_PLAN + (1 << 16)
+MAX_PURPOSE = 2000
+# Questions that a device is sent at one time; more come at its next visit.
+MAX_QUESTIONS = 32
+# Bytes and values of JSON in a question that has no long lists, with a purpose that may be all commas; and bytes around it in a list.
+ORDINARY, ORDINARY_VALUES, AROUND = 1 << 16, 4096, 256
+# What long lists of a plan hold: a model has a row of weights for each class, or for each of so many hidden units. A number takes
+# up to so many bytes, as integers of 16 bits do.
+UNITS, NUMBER_BYTES = 256, 8
+MAX_PAYLOAD = ORDINARY + NUMBER_BYTES * MAX_MODEL
 # The end of the year 9999: later, no calendar has a day to show.
 MAX_SECONDS = 253_402_300_799
 
@@ -143,9 +150,12 @@ class Question:
         return json.dumps(told, sort_keys=True, separators=(",", ":")).encode("ascii")
 
     @classmethod
-    def from_payload(cls, payload: bytes) -> Question:
-        """Read a question; what is wrong with it is said in a MessageError, and in an InputError if it is the plan."""
-        told = read_object(payload, "question", MAX_PAYLOAD)
+    def from_payload(cls, payload: bytes, numbers: int = MAX_MODEL) -> Question:
+        """Read a question; what is wrong with it is said in a MessageError, and in an InputError if it is the plan.
+
+        ``numbers`` is how many its long lists may hold: see `question_numbers`. Nothing is parsed that has more.
+        """
+        told = read_object(payload, "question", payload_limit(numbers), ORDINARY_VALUES, numbers)
         names = (*cls.__dataclass_fields__, "digest", "format")
         if set(told) != set(names):
             raise MessageError(f"a question has the fields {', '.join(sorted(names))}, and no others")
@@ -192,6 +202,21 @@ class SignedQuestion:
         return cls(check_decoded(told["payload"], "payload"), check_decoded(told["signature"], "signature"))
 
 
+def question_numbers(dims: int, classes: int) -> int:
+    """How many numbers the long lists of a question hold at most, in a collection of so many attributes and classes."""
+    return min(MAX_MODEL, (dims + 1) * max(UNITS, classes))
+
+
+def payload_limit(numbers: int) -> int:
+    """The most bytes of a question whose long lists hold so many numbers."""
+    return ORDINARY + NUMBER_BYTES * numbers
+
+
+def questions_limit(numbers: int) -> int:
+    """The most bytes of a list of questions: one with so many numbers, and others without long lists."""
+    return MAX_QUESTIONS * (4 * ORDINARY // 3 + AROUND) + 4 * NUMBER_BYTES * numbers // 3
+
+
 def check_hex(value: Any, name: str, size: int) -> str:
     """Return hexadecimal digits, two a byte, lower case; or say that they must be such."""
     if not isinstance(value, str) or re.fullmatch(rf"[0-9a-f]{{{2 * size}}}", value) is None:
@@ -220,19 +245,34 @@ def check_decoded(text: Any, name: str) -> bytes:
         raise MessageError(f"the {name} must be a word in base64") from None
 
 
-def read_object(text: bytes, what: str, limit: int) -> dict[str, Any]:
-    """A JSON object no field of which is there twice."""
+def read_object(text: bytes, what: str, limit: int, values: int, numbers: int = 0) -> dict[str, Any]:
+    """A JSON object in ASCII, of which no field is there twice; limits as for `read_json`."""
+    if not text.isascii():
+        raise MessageError(f"the {what} must be written in ASCII")
+    told = read_json(text, what, limit, values, numbers)
+    if not isinstance(told, dict):
+        raise MessageError(f"the {what} must be a JSON object")
+    return told
+
+
+def read_json(text: bytes, what: str, limit: int, values: int, numbers: int = 0) -> Any:
+    """JSON of at most ``limit`` bytes, of few ``values`` and, in long lists, so many ``numbers``.
+
+    Every value of JSON takes some 50 bytes of memory or more, however few it is written in, so they are counted before anything is made
+    of them: lists, objects, names and words by the signs that they begin with, numbers by the commas between them.
+    """
     if len(text) > limit:
         raise MessageError(f"the {what} has {len(text)} bytes, at most {limit} are read")
+    # A list in a long one is a row of weights, and has some of the numbers.
+    begun = sum(text.count(sign) for sign in b'[{:"')
+    if begun > values + numbers // 4 or text.count(b",") > values + numbers:
+        raise MessageError(f"the {what} has more values than it can have use for")
     try:
-        told = json.loads(text, object_pairs_hook=_once)
+        return json.loads(text, object_pairs_hook=_once)
     except InputError:
         raise
     except (ValueError, RecursionError):
         raise MessageError(f"the {what} is no JSON") from None
-    if not isinstance(told, dict):
-        raise MessageError(f"the {what} must be a JSON object")
-    return told
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -31,6 +32,11 @@ class Invitation:
     def secret_word(self) -> str:
         """The secret as it is sent at enrolment: base64url without padding."""
         return _word(self.secret)
+
+    @property
+    def secret_hash(self) -> bytes:
+        """The SHA-256 of the secret, by which both sides remember it."""
+        return hashlib.sha256(self.secret).digest()
 
     def token(self) -> str:
         """The invitation in one word: secret, a dot, key."""

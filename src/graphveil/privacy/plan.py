@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,6 +18,8 @@ from pydantic import (
 )
 from pydantic.types import StrictBool, StrictFloat, StrictInt
 
+from graphveil.cache import SizedCache
+from graphveil.channels.build import table_size
 from graphveil.channels.exact import Claim
 from graphveil.checks import short
 from graphveil.errors import InputError
@@ -40,10 +41,12 @@ OF_CLASS, NOT_OF_CLASS = ("model", "lists", "offsets"), ("delta", "sampled", "bi
 MAX_BYTES = 1 << 24
 # Fields and options of a plan, and how many wrong ones an error names.
 MAX_KEYS, MAX_PROBLEMS = 64, 3
+# Characters of a field's name that an error shows.
+MAX_NAME = 40
 # Users have numbers below this, and so have rounds.
 MAX_USERS, MAX_ROUND = 1 << 40, 1 << 20
-# Mechanisms of plans that were asked lately are kept: a plan is checked anew by everybody who answers it.
-KEPT = 16
+# Mechanisms of plans that were asked lately are kept, as a plan is checked anew by everybody who answers it: so many numbers.
+_kept = SizedCache(1 << 22)
 
 
 def _plain(value: Any) -> Any:
@@ -306,14 +309,21 @@ class Plan(BaseModel):
         return _built_class(entry(self.mechanism), told, self.range, self.model, self.lists, self.offsets)
 
 
-@lru_cache(maxsize=KEPT)
 def _built(registered: Entry, told: str) -> Mechanism:
     """The mechanism of a registered name with these settings, built once."""
-    fields, options = json.loads(told)
-    return mechanism(registered.name, **fields, **options)
+
+    def build() -> Mechanism:
+        fields, options = json.loads(told)
+        return mechanism(registered.name, **fields, **options)
+
+    return _kept.get((registered, told), build, lambda built: len(told) // 4 + _held_by(built))
 
 
-@lru_cache(maxsize=KEPT)
+def _held_by(built: Mechanism) -> int:
+    """About how many numbers a mechanism holds."""
+    return sum(table_size(each.channel) for each in built.answers)
+
+
 def _built_class(
     registered: Entry,
     told: str,
@@ -323,26 +333,31 @@ def _built_class(
     offsets: Integers | None,
 ) -> Mechanism:
     """The mechanism of a question for a class, built once."""
-    label = _built(registered, told)
-    if not isinstance(label, LabelMechanism):
-        raise InputError(
-            f"a class is answered by k-ary response: {registered.name} answers in another way, take krr"
-        )
-    # What sees private rows is made of nothing that whoever asks holds in hand.
-    own = None if offsets is None else Integers.anew(offsets)
-    return ClassMechanism(label, PublicRange.of(public), _own_model(model), Integers.anew(lists), own)
+
+    def build() -> ClassMechanism:
+        label = _built(registered, told)
+        if not isinstance(label, LabelMechanism):
+            raise InputError(
+                f"a class is answered by k-ary response: {registered.name} answers in another way, take krr"
+            )
+        # What sees private rows shares no object with the caller.
+        own = None if offsets is None else Integers.anew(offsets)
+        return ClassMechanism(label, PublicRange.of(public), _own_model(model), Integers.anew(lists), own)
+
+    key = (registered, told, public, model, lists, offsets)
+    return _kept.get(key, build, lambda built: 2 * built.lists.array.size + built.model.size)
 
 
-@lru_cache(maxsize=KEPT)
 def _own_model(model: ClassModel) -> ClassModel:
-    return ClassModel.anew(model)
+    return _kept.get(model, lambda: ClassModel.anew(model), lambda own: own.size)
 
 
 def _sentence(error: ValidationError) -> str:
     """All that is wrong with a plan, in one line."""
     parts = []
     for problem in error.errors(include_url=False)[:MAX_PROBLEMS]:
-        place = ".".join(str(step) for step in problem["loc"])
+        # A field may have any name, and a long one would hide what is wrong.
+        place = ".".join(str(step)[:MAX_NAME] for step in problem["loc"])
         reason = str(problem["msg"]).removeprefix("Value error, ")
         got = "" if problem["type"] == "value_error" else f", got {short(problem['input'])}"
         parts.append(f"{place}: {reason}{got}" if place else reason)

@@ -24,8 +24,10 @@ FORMAT = "graphveil-succession-1"
 # What is signed begins with this, so that no signature of a succession is one of a question.
 PREFIX = FORMAT.encode("ascii") + b"\n"
 KEY_BYTES = 32
-# Nobody rotates a key so often; and a statement is a few words.
-MAX_SUCCESSIONS, MAX_STATEMENT = 1000, 4096
+# Nobody rotates a key so often; and a statement is two keys and a few words.
+MAX_SUCCESSIONS, MAX_STATEMENT, STATEMENT_VALUES = 1000, 512, 32
+# A list of all of them: each has three words in base64 with their names, which is 16 signs of JSON.
+SUCCESSIONS_BYTES, SUCCESSIONS_VALUES = 1024 * MAX_SUCCESSIONS, 16 * MAX_SUCCESSIONS + 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Succession:
     @classmethod
     def from_payload(cls, payload: bytes) -> Succession:
         """Read a statement; what is wrong with it is said in a MessageError."""
-        told = read_object(payload, "succession", MAX_STATEMENT)
+        told = read_object(payload, "succession", MAX_STATEMENT, STATEMENT_VALUES)
         names = (*cls.__dataclass_fields__, "format")
         if set(told) != set(names) or told["format"] != FORMAT:
             raise MessageError(

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from graphveil import InputError
-from graphveil.graphs import Town, from_arrays, load
+from graphveil.graphs import Town, from_arrays, load, pair_table
 from graphveil.graphs.shards import edge_lists, files, load_whole, shard_files, write_shards
 from graphveil.graphs.town import generate_town
 from tests.graphs.shards.conftest import same_graph, same_users
@@ -164,7 +164,7 @@ def test_integers_that_are_ids(tmp_path):
 
 
 def test_ids_that_look_like_numbers_at_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(edge_lists, "BLOCK", 64)
+    monkeypatch.setattr(pair_table, "BLOCK", 64)
     first, second = [*map(str, range(40)), "anna"], [*map(str, range(1, 41)), "0"]
     file = table_of(tmp_path / "links.csv", {"a": first, "b": second})
     with pytest.raises(InputError, match="take --ids|take ids"):
@@ -177,7 +177,8 @@ def test_ids_that_look_like_numbers_at_first(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_ids_in_many_batches(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(edge_lists, "BLOCK", 256)
+    monkeypatch.setattr(pair_table, "BLOCK", 256)
+    monkeypatch.setattr(pair_table, "ROWS", 10)
     monkeypatch.setattr(edge_lists, "ROWS", 10)
     names = np.array([f"u{user:03d}" for user in range(200)])
     pairs = np.random.default_rng(2).integers(0, 200, (500, 2))
@@ -269,7 +270,7 @@ def test_features_that_are_not_what_they_are_called_are_refused(tmp_path):
 def test_a_table_without_a_line_of_names_loses_no_link(tmp_path):
     file = tmp_path / "links.csv"
     file.write_text("0,1\n1,2\n")
-    refused(file, "begins with the numbers 0,1, and not with a line that names its columns", tmp_path)
+    refused(file, "begins with the numbers '0,1', and not with a line that names its columns", tmp_path)
     # Names may have digits in them.
     file.write_text("1st,2nd\n0,1\n1,2\n")
     assert shard_files(file, tmp_path / "named", partitions=1).manifest.entries == 4

@@ -73,9 +73,9 @@ def test_a_folder_without_a_manifest_was_not_written_to_its_end(folder):
 
 def test_what_is_no_json_is_damaged(folder):
     (folder / "graph.json").write_text("{")
-    refused(folder, r"graph\.json is damaged")
+    refused(folder, r"graph\.json is not JSON \(line 1, column 2\)")
     (folder / "graph.json").write_bytes(b"\xff\xfe")
-    refused(folder, r"graph\.json is damaged")
+    refused(folder, r"graph\.json is not UTF-8 text")
     (folder / "graph.json").write_text("[1]")
     refused(folder, "does not name its format")
 

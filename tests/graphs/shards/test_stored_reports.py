@@ -154,9 +154,9 @@ def test_a_plan_that_is_damaged_or_another_one_is_refused(damaged):
         shards.reports(LABELS)
     assert facts(shards)["reports"] == [{"plan": place.name, "asked": 134, "answered": 134}]
     (place / "plan.json").write_text("{")
-    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+    with pytest.raises(InputError, match=r"plan\.json is not JSON"):
         facts(shards)
-    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+    with pytest.raises(InputError, match=r"plan\.json is not JSON"):
         shards.reports(LABELS)
 
 

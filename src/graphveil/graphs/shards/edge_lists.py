@@ -1,4 +1,4 @@
-"""Tables of links, read some rows at a time: CSV with a line of names, or Parquet with the columns source and target.
+"""Tables of links, read some rows at a time: CSV files, and Parquet files with the columns source and target.
 
 Integers are the numbers of users. Text is taken for ids, and so are integers where the caller says so: users are then numbered by
 the order of their ids.
@@ -7,7 +7,6 @@ the order of their ids.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,89 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.graphs.pair_table import ROWS, PairTable
+from graphveil.graphs.tables import text_array
 
 LINKS, LABELS = ("source", "target"), ("user", "label")
 # What to write in place of something else, where users stand and where labels do.
 NUMBERS, CLASSES = "write numbers, or take --ids", "write the classes as 0, 1, …, and -1 where none is known"
+# What to do where a table cannot be read.
+MEND = "mend it; where ids look like numbers at first and like words later, take --ids"
 LARGEST = np.iinfo(np.int64).max
-# Bytes of a file that are read together, and rows of a Parquet file.
-BLOCK, ROWS = 1 << 22, 1 << 20
-
-
-@dataclass(frozen=True)
-class PairTable:
-    """A file whose columns ``names`` (of a CSV file: the first two) are read in pairs; ``texts`` reads the first as text."""
-
-    file: Path
-    names: tuple[str, str]
-    # Which columns are read as text whatever they look like.
-    texts: tuple[bool, bool] = (False, False)
-
-    def batches(self) -> Iterator[tuple[Any, Any]]:
-        """Two columns of Arrow, some rows at a time."""
-        read = {".csv": self._csv, ".parquet": self._parquet}.get(self.file.suffix.lower())
-        if read is None:
-            raise InputError(
-                f"{self.file} has an unknown form: tables are read from .csv or .parquet, a graph from .npz"
-            )
-        batches = read()
-        while True:
-            with _reading(self.file, self.names):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            for column, name in zip(batch, self.names, strict=True):
-                if column.null_count:
-                    raise InputError(
-                        f"{self.file}: column {name!r} has empty cells: fill them, or leave those rows out"
-                    )
-            yield batch
-
-    def _csv(self) -> Iterator[tuple[Any, Any]]:
-        from pyarrow import csv, string
-
-        with open(self.file, encoding="utf-8") as opened:
-            names = [name.strip().strip('"') for name in opened.readline().strip().split(",")]
-        if len(names) < 2:
-            raise InputError(
-                f"{self.file} must begin with a line that names its columns, two at least, with a comma between them"
-            )
-        if all(name.lstrip("-").isdigit() for name in names[:2]):
-            raise InputError(
-                f"{self.file} begins with the numbers {','.join(names[:2])}, and not with a line that names its columns: put one above "
-                "them, for example source,target"
-            )
-        # Two columns may have the same name: they are told apart by their places.
-        names = [str(place) for place in range(len(names))]
-        types = {name: string() for name, text in zip(names, self.texts, strict=False) if text}
-        reader = csv.open_csv(
-            self.file,
-            read_options=csv.ReadOptions(
-                block_size=BLOCK, use_threads=False, column_names=names, skip_rows=1
-            ),
-            convert_options=csv.ConvertOptions(include_columns=names[:2], column_types=types),
-        )
-        for batch in reader:
-            yield batch.column(0), batch.column(1)
-
-    def _parquet(self) -> Iterator[tuple[Any, Any]]:
-        from pyarrow import parquet, string
-
-        # Left to itself it would keep all that was read until the end.
-        file = parquet.ParquetFile(self.file, pre_buffer=False, buffer_size=BLOCK)
-        for name in self.names:
-            if name not in file.schema_arrow.names:
-                raise InputError(
-                    f"{self.file} has no column {name!r}: it needs {' and '.join(self.names)}, and has "
-                    f"{', '.join(file.schema_arrow.names)}"
-                )
-        for batch in file.iter_batches(ROWS, columns=list(self.names), use_threads=False):
-            columns = (batch.column(name) for name in self.names)
-            first, second = (
-                column.cast(string()) if text else column
-                for column, text in zip(columns, self.texts, strict=True)
-            )
-            yield first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +58,7 @@ class EdgeList:
 
 def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> EdgeList:
     """A table of links; where its users have ids, all of them are read first, those of ``labels`` too."""
-    table = PairTable(file, LINKS)
+    table = _links(file)
     first = next(table.batches(), None)
     if first is not None and all(_is_integer(column) for column in first) and not ids:
         return EdgeList(table)
@@ -147,8 +72,16 @@ def edge_list(file: Path, ids: bool = False, labels: Path | None = None) -> Edge
             # Ids that look like numbers at first may be words later.
             if file.suffix.lower() != ".csv":
                 raise
-    table = PairTable(file, LINKS, (True, True))
+    table = _links(file, text=True)
     return EdgeList(table, _all_ids(_tables(table, labels)))
+
+
+def _links(file: Path, text: bool = False) -> PairTable:
+    return PairTable(file, f"name a table of links, or {MEND}", LINKS, (text, text))
+
+
+def _labels(file: Path, text: bool) -> PairTable:
+    return PairTable(file, f"name a table of users and labels, or {MEND}", LABELS, (text, False))
 
 
 def _check_named(columns: tuple[Any, Any], file: Path) -> None:
@@ -164,13 +97,13 @@ def _check_named(columns: tuple[Any, Any], file: Path) -> None:
 
 def _tables(links: PairTable, labels: Path | None) -> list[PairTable]:
     """The tables that name users: that of links, and that of labels, where ids are text in both or in none."""
-    return [links] if labels is None else [links, PairTable(labels, LABELS, (links.texts[0], False))]
+    return [links] if labels is None else [links, _labels(labels, links.texts[0])]
 
 
 def read_labels(file: Path, links: EdgeList) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Users, by numbers, and their labels."""
     text = links.ids is not None and links.ids.dtype.kind == "U"
-    batches = list(PairTable(file, LABELS, (text, False)).batches())
+    batches = list(_labels(file, text).batches())
     none = np.empty(0, dtype=np.int64)
     users = np.concatenate([none, *(links.numbers(users) for users, _ in batches)])
     labels = np.concatenate([none, *(integers(column, file, CLASSES) for _, column in batches)])
@@ -208,8 +141,14 @@ def _all_ids(tables: list[PairTable]) -> NDArray[Any]:
     found = _merged(found, fresh)
     if found is None:
         return np.empty(0, dtype=np.int64)
-    values = found.to_numpy(zero_copy_only=False)
-    return np.sort(values.astype(np.str_) if values.dtype == object else values)
+    from pyarrow import types
+
+    if types.is_integer(found.type):
+        return np.sort(found.to_numpy(zero_copy_only=False))
+    file, instead = tables[0].file, tables[0].instead
+    if not types.is_string(found.type):
+        raise InputError(f"{file} must name users by integers or by words, got {found.type}: {instead}")
+    return np.sort(text_array(found, file, instead))
 
 
 def _merged(found: Any, fresh: list[Any]) -> Any:
@@ -250,19 +189,3 @@ def _is_integer(column: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(column.type))
-
-
-@contextmanager
-def _reading(file: Path, names: tuple[str, str]) -> Iterator[None]:
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except FileNotFoundError:
-        told = "links" if names == LINKS else "users and labels"
-        raise InputError(f"there is no file {file}: name a table of {told}, .csv or .parquet") from None
-    except (OSError, UnicodeDecodeError, ArrowException) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{file} cannot be read ({reason}): mend it; where ids look like numbers at first and like words later, take --ids"
-        ) from None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.shards.manifest import AGAIN
-from graphveil.graphs.shards.tables import TableFile, checked_array, writing_table
+from graphveil.graphs.tables import TableFile, writing_table
 
 # Entries of a row group, about: 16 MB a column.
 GROUP = 4_000_000
@@ -71,7 +71,7 @@ def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
 
     ``pointers`` are those of its users, ``users`` how many there are in all partitions.
     """
-    table = TableFile(file)
+    table = TableFile(file, AGAIN)
     table.check_rows(int(pointers[-1]))
     rows, begin, entries = len(pointers) - 1, 0, 0
     groups = [group for group, size in enumerate(table.groups) if size]
@@ -80,7 +80,7 @@ def edge_blocks(file: Path, pointers: Pointers, users: int) -> Iterator[Block]:
         end = rows if group == groups[-1] else int(np.searchsorted(pointers, entries))
         if pointers[end] != entries:
             raise InputError(f"{file} is damaged: a row group ends within a user's links; {AGAIN}")
-        targets = checked_array(table.group(group, ["target"])["target"], np.int32, "target", file)
+        targets = table.checked_array(table.group(group, ["target"])["target"], np.int32, "target")
         if targets.size and not 0 <= int(targets.min()) <= int(targets.max()) < users:
             raise InputError(f"{file} is damaged: it links to users that are not there; {AGAIN}")
         yield begin, end, targets

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.graphs.shards.manifest import REPORTS, USERS, part_folder
+from graphveil.graphs.shards.manifest import AGAIN, REPORTS, USERS, part_folder
 from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards, check_split
 from graphveil.graphs.shards.stored_reports import PLAN, kept_plan
-from graphveil.graphs.shards.tables import TableFile
+from graphveil.graphs.tables import TableFile
 
 
 def facts(shards: Shards) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def facts(shards: Shards) -> dict[str, Any]:
     manifest = shards.manifest
     counts = np.zeros(TEST + 1, dtype=np.int64)
     for partition in range(shards.partition_count):
-        table = TableFile(part_folder(shards.path, partition) / USERS)
+        table = TableFile(part_folder(shards.path, partition) / USERS, AGAIN)
         split = table.array("split", np.int8)
         check_split(split, table.file)
         counts += np.bincount(split, minlength=TEST + 1)

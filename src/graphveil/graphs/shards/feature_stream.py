@@ -20,7 +20,7 @@ from graphveil.graphs.shards.held import held_columns
 from graphveil.graphs.shards.layout import Layout
 from graphveil.graphs.shards.manifest import simulated_file
 from graphveil.graphs.shards.npz_stream import NpzStream
-from graphveil.graphs.shards.tables import Columns, writing_table
+from graphveil.graphs.tables import Columns, writing_table
 from graphveil.mechanisms.rows import PublicRange
 
 # Tables that are open at a time; more partitions take more passes.
@@ -42,8 +42,8 @@ class FeatureStream:
     def bytes_a_row(self) -> int:
         """What a row takes in memory, on average."""
         if self.pointers is None:
-            return self.columns * self.stream.facts("x")[1].itemsize
-        entry = self.stream.facts("x_indices")[1].itemsize + self.stream.facts("x_data")[1].itemsize
+            return self.columns * self.stream.facts("x").dtype.itemsize
+        entry = sum(self.stream.facts(key).dtype.itemsize for key in ("x_indices", "x_data"))
         return 8 + entry * int(self.pointers[-1]) // max(self.users, 1)
 
     def blocks(self, step: int) -> Iterator[tuple[int, Any]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.shards.manifest import AGAIN
-from graphveil.graphs.shards.tables import Columns, Lists, TableFile, checked_lists
+from graphveil.graphs.tables import Columns, Lists, TableFile
 
 # Users of a row group, about.
 GROUP = 1 << 16
@@ -35,7 +35,7 @@ def held_columns(features: Any, labels: NDArray[np.int64]) -> Columns:
 
 def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any, NDArray[np.int64]]:
     """Features and labels of a partition's users."""
-    table = TableFile(file)
+    table = TableFile(file, AGAIN)
     labels = read_held_labels(file, users, classes)
     if ROW in table.names:
         return _dense(table, users, features), labels
@@ -48,7 +48,7 @@ def read_held(file: Path, users: int, features: int, classes: int) -> tuple[Any,
 
 def read_held_labels(file: Path, users: int, classes: int) -> NDArray[np.int64]:
     """Labels of a partition's users, without their features."""
-    table = TableFile(file)
+    table = TableFile(file, AGAIN)
     table.check_rows(users)
     labels = table.array("label", np.int32)
     check_labels(labels, classes, file)
@@ -79,8 +79,8 @@ def _sparse(table: TableFile, users: int, features: int) -> Any:
     from scipy.sparse import csr_array
 
     columns = table.read([INDICES, VALUES])
-    pointers, indices = checked_lists(columns[INDICES], np.int32, INDICES, table.file)
-    others, values = checked_lists(columns[VALUES], None, VALUES, table.file)
+    pointers, indices = table.checked_lists(columns[INDICES], np.int32, INDICES)
+    others, values = table.checked_lists(columns[VALUES], None, VALUES)
     if not np.array_equal(pointers, others):
         raise InputError(f"{table.file}: indices and values must be lists of the same lengths; {AGAIN}")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < features:

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from graphveil.errors import InputError
+from graphveil.files import read_json
 from graphveil.graphs.graph import MAX_NODES, Metric
 
 FORMAT = 1
@@ -99,18 +100,11 @@ def is_sharded(source: str | Path) -> bool:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a folder, all of whose numbers fit each other; another file is refused."""
     file = folder / MANIFEST
-    try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(
-            f"{folder} is no sharded graph, or was not written to its end: it has no {MANIFEST}; {AGAIN}"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): make it readable, or name another folder"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is damaged ({error}): {AGAIN}") from None
+    told = read_json(
+        file,
+        f"make it readable, or {AGAIN}",
+        f"{folder} is no sharded graph, or was not written to its end: it has no {MANIFEST}; {AGAIN}",
+    )
     if not isinstance(told, dict) or "format" not in told:
         raise InputError(f"{file} is not that of a sharded graph: it does not name its format; {AGAIN}")
     if told["format"] != FORMAT:

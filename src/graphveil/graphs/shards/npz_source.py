@@ -44,7 +44,8 @@ def npz_source(path: Path, range: Any, step: int) -> Iterator[Source]:
             raise InputError(
                 f"{path} has no array 'edges': a graph needs its edges, as pairs of users (E x 2)"
             )
-        shape, kind = stream.facts("edges")
+        header = stream.facts("edges")
+        shape, kind = header.shape, header.dtype
         if np.prod(shape) and (len(shape) != 2 or shape[1] != 2 or kind.kind not in "iu"):
             raise InputError(f"{path}: edges must be pairs of integers (E x 2), got {kind} of shape {shape}")
         arrays = {key: stream.whole(key) for key in stream if key in KNOWN_KEYS - LARGE}
@@ -73,7 +74,8 @@ def _features(
 ) -> FeatureStream | None:
     sparse = [key for key in CSR_KEYS if key in stream]
     if "x" in stream:
-        shape, kind = stream.facts("x")
+        header = stream.facts("x")
+        shape, kind = header.shape, header.dtype
         if len(shape) != 2 or kind.kind not in "biuf":
             raise InputError(f"{path}: x must be numbers, users x features, got {kind} of shape {shape}")
         pointers = None
@@ -82,11 +84,11 @@ def _features(
             raise InputError(f"{path} has sparse features without all of {', '.join(CSR_KEYS)}")
         pointers = arrays["x_indptr"].astype(np.int64)
         shape = tuple(int(side) for side in arrays["x_shape"])
-        entries = stream.facts("x_indices")[0]
+        entries = stream.facts("x_indices").shape
         if (
             len(shape) != 2
             or pointers.shape != (shape[0] + 1,)
-            or entries != stream.facts("x_data")[0]
+            or entries != stream.facts("x_data").shape
             or entries != (int(pointers[-1]),)
             or pointers[0] != 0
             or (np.diff(pointers) < 0).any()

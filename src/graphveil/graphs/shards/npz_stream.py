@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from graphveil.arrays import GRAPH, Header, array_members, read_header, readable, unpack
 from graphveil.errors import InputError
-from graphveil.graphs.arrays import array_members, read_array, readable
+from graphveil.files import MAX_GIGABYTES
 
 Array = NDArray[Any]
 
@@ -26,7 +26,7 @@ class NpzStream(AbstractContextManager["NpzStream"]):
         self.path = path
         with readable(path):
             self._file = zipfile.ZipFile(path)
-            self._members = array_members(self._file, path, float("inf"), "a graph")
+            self._members = array_members(self._file, path, float("inf"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -41,21 +41,25 @@ class NpzStream(AbstractContextManager["NpzStream"]):
 
     def whole(self, key: str) -> Array:
         """One array, all of it."""
+        if (size := self.facts(key).memory) > MAX_GIGABYTES * 1e9:
+            raise InputError(
+                f"{self.path}: {key} takes {size / 1e9:.3g} GB, and at most {MAX_GIGABYTES:g} GB of one array are held in memory: save it in "
+                "a smaller type"
+            )
         with readable(self.path):
-            return read_array(self._file, self._members[key])
+            return unpack(self._file, self._members[key])
 
-    def facts(self, key: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of an array, from its header."""
-        with readable(self.path), self._file.open(self._members[key]) as stream:
-            shape, _, kind = _header(stream)
-        return shape, kind
+    def facts(self, key: str) -> Header:
+        """What the header of an array says."""
+        stream, header = self._open(key)
+        stream.close()
+        return header
 
     def rows(self, key: str, step: int) -> Iterator[Array]:
         """An array, so many rows at a time; a matrix that is stored column after column is read column by column."""
-        with readable(self.path):
-            stream = self._file.open(self._members[key])
-            shape, by_columns, kind = _header(stream)
-        if by_columns and len(shape) == 2:
+        stream, header = self._open(key)
+        shape, kind = header.shape, header.dtype
+        if header.by_columns and len(shape) == 2:
             stream.close()
             yield from self._by_columns(key, shape, kind, step)
             return
@@ -67,12 +71,10 @@ class NpzStream(AbstractContextManager["NpzStream"]):
 
     def slices(self, key: str, lengths: Iterator[int]) -> Iterator[Array]:
         """A vector in pieces of these lengths, one after the other."""
-        with readable(self.path):
-            stream = self._file.open(self._members[key])
-            _, _, kind = _header(stream)
+        stream, header = self._open(key)
         with stream:
             for length in lengths:
-                yield self._values(stream, kind, length)
+                yield self._values(stream, header.dtype, length)
 
     def _by_columns(
         self, key: str, shape: tuple[int, ...], kind: np.dtype[Any], step: int
@@ -84,9 +86,8 @@ class NpzStream(AbstractContextManager["NpzStream"]):
             )
         streams = []
         for column in range(shape[1]):
+            stream, _ = self._open(key)
             with readable(self.path):
-                stream = self._file.open(self._members[key])
-                _header(stream)
                 stream.seek(stream.tell() + column * shape[0] * kind.itemsize)
             streams.append(stream)
         for begin in range(0, shape[0], step):
@@ -95,16 +96,16 @@ class NpzStream(AbstractContextManager["NpzStream"]):
         for stream in streams:
             stream.close()
 
+    def _open(self, key: str) -> tuple[IO[bytes], Header]:
+        """A stream of the values of an array, and what its header says."""
+        with readable(self.path):
+            member = self._members[key]
+            stream = self._file.open(member)
+            return stream, read_header(stream, self.path, member.filename, GRAPH, member.file_size)
+
     def _values(self, stream: IO[bytes], kind: np.dtype[Any], count: int) -> Array:
         with readable(self.path):
             content = stream.read(count * kind.itemsize)
         if len(content) != count * kind.itemsize:
             raise InputError(f"{self.path} is damaged: an array ends too early; get it again")
         return np.frombuffer(content, dtype=kind)
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy.read_magic(stream)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, by_columns, kind = read(stream)
-    return shape, by_columns, kind

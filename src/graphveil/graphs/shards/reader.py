@@ -27,7 +27,7 @@ from graphveil.graphs.shards.manifest import (
     simulated_file,
 )
 from graphveil.graphs.shards.stored_reports import StoredReports, find_reports
-from graphveil.graphs.shards.tables import TableFile, checked_array
+from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
@@ -173,7 +173,7 @@ class Shards:
         return self._checked_degrees(partition, table.array("degree", np.int32), table.file)
 
     def _users(self, partition: int) -> TableFile:
-        table = TableFile(part_folder(self.path, partition) / USERS)
+        table = TableFile(part_folder(self.path, partition) / USERS, AGAIN)
         table.check_rows(self.manifest.partitions[partition].users)
         return table
 
@@ -188,7 +188,7 @@ class Shards:
         table = self._users(partition)
         kinds = {"original": np.int64, "degree": np.int32, "label": np.int32, "split": np.int8}
         read = table.read([*kinds, *(["id"] if self.manifest.ids else [])])
-        found = {name: checked_array(read[name], kind, name, table.file) for name, kind in kinds.items()}
+        found = {name: table.checked_array(read[name], kind, name) for name, kind in kinds.items()}
         self._checked_degrees(partition, found["degree"], table.file)
         original, label, split = found["original"], found["label"], found["split"]
         if original.size and not 0 <= int(original.min()) <= int(original.max()) < self.users:

@@ -33,9 +33,9 @@ from graphveil.graphs.shards.manifest import (
 )
 from graphveil.graphs.shards.partition import MAX_PARTITIONS
 from graphveil.graphs.shards.reader import Shards, open_shards
-from graphveil.graphs.shards.tables import writing_table
 from graphveil.graphs.shards.writer import PublicUsers, write_users
 from graphveil.graphs.splits import check_seed
+from graphveil.graphs.tables import writing_table
 from graphveil.graphs.town import Town, draw_interests, interest_rates, pick_anywhere, pick_nearby
 from graphveil.mechanisms.reports import row_pointers
 

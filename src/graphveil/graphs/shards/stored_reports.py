@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from graphveil.channels.alias import code_type
 from graphveil.checks import check_whole
-from graphveil.errors import InputError
+from graphveil.errors import InputError, MessageError
+from graphveil.files import read_json
 from graphveil.graphs.shards.manifest import REPORTS, USERS, Manifest, part_folder
-from graphveil.graphs.shards.tables import Column, Lists, TableFile, checked_array, checked_lists, write_table
+from graphveil.graphs.tables import Column, Lists, TableFile, write_table
 from graphveil.mechanisms import Mechanism, Reports
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.reports import row_pointers
@@ -59,28 +60,31 @@ class StoredReports:
         """The answers of one partition. ``original`` are the numbers of its users (`PartTable.original`), read where they are not given."""
         check_whole(partition, "partition", least=0, most=len(self.manifest.partitions) - 1)
         facts = self.manifest.partitions[partition]
-        table = TableFile(_part(self.folder, partition))
+        table = TableFile(_part(self.folder, partition), ANEW)
         named = self.plan.build().names_dimensions
         columns = table.read(["user", "answered", "codes", *(["dims"] if named else [])])
-        users = checked_array(columns["user"], np.int32, "user", table.file).astype(np.int64)
-        answered = checked_array(columns["answered"], np.bool_, "answered", table.file)
+        users = table.checked_array(columns["user"], np.int32, "user").astype(np.int64)
+        answered = table.checked_array(columns["answered"], np.bool_, "answered")
         own = users - facts.first
         if own.size and (not 0 <= int(own[0]) <= int(own[-1]) < facts.users or (np.diff(own) <= 0).any()):
             raise InputError(f"{table.file} is damaged: its users are not those of the partition; {ANEW}")
         if original is None:
             place = part_folder(self.folder.parent.parent, partition) / USERS
-            original = TableFile(place).array("original", np.int64)
+            original = TableFile(place, ANEW).array("original", np.int64)
         mechanism = mechanism_of(self.plan, original[own])
-        pointers, codes = checked_lists(columns["codes"], code_type(mechanism.alphabet), "codes", table.file)
+        pointers, codes = table.checked_lists(columns["codes"], code_type(mechanism.alphabet), "codes")
         dims: NDArray[np.int32] | None = None
         if named:
-            others, dims = checked_lists(columns["dims"], np.int32, "dims", table.file)
+            others, dims = table.checked_lists(columns["dims"], np.int32, "dims")
         lengths = np.diff(pointers)
         if lengths[~answered].any() or (named and not np.array_equal(others, pointers)):
             raise InputError(f"{table.file} is damaged: its columns do not fit each other; {ANEW}")
         silent = None if answered.all() else answered
         reports = Reports(mechanism, row_pointers(lengths[answered]), dims, codes, silent)
-        reports.check()
+        try:
+            reports.check()
+        except MessageError as error:
+            raise MessageError(f"{table.file} is damaged: {error.as_written}; {ANEW}") from None
         return PartReports(users, reports)
 
 
@@ -98,10 +102,14 @@ def find_reports(folder: Path, manifest: Manifest, plan: Plan) -> StoredReports 
 
 def kept_plan(file: Path) -> tuple[str, int, int]:
     """The digest of a plan that was asked, how many it asks, and how many of them have answered."""
+    told = read_json(file, ANEW)
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-        return str(told["digest"]), int(told["asked"]), int(told["answered"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return (
+            str(told["digest"]),
+            check_whole(told["asked"], "asked", least=0),
+            check_whole(told["answered"], "answered", least=0),
+        )
+    except (InputError, KeyError, TypeError):
         raise InputError(f"{file} is damaged: {ANEW}") from None
 
 

@@ -29,7 +29,7 @@ from graphveil.graphs.shards.manifest import (
 )
 from graphveil.graphs.shards.partition import Assignment, assign, check_assignment
 from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards, open_shards
-from graphveil.graphs.shards.tables import Column, write_table, writing_table
+from graphveil.graphs.tables import Column, write_table, writing_table
 from graphveil.graphs.users import Users
 from graphveil.mechanisms.reports import row_pointers
 

@@ -1,0 +1,51 @@
+"""A cache that is bounded by the size of what it holds, not by how many things it holds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class SizedCache:
+    """The things that were used last, as many as have ``most`` numbers together; anything larger is never held.
+
+    What a server asks decides what a client builds: a cache that counts things would hold many large ones.
+
+    >>> cache = SizedCache(10)
+    >>> [cache.get(key, lambda: [0] * 6, len) is cache.get(key, lambda: [1] * 6, len) for key in "ab"]
+    [True, True]
+    >>> cache.size
+    6
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.size = most, 0
+        self._held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T], measure: Callable[[T], int]) -> T:
+        """What was made for this key, or what ``make`` makes now; ``measure`` says how many numbers it holds."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                found: T = self._held[key][0]
+                return found
+        made = make()
+        size = max(1, measure(made))
+        with self._lock:
+            if size <= self.most and key not in self._held:
+                self._held[key] = made, size
+                self.size += size
+                while self.size > self.most:
+                    self.size -= self._held.popitem(last=False)[1][1]
+        return made
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        with self._lock:
+            self._held.clear()
+            self.size = 0

@@ -1,0 +1,308 @@
+"""Parquet files as arrays, written and read; pyarrow is loaded when a file is first touched.
+
+Columns never hold nulls. A column is an array, or a `Lists`: a row of values for each row of the table. A file from
+elsewhere is read or refused in a sentence: the sizes it states are compared with a limit before anything is read, and text is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.arrays import check_gigabytes
+from graphveil.errors import InputError
+from graphveil.files import memory_limit, regular, unreadable
+
+Array = NDArray[Any]
+# Bytes that say where a text or a list begins, and rows of lists that are read before they are counted.
+POINTER, ROWS = 8, 1 << 16
+
+
+def load_library() -> None:
+    """Load pyarrow, and whatever it loads itself with its first table."""
+    import pyarrow
+
+    pyarrow.table({"number": pyarrow.array(np.zeros(1))})
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Rows of values: ``pointers`` say where each begins and the last one ends; without them all have ``width`` values."""
+
+    values: Array
+    width: int = 0
+    pointers: Array | None = None
+
+
+Column = Array | Lists
+Columns = Mapping[str, Column]
+
+
+class TableWriter:
+    """Writes a table group by group; plain files can be read in place, others take less room."""
+
+    def __init__(self, file: Path, *, plain: bool = False) -> None:
+        self._file, self._plain = file, plain
+        self._writer: Any = None
+
+    def write(self, columns: Columns) -> None:
+        """One more row group."""
+        import pyarrow
+        from pyarrow import parquet
+
+        arrays = {name: _arrow(column) for name, column in columns.items()}
+        schema = pyarrow.schema(
+            [pyarrow.field(name, array.type, nullable=False) for name, array in arrays.items()]
+        )
+        table = pyarrow.table(list(arrays.values()), schema=schema)
+        if self._writer is None:
+            plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+            options = plain if self._plain else {"compression": "zstd"}
+            self._writer = parquet.ParquetWriter(self._file, schema, **options)
+        self._writer.write_table(table, row_group_size=max(len(table), 1))
+
+    def close(self) -> None:
+        """The end of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+@contextmanager
+def writing_table(file: Path, *, plain: bool = False) -> Iterator[Callable[[Columns], None]]:
+    """Write a table group by group; what cannot be written is said in a sentence."""
+    writer = TableWriter(file, plain=plain)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield writer.write
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({error.strerror or error}): name another folder, or make room"
+        ) from None
+    finally:
+        writer.close()
+
+
+def write_table(file: Path, columns: Columns) -> None:
+    """Write a small table at once."""
+    with writing_table(file) as write:
+        write(columns)
+
+
+class TableFile:
+    """A Parquet file that somebody else may have written: mapped into memory, read row group by row group.
+
+    ``instead`` says in errors what to do where the file is damaged.
+    """
+
+    def __init__(self, file: Path, instead: str) -> None:
+        self.file, self.instead = file, instead
+        with reading_table(file, instead):
+            self._table = open_parquet(file, instead, memory_map=True, pre_buffer=False)
+            self.names: tuple[str, ...] = tuple(self._table.schema_arrow.names)
+            groups = range(self._table.metadata.num_row_groups)
+            self.groups = tuple(self._table.metadata.row_group(group).num_rows for group in groups)
+            self.metadata: Mapping[bytes, bytes] = self._table.schema_arrow.metadata or {}
+        self.rows = sum(self.groups)
+
+    def group(self, group: int, names: Sequence[str]) -> dict[str, Column]:
+        """Columns of one row group."""
+        return self._read([group], names)
+
+    def read(self, names: Sequence[str]) -> dict[str, Column]:
+        """Columns of the whole table."""
+        return self._read(range(len(self.groups)), names)
+
+    def array(self, name: str, kind: Any) -> Array:
+        """One column of the whole table, which must have that type."""
+        return self.checked_array(self.read([name])[name], kind, name)
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a table of another length."""
+        if self.rows != rows:
+            raise InputError(
+                f"{self.file} has {self.rows} rows, and the manifest says {rows}: it is damaged, {self.instead}"
+            )
+
+    def checked_array(self, column: Column, kind: Any, name: str) -> Array:
+        """A column that must be an array of that type."""
+        if isinstance(column, Lists) or column.dtype != np.dtype(kind):
+            got = "lists" if isinstance(column, Lists) else column.dtype
+            raise InputError(
+                f"{self.file}: column {name!r} must be {np.dtype(kind)}, got {got}: {self.instead}"
+            )
+        return column
+
+    def checked_lists(self, column: Column, kind: Any, name: str) -> tuple[NDArray[np.int64], Array]:
+        """Row pointers and values of a column that must be lists of that type (of any, where it is None)."""
+        if not isinstance(column, Lists) or column.pointers is None:
+            raise InputError(f"{self.file}: column {name!r} must be lists: {self.instead}")
+        if kind is not None:
+            self.checked_array(column.values, kind, name)
+        return column.pointers, column.values
+
+    def _read(self, groups: Sequence[int], names: Sequence[str]) -> dict[str, Column]:
+        for name in names:
+            if name not in self.names:
+                raise InputError(
+                    f"{self.file} has no column {name!r}: it is damaged, or something else; {self.instead}"
+                )
+        with reading_table(self.file, self.instead):
+            table = self._checked(list(groups), list(names))
+            if table.num_rows != sum(self.groups[group] for group in groups):
+                raise InputError(
+                    f"{self.file} is damaged: it does not have the rows that it states; {self.instead}"
+                )
+            return {name: self._column(table.column(name), name) for name in table.column_names}
+
+    def _checked(self, groups: list[int], names: list[str]) -> Any:
+        """Columns of some row groups, refused by what they take in memory: before they are read, or, of lists, while they are.
+
+        pyarrow ends the process where the metadata of a column is damaged, so nothing is asked of it.
+        """
+        from pyarrow import Table, types
+
+        kinds = [self._table.schema_arrow.field(name).type for name in names]
+        rows = sum(self.groups[group] for group in groups)
+        check_size(rows * sum(map(_width, kinds)), self.file, self.instead)
+        if not rows or not any(types.is_list(kind) or types.is_large_list(kind) for kind in kinds):
+            return self._table.read_row_groups(groups, columns=names, use_threads=False)
+        batches, size = [], 0
+        for batch in self._table.iter_batches(ROWS, row_groups=groups, columns=names, use_threads=False):
+            size += batch.nbytes
+            check_size(size, self.file, self.instead)
+            batches.append(batch)
+        return Table.from_batches(batches)
+
+    def _column(self, chunked: Any, name: str) -> Column:
+        from pyarrow import types
+
+        if chunked.null_count:
+            raise InputError(f"{self.file}: column {name!r} has empty cells: {self.instead}")
+        array = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+        if types.is_fixed_size_list(array.type):
+            return Lists(self._values(array.flatten(), name), array.type.list_size)
+        if types.is_large_list(array.type) or types.is_list(array.type):
+            offsets = array.offsets.to_numpy().astype(np.int64)
+            return Lists(self._values(array.flatten(), name), 0, offsets - offsets[0])
+        return self._values(array, name)
+
+    def _values(self, array: Any, name: str) -> Array:
+        from pyarrow import types
+
+        if (
+            types.is_dictionary(array.type)
+            or types.is_string(array.type)
+            or types.is_large_string(array.type)
+        ):
+            return text_array(decoded(array, self.file, self.instead), self.file, self.instead)
+        if not (
+            types.is_boolean(array.type) or types.is_integer(array.type) or types.is_floating(array.type)
+        ):
+            raise InputError(
+                f"{self.file}: column {name!r} must hold numbers or text, got {array.type}: {self.instead}"
+            )
+        if array.null_count:
+            raise InputError(f"{self.file}: column {name!r} has lists with empty cells: {self.instead}")
+        found: Array = array.to_numpy(zero_copy_only=False)
+        return found
+
+
+@contextmanager
+def reading_table(file: Path, instead: str) -> Iterator[None]:
+    """Turn whatever is wrong with a table that is read meanwhile into a sentence."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"there is no file {file}: {instead}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8 text: {instead}") from None
+    except OSError as error:
+        # Arrow raises the system's errors, and the same class where a file is damaged.
+        if error.errno is not None:
+            raise unreadable(file, error, instead) from None
+        raise _damaged(file, error, instead) from None
+    except (ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError, OverflowError) as error:
+        raise _damaged(file, error, instead) from None
+
+
+def _damaged(file: Path, error: Exception, instead: str) -> InputError:
+    # Arrow quotes cells of a CSV file, which is public; of other files no value is shown.
+    reason = str(error).partition("\n")[0] if file.suffix.lower() == ".csv" else type(error).__name__
+    return InputError(f"{file} is damaged or cannot be read ({reason}): {instead}")
+
+
+def open_parquet(file: Path, instead: str, **options: Any) -> Any:
+    """Open a Parquet file whose columns have different names. Text that repeats stays so until its length is checked."""
+    from pyarrow import parquet, types
+
+    table = parquet.ParquetFile(regular(file), **options)
+    schema = table.schema_arrow
+    if len(set(schema.names)) < len(schema.names):
+        raise InputError(f"{file} has two columns of the same name: {instead}")
+    texts = [
+        field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)
+    ]
+    return parquet.ParquetFile(file, read_dictionary=texts, **options) if texts else table
+
+
+def _width(kind: Any) -> int:
+    """How many bytes a value of a column takes in memory; of text and of lists, as many as say where it begins."""
+    from pyarrow import types
+
+    if types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    try:
+        return max(int(kind.bit_width) // 8, 1)
+    except ValueError:
+        return POINTER
+
+
+def check_size(size: int, file: Path, instead: str) -> None:
+    """Refuse what would take more memory than a file may."""
+    check_gigabytes(file, size, memory_limit(file), instead)
+
+
+def decoded(column: Any, file: Path, instead: str) -> Any:
+    """A column of text whose every letter is UTF-8, and which is no longer than the limit when each row has its own text."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        words = column.dictionary
+        words.validate(full=True)
+        lengths = compute.binary_length(words).take(column.indices)
+        check_size(compute.sum(lengths).as_py() or 0, file, instead)
+        return column.dictionary_decode()
+    column.validate(full=True)
+    return column
+
+
+def text_array(column: Any, file: Path, instead: str) -> NDArray[np.str_]:
+    """A column of text as an array, in which every text takes as much room as the longest."""
+    from pyarrow import compute
+
+    longest = compute.max(compute.binary_length(column)).as_py() or 1
+    check_size(longest * len(column) * np.dtype("U1").itemsize, file, instead)
+    return np.array(column.to_pylist(), dtype=np.str_)
+
+
+def _arrow(column: Column) -> Any:
+    import pyarrow
+
+    if not isinstance(column, Lists):
+        return pyarrow.array(column)
+    values = pyarrow.array(column.values)
+    element = pyarrow.field("element", values.type, nullable=False)
+    if column.pointers is None:
+        return pyarrow.FixedSizeListArray.from_arrays(values, type=pyarrow.list_(element, column.width))
+    pointers = pyarrow.array(column.pointers.astype(np.int64))
+    return pyarrow.LargeListArray.from_arrays(pointers, values, type=pyarrow.large_list(element))
