@@ -294,9 +294,7 @@ def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(embeddin
 def test_a_file_that_is_none_is_refused(content, suffix, tmp_path):
     file = tmp_path / f"odd{suffix}"
     file.write_bytes(content)
-    with pytest.raises(
-        InputError, match="holds no embedding: name a file that `graphveil embed` has written"
-    ):
+    with pytest.raises(InputError, match="name a file that `graphveil embed` has written"):
         read_embedding(file)
 
 
@@ -309,13 +307,24 @@ def test_another_archive_is_refused(tmp_path):
         read_embedding(tmp_path / "none.npz")
 
 
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+    np.savez_compressed(
+        tmp_path / "odd.npz", values=np.zeros((1 << 20, 24), np.float32), about=np.array("{}")
+    )
+    assert (tmp_path / "odd.npz").stat().st_size < 200_000
+    with pytest.raises(
+        InputError, match=r"asks for 0.101 GB of memory, more than the 0.0671 GB .* `graphveil embed`"
+    ):
+        read_embedding(tmp_path / "odd.npz")
+
+
 def test_another_table_is_refused(tmp_path):
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow: graphveil[parquet]")
     from pyarrow import parquet
 
     file = tmp_path / "odd.parquet"
     parquet.write_table(arrow.table({"user": [0, 1], "e0": [0.5, 1.5]}), file)
-    with pytest.raises(InputError, match="holds no embedding"):
+    with pytest.raises(InputError, match="column 'e0' must be float32, got float64"):
         read_embedding(file)
 
 

@@ -714,7 +714,7 @@ computed = "expected-error"
             'title = "Fig. 1"\ndata = "cora"',
             "is computed without a graph: leave data out",
         ),
-        ('"expected-error"', '"walk-distance"', "one needs data, a text"),
+        ('"expected-error"', '"walk-distance"', "walk-distance is computed from a graph: name it as data"),
         ('title = "Fig. 1"', 'title = "Fig. 1"\nseed = 3', "one has no 'seed'"),
         ("[figures.one]", "[figures]", "title must be a table"),
     ],

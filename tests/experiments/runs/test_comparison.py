@@ -56,7 +56,7 @@ def test_seeds_are_paired_by_what_they_are_and_not_by_their_place():
 def test_two_results_are_one_comparison_without_correction():
     comparison = compare([kept(1, [0.5, 0.6]), kept(2, [0.4, 0.6])])
     assert comparison.pairs[0].corrected is None
-    assert "p after Holm" not in comparison.head()
+    assert "p after Holm" not in comparison.table().head
     assert not any("Holm" in sentence for sentence in comparison.sentences)
 
 

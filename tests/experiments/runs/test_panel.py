@@ -18,6 +18,8 @@ from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.graphs.load import load
 from graphveil.methods import Method
 
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
 METHOD = f"{Path(__file__).parents[2] / 'volunteering.py'}:Volunteering"
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}

@@ -6,6 +6,7 @@ from matplotlib.text import Text
 
 from graphveil.errors import InputError
 from graphveil.experiments.show.figure import Drawing, check_figure, with_fixed_names
+from tests.hostile_words import HOSTILE, obeyed
 
 
 def drawn(label="a", size=(4.0, 3.0)):
@@ -45,6 +46,13 @@ def test_dollar_signs_are_shown_as_they_are():
     drawing.svg()
     shown = [text for text in drawing.figure.findobj(Text) if "$" in text.get_text()]
     assert shown and not any(text.get_parse_math() for text in shown)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
+def test_what_others_wrote_is_letters_and_nothing_else(words):
+    svg = drawn(words).svg().replace("\n", " ")
+    assert "harm" in svg and obeyed(svg) == []
 
 
 def test_an_element_without_random_names_stays_as_it_is():

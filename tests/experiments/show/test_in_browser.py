@@ -14,9 +14,10 @@ from graphveil.experiments.runs.comparison import compare
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.colours import INK, METHOD, PAPER
 from graphveil.experiments.show.demo import Demo, html
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.show.report import report_html
 from graphveil.experiments.show.results import comparison_page, results_page
+from graphveil.experiments.table import Table
 from tests.browser import missing, open_browser
 from tests.experiments.papers.figures.test_figure import FIGURE
 from tests.experiments.show.test_demo import made_up

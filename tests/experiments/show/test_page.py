@@ -3,8 +3,9 @@ from html.parser import HTMLParser
 
 from graphveil.audit.exact_text import exact_epsilon
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
+from graphveil.experiments.table import Table
 
 LINES = [
     Line("reports", (1.0, 2.0), (Summary(0.6, 0.5, 0.7), Summary(0.8, 0.75, 0.85))),

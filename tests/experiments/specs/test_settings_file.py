@@ -26,8 +26,8 @@ def test_files_by_hand_are_read(name, text, tmp_path):
             '[tuned]\nmethod = "upgnet"\n[settings]\nlr = 1',
             "was tuned for upgnet, not for base: tune base",
         ),
-        ("a.toml", "lr = ", "is no TOML"),
-        ("a.json", "{", "is no JSON"),
+        ("a.toml", "lr = ", "is not TOML"),
+        ("a.json", "{", "is not JSON"),
         ("a.json", "[1]", "must hold an object of settings"),
         ("a.toml", "settings = 1", "must be tables"),
         ("a.toml", "epochs = 2\n[settings]\nlr = 1", "has 'epochs' beside"),
@@ -47,5 +47,5 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_settings(tmp_path, "base")
     (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="is not UTF-8 text"):
         read_settings(tmp_path / "a.toml", "base")

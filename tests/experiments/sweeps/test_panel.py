@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from graphveil.cli import status
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
 
 METHOD = f"{Path(__file__).parents[2] / 'volunteering.py'}:Volunteering"
 

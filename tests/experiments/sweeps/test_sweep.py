@@ -428,7 +428,7 @@ def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("title = [", "is no TOML"),
+        ("title = [", "is not TOML"),
         ("title = 'x'\naxes = []", "needs base, a table"),
         (SMALL, "needs axes, a list"),
         (SMALL.replace("title", "name") + AXES, "has no 'name': it takes title, base, axes"),

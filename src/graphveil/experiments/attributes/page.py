@@ -9,7 +9,8 @@ from graphveil.experiments.attributes.comparison import Comparison
 from graphveil.experiments.attributes.figure import attribute_drawing
 from graphveil.experiments.runs.format import NONE, budget, counted, percent, rounded
 from graphveil.experiments.runs.privacy_record import Privacy
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.table import Table
 from graphveil.version import __version__
 
 # So many attributes are in the table, where not more are asked for.

@@ -9,7 +9,8 @@ from graphveil.experiments.campaigns.campaign import Campaign, Point, shown
 from graphveil.experiments.campaigns.figure import campaign_drawing
 from graphveil.experiments.runs.format import NONE, counted, low_to_high, points, rounded
 from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.table import Table
 from graphveil.version import __version__
 
 BUDGET = "ε"

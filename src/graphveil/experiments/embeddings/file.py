@@ -7,18 +7,21 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.arrays import read_arrays
 from graphveil.errors import InputError
 from graphveil.experiments.store.whole_file import writing_whole
+from graphveil.files import MAX_TEXT, memory_limit
+from graphveil.graphs.tables import TableFile
 
 NPZ, PARQUET = ".npz", ".parquet"
 SUFFIXES = (NPZ, PARQUET)
 # Where a .parquet file keeps what is known of the table, and the numbers of users.
 KEY, USER = b"graphveil", "user"
+WRITTEN = "name a file that `graphveil embed` has written"
 Values = NDArray[np.float32]
 
 
@@ -46,11 +49,13 @@ def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
     """The table and what is known of it; a file that is no embedding is refused."""
     _check_suffix(file)
     if not file.is_file():
-        raise InputError(f"{file} is not there: name a file that `graphveil embed` has written")
+        raise InputError(f"{file} is not there: {WRITTEN}")
     try:
         values, text = (_read_npz if file.suffix == NPZ else _read_parquet)(file)
         about = json.loads(text)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+    except InputError:
+        raise
+    except (ValueError, KeyError, RecursionError):
         raise _no_embedding(file) from None
     numbers = values.ndim == 2 and values.dtype == np.float32
     if not numbers or not isinstance(about, dict):
@@ -59,7 +64,7 @@ def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
 
 
 def _no_embedding(file: Path) -> InputError:
-    return InputError(f"{file} holds no embedding: name a file that `graphveil embed` has written")
+    return InputError(f"{file} holds no embedding: {WRITTEN}")
 
 
 def _check_suffix(file: Path) -> None:
@@ -76,10 +81,9 @@ def _write_npz(stream: IO[bytes], values: Values, text: str) -> None:
 
 
 def _read_npz(file: Path) -> tuple[Values, str]:
-    with ZipFile(file):  # which closes the file where it is no archive
-        pass
-    with np.load(file, allow_pickle=False) as archive:
-        return archive["values"], str(archive["about"])
+    # What we write is not packed.
+    held = read_arrays(file, memory_limit(file, MAX_TEXT / 1e9), "an embedding", WRITTEN)
+    return held["values"], str(held["about"])
 
 
 def _write_parquet(stream: IO[bytes], values: Values, text: str) -> None:
@@ -93,17 +97,14 @@ def _write_parquet(stream: IO[bytes], values: Values, text: str) -> None:
 
 
 def _read_parquet(file: Path) -> tuple[Values, str]:
-    from pyarrow import parquet
-
-    # What arrow itself raises is a ValueError, an OSError or a KeyError too.
-    table = parquet.ParquetFile(file).read()
-    text = (table.schema.metadata or {})[KEY].decode()
-    names = [f"e{place}" for place in range(table.num_columns - 1)]
-    users = table[USER].to_numpy()
-    values = np.empty((table.num_rows, len(names)), dtype=np.float32)
+    table = TableFile(file, WRITTEN)
+    names = [f"e{place}" for place in range(len(table.names) - 1)]
+    columns = table.read([USER, *names])
+    users = table.checked_array(columns[USER], np.int64, USER)
     # Whoever sorted the rows otherwise has not changed whose they are.
-    if users.dtype.kind != "i" or not np.array_equal(np.sort(users), np.arange(len(users))):
+    if not np.array_equal(np.sort(users), np.arange(len(users))):
         raise ValueError("users are missing or repeated")
+    values = np.empty((len(users), len(names)), dtype=np.float32)
     for place, name in enumerate(names):
-        values[users, place] = table[name].to_numpy()
-    return values, text
+        values[users, place] = table.checked_array(columns[name], np.float32, name)
+    return values, table.metadata[KEY].decode()

@@ -13,6 +13,7 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.attributes.degrees import degree_correlations
 from graphveil.experiments.attributes.ranking import rank_attributes
 from graphveil.experiments.runs.format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
+from graphveil.experiments.runs.parts import PARTS as RUN_PARTS
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import parts_of
 from graphveil.experiments.runs.statistics import Summary, t_interval
@@ -28,7 +29,7 @@ COUNT, FEW = Unit("count", digits=",.0f"), Unit("number", digits=".2f")
 
 
 SCORE = "score"
-PARTS: tuple[Part, ...] = ("method", "control", "structure", "edgeless", "unasked")
+PARTS: tuple[Part, ...] = tuple(RUN_PARTS)
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def _attack(spec: Spec, kind: str, attribute: int | None = None) -> Reading:
     """Attribute inference from all that the users of a method report, in its control, and without any privacy."""
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
-    parts = [part for part in parts_of(spec) if part not in ("structure", "unasked")]
+    parts = [part for part in parts_of(spec) if RUN_PARTS[part].asks_features]
     attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
     for run in range(spec.runs):
         for part in parts:

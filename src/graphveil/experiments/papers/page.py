@@ -10,11 +10,12 @@ from graphveil.experiments.papers.points import HEAD
 from graphveil.experiments.papers.result import Answer, FigureAnswer, PaperAnswer, SweptAnswer, TableAnswer
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.statistics import SPREADS
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.specs.presence import briefly, sentences_of
 from graphveil.experiments.specs.shortened import QUICK_EPOCHS
 from graphveil.experiments.sweeps.figure import sweep_svg
 from graphveil.experiments.sweeps.result import SweepResult
+from graphveil.experiments.table import Table
 
 TITLE = "graphveil: printed tables and figures, run again"
 QUICK = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.measures.measure import find_measure
-from graphveil.experiments.papers.figures.registry import COMPUTATIONS
+from graphveil.experiments.papers.figures.computations import check_computation
 from graphveil.experiments.papers.parts import SCORE, Paper, PaperCell, PaperFigure, PaperTable
 from graphveil.experiments.papers.points import PrintedPoint
 from graphveil.experiments.runs.format import PERCENT, Unit
@@ -21,11 +21,11 @@ from graphveil.experiments.specs.file import (
     known_only,
     merged,
     packaged,
-    read_toml,
     spec_fields,
     typed,
 )
 from graphveil.experiments.sweeps.sweep import FOLDER as SWEEPS
+from graphveil.files import read_toml
 from graphveil.registry import unknown_name
 
 FOLDER = "papers"
@@ -149,7 +149,7 @@ def in_columns(tables: Sequence[PaperTable], columns: Sequence[str]) -> tuple[Pa
 
 def read_paper(file: Path) -> Paper:
     """A paper from its file; whatever cannot be run is refused."""
-    content, where = read_toml(file, "a TOML file with a paper"), file.name
+    content, where = read_toml(file, "name a TOML file with a paper"), file.name
     known_only(content, ("title", "source", "tables", "figures", "others"), where)
     figures = typed(content, "figures", dict, where, {})
     tables = typed(content, "tables", dict, where, {} if figures else None)
@@ -175,14 +175,11 @@ def _figure(name: str, figures: Mapping[str, Any], where: str, folder: Path) -> 
     known_only(figure, ("title", "note", "computed", "data"), where)
     title, note = typed(figure, "title", str, where), typed(figure, "note", str, where, "")
     computed = typed(figure, "computed", str, where)
+    data = typed(figure, "data", str, where, "")
     try:
-        computation = COMPUTATIONS.find(computed)
+        check_computation(computed, data)
     except InputError as error:
         raise type(error)(f"{where}: {error}") from None
-    if "data" in figure and not computation.needs_graph:
-        raise InputError(f"{where}: {computed} is computed without a graph: leave data out")
-    # It names a graph just where it is computed from one.
-    data = typed(figure, "data", str, where) if computation.needs_graph else ""
     return PaperFigure(name, title, note, computed, data)
 
 

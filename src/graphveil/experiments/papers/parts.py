@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from graphveil.errors import InputError
 from graphveil.experiments.measures.measure import Measure, find_measure
-from graphveil.experiments.papers.figures.figure import Computation
-from graphveil.experiments.papers.figures.registry import COMPUTATIONS
 from graphveil.experiments.papers.points import PrintedPoint
 from graphveil.experiments.specs.presence import not_here
 from graphveil.experiments.specs.shortened import SHORT, quickened, shortened
@@ -95,11 +93,6 @@ class PaperFigure:
     sweep: str = ""
     graphs: tuple[str, ...] = ()
     points: tuple[PrintedPoint, ...] = ()
-
-    @property
-    def computation(self) -> Computation:
-        """How it is computed."""
-        return COMPUTATIONS.find(self.computed)
 
     @property
     def found_sweep(self) -> Sweep:

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphveil.errors import GraphveilError
 from graphveil.experiments.measures.measure import Apart, Reading, all_apart
+from graphveil.experiments.papers.figures.computations import compute_figure
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Terms
 from graphveil.experiments.papers.parts import SCORE, Paper, PaperCell, PaperFigure, PaperTable
 from graphveil.experiments.runs.cells import Cells
@@ -196,7 +197,7 @@ def figure_answer(figure: PaperFigure, terms: Terms) -> FigureAnswer:
     if why := figure.skipped():
         return FigureAnswer(figure, note=why)
     try:
-        return FigureAnswer(figure, figure.computation.compute(replace(terms, data=figure.data)))
+        return FigureAnswer(figure, compute_figure(figure.computed, replace(terms, data=figure.data)))
     except GraphveilError as error:
         return FigureAnswer(figure, note=f"not computed: {error}")
 

@@ -14,6 +14,7 @@ from graphveil.experiments.runs.records import Kept, Record
 from graphveil.experiments.runs.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 from graphveil.experiments.specs.spec import DATA_PREFIX
 from graphveil.experiments.store.reuse import Origin
+from graphveil.experiments.table import Table
 
 # A pair has one difference, and one difference has no spread.
 FEWEST = 2
@@ -141,14 +142,11 @@ class Comparison:
             )
         return said
 
-    def head(self) -> list[str]:
-        """The head of the table; one comparison needs no correction."""
-        return [name for name in HEAD if name != HOLM or len(self.pairs) > 1]
-
-    def rows(self) -> list[list[str]]:
-        """A row for each pair, below `head`."""
-        return [
-            [
+    def table(self) -> Table:
+        """A row for each pair; one comparison needs no correction."""
+        head = tuple(name for name in HEAD if name != HOLM or len(self.pairs) > 1)
+        rows = (
+            (
                 name(pair.first),
                 name(pair.second),
                 points(pair.difference.mean, signed=True),
@@ -157,9 +155,10 @@ class Comparison:
                 *([] if pair.corrected is None else [p_text(pair.corrected)]),
                 str(len(pair.seeds)),
                 pair.words,
-            ]
+            )
             for pair in self.pairs
-        ]
+        )
+        return Table(head, tuple(rows), NUMBERS)
 
 
 def compare(results: Sequence[Kept]) -> Comparison:

@@ -16,6 +16,7 @@ from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.store.database import RESULTS, change, insert, select
 from graphveil.experiments.store.reuse import Origin, now, this_version
+from graphveil.files import read_text
 from graphveil.methods.terms import Budgets, Levels, Turnout, Volunteers
 
 DATABASE = Path(RESULTS).suffix
@@ -247,7 +248,7 @@ def _records(file: Path, skipped: Skipped, among_others: bool = False) -> list[R
                 raise
             return []
     records, damaged = [], []
-    for place, fields in _objects(file.read_text(encoding="utf-8", errors="replace")):
+    for place, fields in _objects(read_text(file, "give a file of results", errors="replace")):
         try:
             records.append(Record.model_validate(fields))
         except ValidationError as error:

@@ -16,18 +16,20 @@ from graphveil.experiments.runs.format import (
 )
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.table import Table
 
 Row = tuple[str, str, str]
-# Between two columns of plain text.
-GAP = "    "
 
 
 def result_text(fields: dict[str, Any]) -> str:
     """Table and sentences as plain text; ``fields`` are those of `Result.to_dict`."""
-    rows = result_rows(fields)
-    first, second, third = (max(len(row[place]) for row in rows) for place in range(3))
-    lines = [f"{a:<{first}}{GAP}{b:>{second}}{GAP}{c:>{third}}" for a, b, c in rows]
-    return "\n".join([*lines, *result_sentences(fields)])
+    return "\n".join([result_table(fields).text(), *result_sentences(fields)])
+
+
+def result_table(fields: dict[str, Any]) -> Table:
+    """What it is, its mean, and its interval: a row for the method and for all that it is compared with."""
+    head, *rows = result_rows(fields)
+    return Table.of(head, rows)
 
 
 def result_summary(fields: dict[str, Any], interrupted: bool = False) -> str:

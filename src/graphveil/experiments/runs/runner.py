@@ -16,6 +16,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.runs.ahead import Ahead
 from graphveil.experiments.runs.kept_trainings import forget_trainings
 from graphveil.experiments.runs.parted_unit import compute_unit
+from graphveil.experiments.runs.parts import run_parts
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.unit import UnitResult, has_panel, load_data
@@ -96,24 +97,8 @@ def run(
 
 
 def parts_of(spec: Spec, given: tuple[Graph, Users] | None = None) -> list[Part]:
-    """The parts of each run: the method and what it is compared with.
-
-    Beside a private one its control and what the structure alone gives; where links are private, structure sees the private graph
-    too, and the same method without any edge says what that graph is worth. Where there are volunteers, the same method that
-    asks nobody else about features says what their rows and the graph are worth.
-    """
-    parts: list[Part] = ["method"]
-    if not spec.control or spec.method == "structure":
-        return parts
-    if spec.found_method.reports_features:
-        parts += ["control"]
-    if spec.found_method.reports_features or spec.budgets.private_links:
-        parts += ["structure"]
-    if spec.budgets.private_links and spec.found_task.learns_labels:
-        parts += ["edgeless"]
-    if spec.found_method.reports_features and has_panel(spec, given):
-        parts += ["unasked"]
-    return parts
+    """The parts of each run: the method and what it is compared with."""
+    return run_parts(spec, has_panel(spec, given))
 
 
 @held()

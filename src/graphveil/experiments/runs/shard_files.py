@@ -11,7 +11,7 @@ import numpy as np
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
-from graphveil.graphs.shards.tables import Column, Lists, write_table
+from graphveil.graphs.tables import Column, Lists, write_table
 from graphveil.methods.outcome import Outcome
 
 # Written last: a folder without it is not complete.

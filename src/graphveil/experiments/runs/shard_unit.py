@@ -17,6 +17,7 @@ from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
 from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
+from graphveil.experiments.runs.parts import PARTS
 from graphveil.experiments.runs.privacy_record import privacy_record
 from graphveil.experiments.runs.shard_files import RowFiles
 from graphveil.experiments.runs.unit import UnitResult, check_cost, make_job
@@ -24,7 +25,7 @@ from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards, open_shards
-from graphveil.graphs.shards.tables import load_library
+from graphveil.graphs.tables import load_library
 from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method
@@ -74,7 +75,7 @@ def run_shard_unit(
 ) -> UnitResult:
     """Learn from a sharded graph and score it, by a crew of workers, or in this process from disk where there is no crew."""
     start = time.perf_counter()
-    method = "structure" if part == "structure" else spec.method
+    method = PARTS[part].method_of(spec).name
     folder = Path(spec.data).expanduser()
     work = ShardWork(
         spec, part, run, folder, method, keeping, spec.machine.max_memory, on_disk=crew is None, out=out
@@ -119,7 +120,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
         part,
         partitions_of(shards, world.rank, world.size),
         seed,
-        blind=work.part == "control",
+        blind=PARTS[work.part].blind,
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
+from graphveil.experiments.runs.parts import PARTS
 from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
-from graphveil.experiments.runs.unasked import FeaturesUnasked
 from graphveil.experiments.specs.outside_names import load_names
 from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.graphs import Graph, Users, load
@@ -24,7 +24,7 @@ from graphveil.graphs.levels import draw_levels, level_source, read_levels
 from graphveil.graphs.panel import refuse_levels, with_panel
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import Mechanism, entry
-from graphveil.methods import Job, find_method
+from graphveil.methods import Job
 from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.job import Progress
 from graphveil.methods.method import Method, public_part
@@ -34,8 +34,6 @@ from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody, Respondents
 from graphveil.settings import peak_megabytes
 
-# Settings that say how far reports are spread along edges.
-HOPS = ("hops", "analysis_hops")
 # Parts of a budget add up to it but for rounding.
 ROUNDING = 1e-9
 
@@ -204,7 +202,7 @@ def prepare(
     check_backbone(spec.backbone)
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or load_data(spec)), seed)
-    method = find_method("structure" if part == "structure" else spec.method)
+    method = PARTS[part].method_of(spec)
     graph = _with_volunteers(spec, part, graph, users, seed)
     # A method's own code sees what is public, from the first question on.
     edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
@@ -242,7 +240,7 @@ def has_panel(spec: Spec, given: tuple[Graph, Users] | None = None) -> bool:
 
 def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: int) -> Graph:
     """The graph with the volunteers of this run; without any where their rows are not used, as structure uses none."""
-    if part == "structure" or not spec.uses_panel:
+    if PARTS[part].method or not spec.uses_panel:
         return graph.without_panel()
     if spec.volunteers.panel is not None:
         return with_panel(graph, users, spec.volunteers.panel, seed)
@@ -254,7 +252,7 @@ def _with_volunteers(spec: Spec, part: Part, graph: Graph, users: Users, seed: i
 def check_cost(spec: Spec, part: Part, questions: Questions) -> None:
     """Refuse a method that asks for more than it was given."""
     budgets, features = spec.budgets, 0.0
-    if part not in ("structure", "unasked") and budgets.epsilon is not None:
+    if PARTS[part].asks_features and budgets.epsilon is not None:
         features = max(spec.level_budgets()) if spec.has_levels else budgets.epsilon
         features += budgets.norm_epsilon or 0.0
     given = {
@@ -283,9 +281,9 @@ def answering(
     # Only what the experiment names: a method that writes a curator's plan by itself is refused.
     curator = spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator"
     asked = users.answering(
-        ledger, seed=seed, blind=part == "control", unsound=unsound, who=who, curator=curator
+        ledger, seed=seed, blind=PARTS[part].blind, unsound=unsound, who=who, curator=curator
     )
-    return FeaturesUnasked(asked) if part == "unasked" else asked
+    return PARTS[part].users(asked)
 
 
 def learn_unit(
@@ -333,29 +331,22 @@ def make_job(
 ) -> Job:
     """What a method is given, before anybody has declared a budget."""
     settings = spec.full_settings()
-    if part == "structure":
+    if PARTS[part].method:
         settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
-    nobody = part in ("structure", "unasked")
-    budgets = replace(spec.budgets, norm_epsilon=None) if nobody else spec.budgets
-    if part == "edgeless":
-        # Nobody is asked for links, and where there are none, no hops lead anywhere.
-        budgets = replace(budgets, link_epsilon=None)
-        hops = [name for name in HOPS if name in type(settings).model_fields]
-        settings = settings.model_copy(update={} if graph.edge_count else dict.fromkeys(hops, 0))
-    return Job(
+    job = Job(
         graph,
         Nobody(),
         settings,
         seed,
-        budgets=budgets,
+        budgets=spec.budgets,
         levels=job_levels(spec),
         machine=replace(spec.machine, device=_device(spec.machine.device)),
         mechanism_options=spec.mechanism_options,
         link_options=spec.link_options,
         backbone=spec.backbone,
-        unasked=part == "unasked",
         progress=progress,
     )
+    return PARTS[part].job(job)
 
 
 def job_levels(spec: Spec) -> Levels:

@@ -17,10 +17,11 @@ from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.runner import run_spec
 from graphveil.experiments.runs.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.show.figure import Drawing
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.show.plot import Line, accuracy_drawing
 from graphveil.experiments.show.run_figures import graph
 from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.experiments.table import Table
 
 EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100

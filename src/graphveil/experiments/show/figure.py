@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphveil.errors import InputError
+from graphveil.errors import InputError, visible_lines
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.colours import FAINT, INK, PAPER, RULE, following_mode, variables
@@ -148,12 +148,13 @@ class Drawing:
             write_whole(file, self.svg_file().encode())
 
     def _arrange(self) -> None:
-        """Show names as they are, dollar signs too, and fit the panels into the figure."""
+        """Show names as they are, dollar signs too, with everything in them visible, and fit the panels into the figure."""
         from matplotlib import rcParams
         from matplotlib.text import Text
 
         for text in self.figure.findobj(Text):
             text.set_parse_math(False)
+            text.set_text(visible_lines(text.get_text()))
             # Black is what matplotlib gives where nobody asked for a colour.
             if text.get_color() in BLACK:
                 text.set_color(INK.day)

@@ -9,52 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 
-from graphveil.audit.exact_text import ExactText
 from graphveil.experiments.show.page_style import POLICY, SCRIPT, STYLE
+from graphveil.experiments.table import Table, escape
 
 # Sections of these levels are listed, where there are so many of them; a list longer than that is folded.
 LISTED, FEWEST, LONG = (2, 3), 3, 8
-# A text with more letters may be broken into lines.
-SHORT = 24
 WIDE = re.compile(r'viewBox="\S+ \S+ ([\d.]+) [\d.]+"')
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table; columns named in ``numbers`` are set right, and sorted as numbers."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: frozenset[str] = frozenset()
-
-    def html(self) -> str:
-        """The table as HTML."""
-
-        def cell(tag: str, column: str, text: str) -> str:
-            kind = ' class="number"' if column in self.numbers else ""
-            if tag == "th":
-                kind += ' scope="col"'
-            elif not kind and len(text) > SHORT:
-                kind = ' class="long"'
-            return f"<{tag}{kind}>{_shown(text)}</{tag}>"
-
-        head = "".join(cell("th", column, column) for column in self.head)
-        rows = "".join(
-            "<tr>"
-            + "".join(cell("td", column, text) for column, text in zip(self.head, row, strict=True))
-            + "</tr>"
-            for row in self.rows
-        )
-        return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _shown(text: str) -> str:
-    """A text in a cell; the digits of an exact number unfold."""
-    if isinstance(text, ExactText) and text.digits != text:
-        return f"<details><summary>{escape(text)}</summary>{escape(text.digits)}</details>"
-    return escape(text)
 
 
 @dataclass(frozen=True)
@@ -75,9 +36,7 @@ class Section:
 
     def with_words(self, change: Callable[[str], str]) -> Section:
         """The section with its sentences and the cells of its table put in other words."""
-        table = self.table
-        if table is not None:
-            table = replace(table, rows=tuple(tuple(map(change, row)) for row in table.rows))
+        table = None if self.table is None else self.table.with_words(change)
         return replace(
             self, text=tuple(map(change, self.text)), table=table, notes=tuple(map(change, self.notes))
         )

@@ -14,10 +14,11 @@ from graphveil.experiments.runs.records import Record, Scores, latest
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.show.headline import gain_verdict, results_headline
 from graphveil.experiments.show.line_styles import Role
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
 from graphveil.experiments.show.smoothing import HOW, MEANING, THEOREM, smoothing, spec_of
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX
+from graphveil.experiments.table import Table
 from graphveil.methods import find_method
 
 TITLE = "graphveil: results"

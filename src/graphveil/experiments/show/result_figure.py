@@ -6,26 +6,18 @@ from pathlib import Path
 
 from graphveil.experiments.runs.figures import register_figure
 from graphveil.experiments.runs.format import budget
+from graphveil.experiments.runs.parts import PARTS
 from graphveil.experiments.runs.result import Result
 from graphveil.experiments.runs.statistics import t_interval
 from graphveil.experiments.show.figure import TITLE_SIZE, WIDTH, Drawing, band, check_figure
 from graphveil.experiments.show.line_styles import Role, line_style
-
-# The parts of a result in the order in which they are drawn, and what they are called.
-DRAWN: dict[Role, str] = {
-    "method": "",
-    "control": "control, ε = 0",
-    "structure": "structure",
-    "edgeless": "without edges",
-    "unasked": "volunteers alone",
-}
 
 
 @register_figure("score")
 def draw_scores(result: Result, file: Path) -> None:
     """A dot for each part with its 95% interval, and a small one for each run."""
     check_figure(file)
-    parts = {part: name for part, name in DRAWN.items() if result.of(part)}
+    parts = {name: part.title for name, part in PARTS.items() if result.of(name)}
     drawing = Drawing((WIDTH, 1.2 + 0.5 * len(parts)))
     (axes,) = drawing.axes
     for place, part in enumerate(parts):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphveil.experiments.runs.comparison import NUMBERS as COMPARED
 from graphveil.experiments.runs.comparison import Comparison
 from graphveil.experiments.runs.format import NONE, counted
 from graphveil.experiments.runs.records import Kept
 from graphveil.experiments.show.headline import results_headline
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
 from graphveil.experiments.show.plot import accuracy_over_epsilon
 from graphveil.experiments.show.report import FOOTER, READING, graph_name, lines, rows
 from graphveil.experiments.store.reuse import SHOWN
+from graphveil.experiments.table import Table
 
 NUMBER, GRAPH, TASK, TAGS, DATE = "no.", "graph", "task", "tags", "date"
 RESULT, METHOD, SOURCE = "result", "method", "source"
@@ -60,8 +60,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
     """How results compare, on a page, and below it the results."""
     kept = comparison.results
     about = f"{counted(len(kept), 'kept result')}, {counted(len(comparison.pairs), 'comparison')}."
-    table = Table(tuple(comparison.head()), tuple(map(tuple, comparison.rows())), COMPARED)
-    compared = Section("Comparison", table=table, notes=tuple(comparison.sentences))
+    compared = Section("Comparison", table=comparison.table(), notes=tuple(comparison.sentences))
     return page(title, comparison.headline, [compared, *_by_graph(kept), READING], FOOTER, about=about)
 
 

@@ -15,8 +15,9 @@ from graphveil.experiments.runs.records import Record
 from graphveil.experiments.runs.unit import answering, job_levels, with_levels
 from graphveil.experiments.show.colours import LINES
 from graphveil.experiments.show.figure import HEIGHT, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
-from graphveil.experiments.show.page import Section, Table
+from graphveil.experiments.show.page import Section
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.table import Table
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import Job
 from graphveil.methods.terms import Budgets

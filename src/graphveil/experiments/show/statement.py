@@ -15,7 +15,8 @@ from graphveil.errors import InputError
 from graphveil.experiments.runs.costs import number
 from graphveil.experiments.runs.format import counted
 from graphveil.experiments.runs.privacy_record import CLASS_OF_ROW, Privacy, privacy_record
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.table import Table
 from graphveil.mechanisms import Mechanism
 from graphveil.privacy import Ledger, Plan
 from graphveil.privacy.digest import plan_digest

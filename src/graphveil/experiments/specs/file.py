@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -24,18 +23,6 @@ Fields = dict[str, Any]
 def packaged(room: str) -> dict[str, Path]:
     """The files of one room of experiments that come with graphveil, by name."""
     return {file.stem: file for file in sorted((Path(__file__).parents[1] / room).glob("*" + SUFFIX))}
-
-
-def read_toml(file: Path, what: str) -> dict[str, Any]:
-    """What a TOML file holds, or a sentence that says why it cannot be read."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): name {what}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is no text: name {what}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file} is no TOML: {error}") from None
 
 
 def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:

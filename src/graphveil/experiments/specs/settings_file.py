@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from graphveil.errors import InputError
+from graphveil.files import read_json, read_toml
 
 # The two tables of a file: how the settings were found, and the settings.
 HEADER, SETTINGS = "tuned", "settings"
@@ -40,19 +39,8 @@ def read_settings(file: Path, method: str) -> dict[str, Any]:
 
 
 def _parsed(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): name a TOML or JSON file of settings"
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is no text: name a TOML or JSON file of settings") from None
-    try:
-        content = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
-        kind = "JSON" if file.suffix == ".json" else "TOML"
-        raise InputError(f"{file} is no {kind}: {error}") from None
+    read = read_json if file.suffix == ".json" else read_toml
+    content = read(file, "name a TOML or JSON file of settings")
     if not isinstance(content, dict):
         raise InputError(f'{file} must hold an object of settings, like {{"lr": 0.01}}')
     return content

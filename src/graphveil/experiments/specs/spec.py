@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from graphveil.errors import InputError
@@ -80,14 +81,18 @@ class Spec:
         plain = options_of(Spec(self.method, self.data))
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: the fields, and nothing that was looked up here."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
     def found_method(self) -> Method:
-        """The method itself."""
+        """The method itself, looked up once."""
         return find_method(self.method)
 
-    @property
+    @cached_property
     def found_task(self) -> Task:
-        """The task itself."""
+        """The task itself, looked up once."""
         return find_task(self.task)
 
     @property
@@ -98,6 +103,10 @@ class Spec:
 
     def full_settings(self) -> Settings:
         """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
+        return self._full_settings
+
+    @cached_property
+    def _full_settings(self) -> Settings:
         return self.found_method.settings_for(
             self.method_settings, self.data, self.task, self.budgets.mechanism
         )

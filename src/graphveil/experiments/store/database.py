@@ -189,6 +189,9 @@ def _sentences(file: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise StoreError(_sentence(file, error)) from None
+    except UnicodeDecodeError:
+        # What SQLite complains about quotes the name of a damaged table.
+        raise StoreError(_damaged(file, "it holds names that are not UTF-8")) from None
     except OSError as error:
         raise StoreError(_unwritable(file, error.strerror or str(error))) from None
 
@@ -209,7 +212,11 @@ def _sentence(file: Path, error: sqlite3.Error) -> str:
         sqlite3.SQLITE_AUTH,
     ):
         return _unwritable(file, str(error))
-    return f"{file} is damaged ({error}): move it away, and a new one is made in its place; nothing of it was changed"
+    return _damaged(file, str(error))
+
+
+def _damaged(file: Path, reason: str) -> str:
+    return f"{file} is damaged ({reason}): move it away, and a new one is made in its place; nothing of it was changed"
 
 
 def _unwritable(file: Path, reason: str) -> str:

@@ -22,12 +22,12 @@ from graphveil.experiments.specs.file import (
     merged,
     one_field,
     packaged,
-    read_toml,
     spec_fields,
     typed,
 )
 from graphveil.experiments.specs.shortened import quickened, shortened
 from graphveil.experiments.specs.spec import Spec
+from graphveil.files import read_toml
 
 FOLDER = "sweeps"
 DATA = "data"
@@ -228,7 +228,7 @@ def find_sweep(name: str) -> Sweep:
 
 def read_sweep(file: Path) -> Sweep:
     """A sweep from its file; unknown fields, empty axes and wrong types are refused."""
-    return sweep_of(read_toml(file, "a TOML file with a sweep"), file.stem, file.name)
+    return sweep_of(read_toml(file, "name a TOML file with a sweep"), file.stem, file.name)
 
 
 def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Sweep:

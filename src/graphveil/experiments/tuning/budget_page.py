@@ -9,7 +9,8 @@ import numpy as np
 from graphveil.experiments.runs.format import counted, rounded
 from graphveil.experiments.show.colours import INK, METHOD
 from graphveil.experiments.show.figure import HEIGHT, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
-from graphveil.experiments.show.page import Section, Table, page
+from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.table import Table
 from graphveil.experiments.tuning.budget_advice import (
     MOST_TIMES,
     OTHERS,

@@ -104,15 +104,6 @@ class Terms:
     progress: Progress = lambda what, share: None
 
 
-@dataclass(frozen=True)
-class Computation:
-    """How a figure is computed, and whether from a graph."""
-
-    name: str
-    compute: Callable[[Terms], ComputedFigure]
-    needs_graph: bool = False
-
-
 def spans(chosen: Sequence[float], among: Sequence[float]) -> str:
     """Some of the values of an axis in words: neighbours are joined.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphveil.experiments.papers.figures.absolute_error import AbsoluteError
-from graphveil.experiments.papers.figures.expected_error import (
+from graphveil.experiments.papers.figures.figure import Terms
+from reproduce.figures.absolute_error import AbsoluteError
+from reproduce.figures.expected_error import (
     CASES,
     CLIPPED,
     CONSTANT,
@@ -15,16 +16,15 @@ from graphveil.experiments.papers.figures.expected_error import (
     OTHERS,
     PRINTED,
     SMALL,
+    compute,
     errors_at,
-    expected_error,
     findings,
 )
-from graphveil.experiments.papers.figures.figure import Terms
 
 
 @pytest.fixture(scope="module")
 def quick():
-    return expected_error(Terms(quick=True))
+    return compute(Terms(quick=True))
 
 
 def of(panel, label):

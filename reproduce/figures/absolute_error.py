@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers.figures.exact import Floats, peaks, probabilities
+from reproduce.figures.exact import Floats, peaks, probabilities
 
 
 @dataclass(frozen=True)

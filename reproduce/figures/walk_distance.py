@@ -24,6 +24,7 @@ from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
 
+NEEDS_GRAPH = True
 RUNS, HOPS = 5, 4
 # The document's budget over ρ, and some of its ρ over the budget.
 EPSILON, SHARES_OVER_EPSILON = 1.0, (0.05, 0.2, 1.0)
@@ -64,7 +65,7 @@ LINES = (
 )
 
 
-def walk_distance(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> ComputedFigure:
     """The distance over the share of private links, over the budget, and by hops."""
     graph, users = load(terms.data)
     runs = terms.runs or (1 if terms.quick else RUNS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import channels
-from graphveil.experiments.papers.figures.squared_error import squared_error
+from reproduce.figures.squared_error import squared_error
 
 EPSILONS = (0.1, 1.0, 4.0)
 

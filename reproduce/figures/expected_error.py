@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers.figures.absolute_error import AbsoluteError, absolute_error
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
 from graphveil.experiments.runs.statistics import Summary
+from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
 # The two ranges of budgets that the document speaks of.
 SMALL = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -73,7 +73,7 @@ OTHERS = tuple(label for label in CASES if label not in (PRINTED, DEBIASED))
 Errors = Mapping[float, Mapping[str, AbsoluteError]]
 
 
-def expected_error(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> ComputedFigure:
     """Errors for uniform and for worst-case inputs and the worst biases, over small budgets and over large ones."""
     small, large = (QUICK_SMALL, QUICK_LARGE) if terms.quick else (SMALL, LARGE)
     budgets = sorted({*small, *large})

@@ -11,8 +11,8 @@ from graphveil import channels
 from graphveil.channels import SeededWords
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.gaussian import analytic_sigma
-from graphveil.experiments.papers.figures.absolute_error import absolute_error
 from graphveil.mechanisms import mechanism
+from reproduce.figures.absolute_error import absolute_error
 
 EPSILONS = (0.1, 1.0, 4.0)
 

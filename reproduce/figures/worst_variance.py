@@ -14,8 +14,8 @@ from typing import Literal
 from graphveil import channels
 from graphveil.channels import FiniteChannel
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
-from graphveil.experiments.papers.figures.squared_error import SquaredError, squared_error
 from graphveil.experiments.runs.statistics import Summary
+from reproduce.figures.squared_error import SquaredError, squared_error
 
 EPSILONS = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 QUICK_EPSILONS = (0.5, 2.0, 5.0)
@@ -61,7 +61,7 @@ CASES: Mapping[str, Case] = {
 Errors = Mapping[float, Mapping[str, SquaredError]]
 
 
-def worst_variance(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> ComputedFigure:
     """Variances, biases and squared errors over the budget."""
     budgets = QUICK_EPSILONS if terms.quick else EPSILONS
     errors: dict[float, dict[str, SquaredError]] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers.figures.exact import Floats, peaks, probabilities
+from reproduce.figures.exact import Floats, peaks, probabilities
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil import channels
-from graphveil.experiments.papers.figures.exact import peaks, probabilities
+from reproduce.figures.exact import peaks, probabilities
 
 
 @pytest.mark.parametrize("channel", [channels.onebit(1.0), channels.laplace(1.0), channels.latent(1.0)])

@@ -3,20 +3,20 @@
 import pytest
 
 from graphveil.experiments.papers.figures.figure import Terms
-from graphveil.experiments.papers.figures.worst_variance import (
+from reproduce.figures.worst_variance import (
     CASES,
     DEBIASED,
     EPSILONS,
     QUICK_EPSILONS,
     SILENCE,
     WAVE,
-    worst_variance,
+    compute,
 )
 
 
 @pytest.fixture(scope="module")
 def figure():
-    return worst_variance(Terms())
+    return compute(Terms())
 
 
 def line(figure, panel, label):
@@ -59,7 +59,7 @@ def test_no_answer_at_all_stands_beside_the_errors(figure):
 
 
 def test_quick_is_the_same_at_few_budgets(figure):
-    quick = worst_variance(Terms(quick=True))
+    quick = compute(Terms(quick=True))
     for label in CASES:
         known = means(line(figure, 0, label))
         assert means(line(quick, 0, label)) == {epsilon: known[epsilon] for epsilon in QUICK_EPSILONS}

@@ -1,0 +1,1 @@
+"""Figures of the documents whose points are computed, one file each."""
