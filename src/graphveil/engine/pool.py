@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from graphveil.engine.interrupts import uninterrupted
@@ -44,10 +45,16 @@ class Arriving(Generic[Value]):
             self._count += 1
 
     def next(self) -> Future[Value]:
-        """One that is finished."""
-        future = self._finished.get()
-        self._count -= 1
-        return future
+        """One that is finished.
+
+        Waits a second at a time: an interrupt that comes between Python's look for signals and the wait itself is seen only when
+        the wait ends.
+        """
+        while True:
+            with suppress(Empty):
+                future = self._finished.get(timeout=1.0)
+                self._count -= 1
+                return future
 
 
 def computed(future: Future[Value]) -> Value:
