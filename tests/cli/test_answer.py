@@ -4,6 +4,7 @@ import importlib
 import io
 import json
 import shutil
+import sqlite3
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from graphveil import Plan
 from graphveil.cli import status
+from graphveil.privacy import Invitation
 from graphveil.privacy.envelope import MAX_SECONDS
 from tests.client.support import (
     INVITATION,
@@ -39,6 +41,7 @@ def server(monkeypatch, folder):
     server = Server(plans=[values()], expires=int(time.time()) + 1000)
     monkeypatch.setattr(COMMAND, "Http", lambda url: server)
     monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+    monkeypatch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
     (folder / "me.json").write_text(json.dumps(ROW))
     return server
 
@@ -51,7 +54,7 @@ def run(folder, *more, token=True):
 def test_what_is_asked_is_shown_answered_and_delivered(server, folder, capsys):
     assert run(folder, "--yes") == 0
     shown = capsys.readouterr()
-    assert "Its purpose: to learn what people like" in shown.err
+    assert "Its purpose, in its own words:\n  | to learn what people like\n" in shown.err
     assert "at most ε = 4 and δ = 0.0001 in it, for life" in shown.err
     assert "Round 1 asks for 1 of the 4 values of your row, randomized, by multibit" in shown.err
     assert "It costs ε = 1 (exact: 1)" in shown.err or "It costs ε = 1 (exact: 0.99" in shown.err
@@ -79,7 +82,7 @@ def test_a_question_that_never_expires_is_shown_like_any(server, folder, capsys)
 
 def test_whoever_enrols_is_told_so_and_where_the_books_are(server, folder, capsys):
     server.plans.clear()
-    books = folder / "mine.sqlite"
+    books = folder / "books" / "mine.sqlite"
     assert run(folder, "--yes", "--device", str(books)) == 0
     shown = capsys.readouterr()
     assert f"You take part now. Your books are in {books}" in shown.err and "You take part" not in shown.out
@@ -180,12 +183,41 @@ def test_after_a_backup_the_owner_says_what_was_spent(server, folder, capsys):
     assert "left of the cap: 1;" in capsys.readouterr().out
 
 
+def test_after_a_disk_was_restored_the_owner_says_what_was_spent_once(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    shutil.copytree(folder, folder.with_name(folder.name + "-image"))
+    server.plans.append(values(round=2))
+    assert run(folder, "--yes") == 0
+    for name in ("state", "witness"):
+        shutil.rmtree(folder / name)
+        shutil.copytree(folder.with_name(folder.name + "-image") / name, folder / name)
+    shutil.rmtree(folder.with_name(folder.name + "-image"))
+    capsys.readouterr()
+    # It is said whether or not anything is asked.
+    for questions in (0, 1):
+        server.plans += [values(round=3)] * questions
+        assert run(folder, "--yes") == 2
+        shown = capsys.readouterr().out
+        assert shown.count("the collector has more answers of this device than its books know") == 1
+        assert "--spent" in shown and "left of the cap" not in shown
+        assert run(folder, "--yes", "--json") == 2
+        told = json.loads(capsys.readouterr().out)
+        assert (told["refused"], told["left"]["epsilon"]) == ("memory", 0.0)
+        assert [each["refused"] for each in told["questions"]] == ["memory"] * questions
+    assert run(folder, "--yes", "--spent", "2") == 0
+    assert "left of the cap: 1;" in capsys.readouterr().out
+    assert run(folder, "--yes", "--spent", "2") == 2
+    assert "leave out --spent" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--cap", "-1"], "the cap must be"),
         (["--renew-days", "3"], "give --cap too"),
         (["--exclude", "1.5"], "numbers of attributes"),
+        (["--exclude", "nan"], "numbers of attributes"),
+        (["--exclude", "1,inf"], "numbers of attributes"),
         (["--exclude", "x"], "--exclude takes numbers"),
         (["--exclude", "4"], "an excluded attribute must be an integer from 0 to 3"),
     ],
@@ -205,11 +237,12 @@ def test_without_an_invitation_it_says_what_is_missing(server, folder, capsys):
 def test_words_of_a_server_give_no_orders_to_a_terminal(server, folder, capsys):
     server.offer = {"purpose": "good\x1b[2J\u202e\nYour cap is 0"}
     assert run(folder, "--yes") == 2
-    assert "Its purpose: good [2J  Your cap is 0\n" in capsys.readouterr().err
+    assert "own words:\n  | good\\u001b[2J\\u202e Your cap is 0\n" in capsys.readouterr().err
 
 
 def test_plain_http_to_another_machine_is_refused(folder, capsys, monkeypatch):
     monkeypatch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+    monkeypatch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
     (folder / "me.json").write_text("[1]")
     arguments = ["--server", "http://collect.example.org", "--row", str(folder / "me.json")]
     assert status(["answer", *arguments]) == 2
@@ -269,3 +302,50 @@ def test_a_new_key_is_followed_and_a_server_that_was_set_back_is_refused(server,
     assert run(folder, "--yes", token=False) == 2
     assert "the server shows 0 changes of the key, and this device has followed 1" in capsys.readouterr().err
     assert list(server.reports) == [1, 2]
+
+
+NEW = Invitation(b"another sixteen.", INVITATION.key).token()
+
+
+def enrolments(server):
+    return sum(path == "/v1/enrolment" for _, path, *_ in server.calls)
+
+
+def test_a_new_token_is_used_once_and_keeps_the_terms(server, folder, capsys):
+    assert run(folder, "--yes", "--cap", "2", "--exclude", "3") == 2
+    server.private, server.successions = private_key(1), [succession(1)]
+    token = Invitation(b"another sixteen.", succession(1).statement.after).token()
+    before = server.known
+    for _ in range(2):
+        assert run(folder, "--yes", "--token", token, token=False) == 2
+    assert enrolments(server) == 2 and server.known != before
+    said = server.tokens["YW5vdGhlciBzaXh0ZWVuLg"]
+    assert (said["cap"], said["excluded"]) == ({"epsilon": 2.0, "delta": 0.0}, [3])
+    shown = capsys.readouterr()
+    assert "Refused (excluded)" in shown.out and shown.err.count("You take part now") == 1
+
+
+def test_terms_cannot_be_changed_by_a_new_token(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    assert run(folder, "--yes", "--cap", "1", "--token", NEW, token=False) == 2
+    assert "terms hold for good" in capsys.readouterr().err and enrolments(server) == 1
+
+
+def test_a_token_that_somebody_else_has_used_is_said(server, folder, capsys):
+    assert run(folder, "--yes") == 0
+    server.tokens["YW5vdGhlciBzaXh0ZWVuLg"] = {}
+    assert run(folder, "--yes", "--token", NEW, token=False) == 2
+    assert "this token was used" in capsys.readouterr().err
+
+
+def test_books_of_an_earlier_version_go_on_with_the_token_they_were_made_with(server, folder):
+    assert run(folder, "--yes") == 0
+    (books,) = folder.glob("**/device.sqlite")
+    with sqlite3.connect(books) as opened:
+        opened.execute("UPDATE credentials SET former = current, current = NULL, token = NULL")
+        (server.former,) = opened.execute("SELECT former FROM credentials").fetchone()
+    opened.close()
+    server.plans.append(values(round=2))
+    for _ in range(2):
+        assert run(folder, "--yes") == 0
+    assert enrolments(server) == 2 and sorted(server.reports) == [1, 2]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.findings import Step
 from graphveil.cli import status
 from graphveil.mechanisms import names
 from graphveil.privacy.plan import Plan
@@ -104,6 +105,16 @@ def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
     assert "krr: it tells everything" in capsys.readouterr().out
 
 
+def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, capsys):
+    late = Step("many users in one call", "its time was over before its end", unfinished=True)
+    found = Audit("krr", Privacy(1.0), Privacy(0.99), [], [], [late], covers="7 classes")
+    monkeypatch.setattr(COMMAND, "audit_mechanism", lambda *_, **__: found)
+    assert status(["audit", "krr"]) == 1
+    out = capsys.readouterr().out
+    assert "is not known: the audit ran out of time" in out and "holds." not in out
+    assert "Sizes covered\n  • 7 classes" in out
+
+
 def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsys):
     monkeypatch.setattr(COMMAND, "names", lambda: ["krr", "gaussian"])
     assert status(["audit", "--all", "--epsilon", "20", "--json", "--seed", "1"]) == 0
@@ -116,8 +127,10 @@ def test_all_leaves_out_what_refuses_the_settings_and_says_so(monkeypatch, capsy
     ("arguments", "words"),
     [
         ([], "name one mechanism, PATH.py:NAME, --plan FILE, or --all"),
-        (["krr", "--plan", "x.json"], "leave out a name, or --plan"),
-        (["--plan", "nowhere.json"], "the plan 'nowhere.json' cannot be read"),
+        (["krr", "--plan", "x.json"], "x.json cannot be read"),
+        (["krr", "--collection", "c"], "--collection keeps the full audit of a plan"),
+        (["krr", "--minutes", "0"], "minutes must be a positive finite number, got 0"),
+        (["--plan", "nowhere.json"], "nowhere.json cannot be read"),
         (["krr", "--all"], "leave out --all or 'krr'"),
         (["nope"], "no mechanism is named 'nope': choose one of onebit"),
         (["krr", "--epsilon", "0"], "epsilon must be a positive finite number, got 0"),
@@ -178,9 +191,17 @@ def test_a_plan_that_cannot_be_served_is_one_line(tmp_path, capsys):
     assert "the plan cannot be served" in capsys.readouterr().err
 
 
-def test_the_output_ends_with_what_is_not_covered(capsys):
+def test_what_is_not_covered_comes_last_for_the_packages_own(capsys):
     assert status(["audit", "featurerr", "--quick", "--seed", "1"]) == 0
-    assert "Not covered" in capsys.readouterr().out
+    protects, _, covered = capsys.readouterr().out.partition("Not covered")
+    assert "It protects" in protects and "The claim of featurerr holds. Its tables are proved" in covered
+
+
+def test_what_is_not_covered_comes_first_for_code_from_outside(good, capsys):
+    assert status(["audit", f"{good}:build", "--quick", "--seed", "1"]) == 0
+    first, second, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "Not covered" and "evidence and not proof" in second
+    assert last == "No fault was found in mine. That is evidence that its claim holds, not proof."
 
 
 @pytest.mark.parametrize(

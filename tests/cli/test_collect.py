@@ -7,6 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.cli import status
+from graphveil.collect.schema import ROSTER
 from graphveil.collect.storage import open_collection
 from graphveil.graphs.shards import open_shards
 from graphveil.privacy.invitation import Invitation
@@ -66,7 +67,7 @@ def test_init_makes_a_collection_of_the_people_in_a_table(collection):
         ("init other --graph links.csv --purpose why --epsilon 0", "epsilon must be a positive"),
         ("init other --graph links.csv --purpose why --epsilon 1 --dims 3", "dims and range belong together"),
         ("init other --graph links.txt --purpose why --epsilon 1", "unknown form"),
-        ("init other --graph absent.csv --purpose why --epsilon 1", "cannot be read"),
+        ("init other --graph absent.csv --purpose why --epsilon 1", "there is no file absent.csv"),
         ("init other --graph links.csv --purpose why --epsilon 1 --database mysql://x", "PostgreSQL"),
         (
             "init other --graph links.csv --private-links --purpose why --epsilon 1",
@@ -102,6 +103,13 @@ def test_invite_again_voids_the_old_token(folder, capsys):
     assert status(["collect", "invite", str(folder), "--again", "c"]) == 0
     after = dict(csv.reader(capsys.readouterr().out.splitlines()))
     assert set(after) == {"id", "c"} and after["c"] != before["c"]
+
+
+def test_somebody_who_is_enrolled_can_be_invited_again(folder, collection, capsys):
+    enrolled(collection)
+    assert status(["collect", "invite", str(folder), "--again", "c"]) == 0
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == ["id", "c"]
+    assert collection.roster().enrolled.all()
 
 
 def test_invite_with_a_later_graph_invites_the_new_people(folder, tmp_path, capsys):
@@ -171,6 +179,17 @@ def test_rotate_names_the_new_key_and_what_to_keep(folder, collection, capsys):
     shown = json.loads(capsys.readouterr().out)
     assert shown["rotations"] == 1 and shown["key"] == collection.key.public.hex()
     assert not (folder / "key").exists()
+
+
+def test_status_and_rotate_say_who_has_no_credential_of_their_own(folder, collection, capsys):
+    enrolled(collection)
+    with collection.database.writing() as connection:
+        connection.execute(ROSTER.update().where(ROSTER.c.external.in_(["b", "d"])).values(derived=True))
+    assert status(["collect", "status", "survey"]) == 0
+    assert "2 devices have a credential of an earlier graphveil" in capsys.readouterr().out
+    assert status(["collect", "rotate", "survey"]) == 0
+    told = capsys.readouterr().out
+    assert "2 devices had not registered" in told and "--again ID`: b, d." in told
 
 
 def test_tokens_that_are_made_after_a_rotation_hold_the_new_key(folder, collection):

@@ -1,6 +1,5 @@
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -8,8 +7,8 @@ from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
 from graphveil.experiments.papers import paper as paper_module
+from graphveil.experiments.papers import result as result_module
 from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Series
-from graphveil.experiments.papers.figures.registry import COMPUTATIONS
 from graphveil.experiments.runs import runner as runner_module
 from graphveil.experiments.runs.statistics import Summary
 from graphveil.experiments.store import reuse
@@ -538,15 +537,13 @@ def figures(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(FIGURES)
     seen = []
 
-    def computed(terms):
+    def computed(_, terms):
         seen.append(terms)
         terms.progress("half", 0.5)
         line = Series("a line", (1.0, 2.0), (Summary(0.25, 0.2, 0.3), Summary(0.5, None, None)), "its note")
         return ComputedFigure((Panel("a panel", "ε", "error", (line,)),), ("A line rises.",))
 
-    for name in ("expected-error", "walk-distance"):
-        changed = replace(COMPUTATIONS.find(name), compute=computed)
-        monkeypatch.setitem(COMPUTATIONS._items, name, changed)
+    monkeypatch.setattr(result_module, "compute_figure", computed)
     return seen
 
 
@@ -621,21 +618,19 @@ def test_a_figure_may_be_computed_from_a_graph_that_no_table_has(capsys, figures
 
 
 def test_a_figure_that_cannot_be_computed_says_why(capsys, figures, monkeypatch):
-    def refuse(terms):
+    def refuse(_, terms):
         raise InputError("this graph has no links")
 
-    changed = replace(COMPUTATIONS.find("expected-error"), compute=refuse)
-    monkeypatch.setitem(COMPUTATIONS._items, "expected-error", changed)
+    monkeypatch.setattr(result_module, "compute_figure", refuse)
     assert status(["paper", "small/errors"]) == 0
     assert "not computed: this graph has no links" in capsys.readouterr().out
 
 
 def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figures, monkeypatch, tmp_path):
-    def interrupt(terms):
+    def interrupt(_, terms):
         raise KeyboardInterrupt
 
-    changed = replace(COMPUTATIONS.find("expected-error"), compute=interrupt)
-    monkeypatch.setitem(COMPUTATIONS._items, "expected-error", changed)
+    monkeypatch.setattr(result_module, "compute_figure", interrupt)
     assert status(["paper", "small"]) == 130
     told = capsys.readouterr()
     assert told.out.count("not finished") == 2

@@ -21,7 +21,7 @@ def test_lists_are_read_as_they_are_written(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "[1", "[1,2", "[1 2]", "[1]]", "[1] x", "[a=b]", "[1,,2]", "[nan]", "['a]"]
+    "text", ["[", "[1", "[1,2", "[1 2]", "[1]]", "[1] x", "[a=b]", "[1,,2]", "[nan]", "['a]", "[" * 5000]
 )
 def test_what_is_no_list_is_refused_with_the_key_and_an_example(text):
     with pytest.raises(InputError) as refused:

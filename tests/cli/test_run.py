@@ -16,6 +16,8 @@ from graphveil.experiments.store import reuse
 from graphveil.experiments.store.database import RESULTS, select
 from tests.interrupting import interrupted_when
 
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=400", "--set", "data.features=16"),
     *("--set", "data.telling=4", "--set", "data.labelled=0.2", "--set", "data.validated=0.2"),

@@ -71,7 +71,7 @@ def walked():
     with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         patch.chdir(folder)
-        patch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+        patch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
         (folder / "people.py").write_text(PEOPLE)
         runpy.run_path("people.py")
         made, rest = COMMANDS[:2], COMMANDS[2:]
@@ -93,7 +93,7 @@ def circle():
     with fast_folder() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         patch.chdir(folder)
-        patch.setenv("GRAPHVEIL_STATE", str(folder / "state"))
+        patch.setenv("GRAPHVEIL_WITNESS", str(folder / "witness"))
         (folder / "people.py").write_text(PEOPLE)
         runpy.run_path("people.py")
         labels = dict(csv.reader((folder / "labels.csv").read_text().splitlines()[1:]))
@@ -110,7 +110,7 @@ def circle():
                     (folder / "friends.txt").write_text("\n".join(sorted(friends)))
                     words = answer.replace("https://collect.example.org", f"http://127.0.0.1:{port}")
                     words = words.replace("TOKEN", tokens[person]).replace("me.csv", f"rows/{person}.csv")
-                    assert run(f"{words} --device {person}.sqlite --yes") == 0
+                    assert run(f"{words} --device devices/{person}.sqlite --yes") == 0
                 if not asked:
                     assert run(f"{learn} --set epochs=5") == 0
             closed = [run(f"graphveil collect close circle {number}") for number in (1, 2)]

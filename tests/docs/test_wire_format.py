@@ -1,5 +1,6 @@
 """Whoever writes a client from docs/wire-format.md computes the classes that the tables on it show, and so do we."""
 
+import base64
 import hashlib
 import json
 import math
@@ -18,6 +19,7 @@ from graphveil.client import checking
 from graphveil.client.key_chain import KeyChain
 from graphveil.client.signing import public_key, sign, sign_succession
 from graphveil.privacy import Envelope, Invitation, Question, Succession, plan_digest
+from graphveil.privacy.credential import FORM, credential_hash
 from graphveil.privacy.digest import described
 from graphveil.privacy.people import person_digest
 
@@ -345,6 +347,13 @@ def test_the_digests_of_people_are_those_of_the_page():
 def test_the_token_on_the_page_holds_the_secret_and_the_key():
     token = Invitation(bytes(range(16)), public_key(PRIVATE)).token()
     assert token in ALONE and f"`{public_key(PRIVATE).hex()}`" in PAGE and f"`{PRIVATE.hex()}`" in PAGE
+
+
+def test_the_credential_on_the_page_has_the_hash_that_it_shows():
+    credential = base64.urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
+    assert FORM.fullmatch(credential) and credential in ALONE
+    assert credential_hash(credential).hex() == hashlib.sha256(credential.encode()).hexdigest()
+    assert credential_hash(credential).hex() in ALONE
 
 
 def test_the_signature_on_the_page_is_that_of_its_question():

@@ -33,7 +33,7 @@ def test_one_number_a_line_is_read(written, text):
         ("1\n2\n", "numbers.csv has 2 lines"),
         ("1\n2\n3\n4\n", "numbers.csv has 4 lines"),
         ("", "numbers.csv has 0 lines"),
-        (b"\xff\xfe\x00", "numbers.csv is no text"),
+        (b"\xff\xfe\x00", "numbers.csv is not UTF-8 text"),
     ],
 )
 def test_an_error_names_the_file_the_line_and_what_was_expected(written, text, said):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
+from graphveil.cli.console import say
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
@@ -89,7 +91,7 @@ app.command()(statement)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"graphveil {__version__}")
+        say(f"graphveil {__version__}")
         raise typer.Exit
 
 
@@ -101,12 +103,16 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        say(*context.get_help().splitlines())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its status."""
-    sys.exit(status(arguments))
+    try:
+        sys.exit(status(arguments))
+    except Exception:  # noqa: BLE001 -- a fault of ours, told like everything else
+        say(*traceback.format_exc().splitlines(), err=True)
+        sys.exit(FAILED)
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
@@ -147,4 +153,4 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    typer.echo(f"Error: {' '.join(message.split())}", err=True)
+    say(f"Error: {' '.join(message.split())}", err=True)

@@ -8,14 +8,11 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from graphveil.checks import check_number
 from graphveil.cli.advise_poisoning import poisoning_command
 from graphveil.cli.bars import one_bar
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import Console, say, show_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.interrupts import saying
 from graphveil.cli.listing import first_sentences
@@ -32,6 +29,7 @@ from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.format import percent, rounded
 from graphveil.experiments.runs.unit import make_ready
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.table import Table
 from graphveil.experiments.tuning.advice import advise_levels
 from graphveil.experiments.tuning.budget_advice import advise_budget
 from graphveil.experiments.tuning.budget_page import budget_page, head, rows, sentences, verdict
@@ -52,14 +50,9 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
         return
     advice = first_sentences(context)
     if as_json:
-        typer.echo(json.dumps({"advice": advice}, ensure_ascii=False))
+        say(json.dumps({"advice": advice}, ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in ("advise", "what it says"):
-        table.add_column(heading)
-    for name, sentence in advice.items():
-        table.add_row(name, escape(sentence))
-    print_table(table)
+    show_table(Table(("advise", "what it says"), tuple(advice.items())))
 
 
 @advise_app.command("levels")
@@ -105,20 +98,18 @@ def levels_command(
             "levels": [each.to_dict() for each in advice],
         }
         told["level_epsilon"] = level_epsilon if np.isfinite(level_epsilon) else None
-        typer.echo(json.dumps(told))
+        say(json.dumps(told))
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in (
+    columns = (
         "level",
         "ε",
         "users",
         "values answered",
         "error of one report",
         "without it and stricter ones",
-    ):
-        table.add_column(heading, justify="right")
-    for each in advice:
-        table.add_row(
+    )
+    rows_of_levels = tuple(
+        (
             str(each.level),
             f"{each.budget:g}",
             percent(each.share, ".0f"),
@@ -126,8 +117,10 @@ def levels_command(
             rounded(each.own),
             rounded(each.without),
         )
+        for each in advice
+    )
+    show_table(Table(columns, rows_of_levels, frozenset(columns)))
     console = Console(soft_wrap=True, highlight=False)
-    console.print(table)
     console.print(
         f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
         f"are asked, has {rounded(advice[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
@@ -183,15 +176,10 @@ def budget_command(
     if out is not None:
         write_whole(out, budget_page(advice).encode())
     if as_json:
-        typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False))
+        say(json.dumps(advice.to_dict(), ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for heading in head():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows(advice):
-        table.add_row(*row)
+    show_table(Table(tuple(head()), tuple(map(tuple, rows(advice))), frozenset(head())))
     console = Console(soft_wrap=True, highlight=False)
-    console.print(table)
     for sentence in (verdict(advice), *sentences(advice)):
         console.print(sentence, markup=False)
 

@@ -6,15 +6,14 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from graphveil.cli.bars import one_bar
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import Console, say, show_table
 from graphveil.cli.options import AsJson, DataName, RangePair, SettingPairs
 from graphveil.cli.parse import parse_numbers, parse_settings, range_option
 from graphveil.experiments.runs.format import percent, rounded
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.table import Table
 from graphveil.experiments.tuning.poisoning import Influence, PoisoningAdvice, advise_poisoning
 from graphveil.methods.terms import Budgets
 
@@ -65,18 +64,20 @@ def poisoning_command(
     with one_bar() as tell:
         advice = advise_poisoning(spec, shares, target, tell)
     if as_json:
-        typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False))
+        say(json.dumps(advice.to_dict(), ensure_ascii=False))
     else:
         _show(advice)
 
 
 def _show(advice: PoisoningAdvice) -> None:
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column("malicious", justify="right")
-    for each in advice.influences:
-        table.add_column(f"mean moved ({each.mechanism})", justify="right")
-    for heading in (f"{advice.metric} of {advice.method}", f"others taken for class {advice.target}"):
-        table.add_column(f"{heading}\n{' / '.join(KINDS)}", justify="right")
+    kinds = " / ".join(KINDS)
+    head = (
+        "malicious",
+        *(f"mean moved ({each.mechanism})" for each in advice.influences),
+        f"{advice.metric} of {advice.method}: {kinds}",
+        f"others taken for class {advice.target}: {kinds}",
+    )
+    rows = []
     for line in advice.lines:
         moved = (f"≤ {rounded(each.moved(line.share))}" for each in advice.influences)
         harms = (line.careless, line, line.placed)
@@ -84,8 +85,8 @@ def _show(advice: PoisoningAdvice) -> None:
             " / ".join(percent(each.score) for each in harms),
             " / ".join(percent(each.drawn_in) for each in harms),
         )
-        table.add_row(percent(line.share), *moved, *told)
-    print_table(table)
+        rows.append((percent(line.share), *moved, *told))
+    show_table(Table(head, tuple(rows), frozenset(head)))
     console = Console(soft_wrap=True, highlight=False)
     for sentence in sentences(advice):
         console.print(sentence, markup=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from graphveil.audit.findings import rounded_up
 from graphveil.channels.exact import Claim
 from graphveil.checks import check_number
+from graphveil.cli.console import confirmed, quoted, say
 from graphveil.cli.parse import parse_numbers
 from graphveil.client import (
     Agreement,
@@ -27,16 +27,18 @@ from graphveil.client import (
     Visited,
     enrol,
     give_row,
+    own_credential,
     visit,
 )
 from graphveil.client.row_file import read_held, read_links
-from graphveil.client.transport import printable
-from graphveil.errors import InputError
+from graphveil.errors import InputError, ServerError
 from graphveil.mechanisms import FeatureMechanism
 from graphveil.privacy import Invitation, Plan
 from graphveil.settings import device_file
 
 FAILED, MISTAKEN = 1, 2
+# What a collector says of a token that was used.
+USED = 409
 
 
 def answer(
@@ -48,10 +50,15 @@ def answer(
         ),
     ],
     token: Annotated[
-        str | None, typer.Option(help="The invitation that you were given; needed the first time.")
+        str | None,
+        typer.Option(help="The invitation that you were given; needed the first time, and after a new one."),
     ] = None,
     device: Annotated[
-        Path | None, typer.Option(help="The file of your books; in your own data folder unless given.")
+        Path | None,
+        typer.Option(
+            help="The file of your books; unless given, in $GRAPHVEIL_STATE or your own data folder. A second record that notices restored "
+            "backups is kept elsewhere: in $GRAPHVEIL_WITNESS or another folder of yours."
+        ),
     ] = None,
     cap: Annotated[
         float | None,
@@ -114,27 +121,31 @@ def answer(
     if links is not None:
         held = replace(held, neighbour_ids=read_links(links))
     terms = _terms(cap, cap_delta, renew_days)
-    excluded = tuple(int(number) for number in _whole_numbers(exclude))
+    excluded = _whole_numbers(exclude)
     calls = Calls(Http(server))
     books = Device(device_file() if device is None else device)
-    agreement = _known(books, server, token)
+    agreement = _known(books, calls, server, token)
     if agreement is None:
         agreement = _enrolled(books, calls, server, token, held, terms, excluded, volunteer, yes)
     elif cap is not None or exclude is not None or renew_days is not None:
         raise InputError(
             "you take part in this collection already, and its terms hold for good: leave out --cap, --exclude and --renew-days"
         )
+    elif token is not None:
+        _enrol_again(books, calls, agreement, token, held)
     _check_links(agreement, held)
     if spent is not None:
         check_number(spent, "--spent", least=0)
-        if books.remembers():
+        credential = own_credential(books, calls, agreement.collection)
+        books.note_answered(agreement.collection, calls.answered(credential))
+        if books.doubt(agreement.collection) is None:
             raise InputError("the books of this device know what was spent: leave out --spent")
         books.recover({agreement.collection: Claim(spent, agreement.cap.delta)})
     seen = visit(books, calls, agreement.collection, held, lambda inquiry: _agreed(inquiry, agreement, yes))
     given = _row_given(books, calls, agreement, held, volunteer, yes)
     _tell(books, agreement, seen, given, as_json)
     failed = [each for each in seen if each.refusal is not None or each.status not in (None, 200, 201)]
-    if failed:
+    if failed or books.doubt(agreement.collection) is not None:
         untrue = any(each.refusal is not None and each.refusal.reason == "claim" for each in failed)
         raise typer.Exit(FAILED if untrue else MISTAKEN)
 
@@ -160,26 +171,48 @@ def _terms(cap: float | None, delta: float, renew_days: int | None) -> Cap | Non
     return Cap(cap, delta, renewal_days=renew_days)
 
 
-def _whole_numbers(text: str | None) -> tuple[float, ...]:
+def _whole_numbers(text: str | None) -> tuple[int, ...]:
     numbers = parse_numbers("exclude", text) or ()
-    if any(number != int(number) for number in numbers):
+    if not all(number.is_integer() for number in numbers):
         raise InputError(f"--exclude takes numbers of attributes, counted from 0, got {text!r}")
-    return numbers
+    return tuple(map(int, numbers))
 
 
-def _known(books: Device, server: str, token: str | None) -> Agreement | None:
-    """What was agreed on with this server before, and with the one of this token."""
-    key = None if token is None else Invitation.read(token).key
+def _known(books: Device, calls: Calls, server: str, token: str | None) -> Agreement | None:
+    """What was agreed on with this server before; with a token, in the collection that the server has now."""
+    collection = None if token is None else calls.offer().collection
     known = [
-        each
-        for each in books.agreements()
-        if each.server == server and (key is None or key in books.keys(each.collection))
+        each for each in books.agreements() if each.server == server and collection in (None, each.collection)
     ]
     if not known and token is None:
         raise InputError(
             f"this device ({books.path}) takes part in no collection of {server} yet: give the --token of your invitation"
         )
     return known[-1] if known else None
+
+
+def _enrol_again(books: Device, calls: Calls, known: Agreement, token: str, held: Held) -> None:
+    """Use a new token of somebody who takes part already: the device gets another credential, and keeps its books and terms."""
+    credentials, given = books.credentials(known.collection), Invitation.read(token).secret_hash
+    used = credentials.read().token
+    if given == used:
+        return
+    try:
+        enrol(
+            books,
+            calls,
+            known.server,
+            token,
+            held,
+            cap=known.cap,
+            excluded=known.excluded,
+            volunteer=known.volunteer,
+        )
+    except ServerError as error:
+        # Books of earlier versions do not say which token they were made with: it was this one.
+        if used is not None or error.status != USED:
+            raise
+        credentials.keep_token(given)
 
 
 def _enrolled(
@@ -196,19 +229,23 @@ def _enrolled(
     assert token is not None
 
     def agree(offer: Offer, cap: Cap) -> bool:
-        _say(_offer_in_words(offer, cap, excluded, volunteer))
-        return yes or _confirmed("Take part?")
+        say(*_offer_in_words(offer, cap, excluded, volunteer), err=True)
+        return yes or _agrees("Take part?")
 
     agreement = enrol(
         books, calls, server, token, held, cap=terms, excluded=excluded, volunteer=volunteer, agree=agree
     )
-    _say(f"You take part now. Your books are in {books.path}: keep that file, nobody can make it again.")
+    say(
+        f"You take part now. Your books are in {books.path}: keep that file, nobody can make it again.",
+        err=True,
+    )
     return agreement
 
 
-def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> str:
+def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer: bool) -> list[str]:
     lines = [
-        f"A collection asks you to take part. Its purpose: {printable(offer.purpose)}",
+        "A collection asks you to take part. Its purpose, in its own words:",
+        *quoted(offer.purpose),
         f"You will spend at most ε = {cap.epsilon:g}{f' and δ = {cap.delta:g}' if cap.delta else ''} in it, "
         + (
             "for life."
@@ -221,31 +258,32 @@ def _offer_in_words(offer: Offer, cap: Cap, excluded: tuple[int, ...], volunteer
         lines.append(f"No answer may depend on attribute {', '.join(map(str, excluded))}.")
     if offer.private_links:
         lines.append(
-            "It asks whom of its people you are linked to, too, each link randomized: you answer that if you give --links. Of two people who are "
+            f"It asks whom of its {f'{offer.people} ' if offer.people else ''}people you are linked to, too, each link randomized: you answer that if you give --links. Of two people who are "
             "linked one answers for it, by numbers that the collector gives out: if it lies about them, both do, and the link costs what both of you "
             "spend on it, at most both your caps together."
         )
     if volunteer:
         lines.append("You give your row AS IT IS, without any noise: no ε describes that.")
-    return "\n".join(lines)
+    return lines
 
 
 def _agreed(inquiry: Inquiry, agreement: Agreement, yes: bool) -> bool:
-    _say(_in_words(inquiry, agreement))
-    return yes or _confirmed("Answer it?")
+    say(*_in_words(inquiry, agreement), err=True)
+    return yes or _agrees("Answer it?")
 
 
-def _in_words(inquiry: Inquiry, agreement: Agreement) -> str:
+def _in_words(inquiry: Inquiry, agreement: Agreement) -> list[str]:
     """What is asked, why, and what it costs."""
     question, exact, left = inquiry.question, inquiry.exact, inquiry.left
     until = datetime.fromtimestamp(question.expires, UTC).strftime("%Y-%m-%d %H:%M")
     lines = [
         f"Round {question.round} asks for {what_is_asked(question.plan)}, by {question.plan.mechanism}, until {until} UTC.",
-        f"Purpose: {printable(question.purpose)}",
+        "Its purpose, in the collection's own words:",
+        *quoted(question.purpose),
     ]
     if inquiry.kept:
         lines.append("You have answered it before: the same answer is sent again, and costs nothing.")
-        return "\n".join(lines)
+        return lines
     sort = "exact" if question.plan.build().finite else "bounded"
     lines.append(
         f"It costs ε = {inquiry.claim.epsilon:g} ({sort}: {rounded_up(exact.epsilon, 9)})"
@@ -257,7 +295,7 @@ def _in_words(inquiry: Inquiry, agreement: Agreement) -> str:
             f"A link costs that if the collector tells everybody the same numbers of people: then one of its two ends answers. If it lies about them, "
             f"both may, and a link costs at most ε = {inquiry.link_at_most.epsilon:g} where the other end is asked the same."
         )
-    return "\n".join(lines)
+    return lines
 
 
 def what_is_asked(plan: Plan) -> str:
@@ -292,34 +330,43 @@ def _row_given(
         raise InputError(
             "you did not volunteer your row when you enrolled, and terms hold for good: leave out --volunteer"
         )
-    _say("Your row is about to leave this machine as it is, without any noise.")
-    if not (yes or _confirmed("Give it?")):
+    say("Your row is about to leave this machine as it is, without any noise.", err=True)
+    if not (yes or _agrees("Give it?")):
         return False
     give_row(books, calls, agreement.collection, held)
     return True
 
 
 def _tell(books: Device, agreement: Agreement, seen: list[Visited], given: bool, as_json: bool) -> None:
+    """Say what came of the visit. Books that are in doubt do not know what is left: nothing is, until the owner says."""
+    doubt = books.doubt(agreement.collection)
     spending = next(each for each in books.spendings() if each.agreement.collection == agreement.collection)
+    left = spending.left if doubt is None else Claim(0.0, 0.0)
     if as_json:
         told: dict[str, Any] = {
             "collection": agreement.collection,
             "questions": [_as_dict(each) for each in seen],
             "row_given": given,
-            "left": {"epsilon": spending.left.epsilon, "delta": spending.left.delta},
+            "refused": None if doubt is None else doubt.reason,
+            "left": {"epsilon": left.epsilon, "delta": left.delta},
             "lifetime": {"epsilon": spending.lifetime.epsilon, "delta": spending.lifetime.delta},
         }
-        typer.echo(json.dumps(told))
+        say(json.dumps(told))
         return
     if not seen:
-        typer.echo("Nothing is asked of you now.")
+        say("Nothing is asked of you now.")
     for each in seen:
-        typer.echo(_outcome(each))
+        say(_outcome(each))
     if given:
-        typer.echo("Your row was given.")
+        say("Your row was given.")
+    if doubt is not None:
+        if not any(each.refusal is not None and each.refusal.reason == doubt.reason for each in seen):
+            say(f"Refused ({doubt.reason}): {doubt}.")
+        say(f"Spent in this collection: at least ε = {rounded_up(spending.lifetime.epsilon, 9)}.")
+        return
     in_all = sum(each.lifetime.epsilon for each in books.spendings())
-    typer.echo(
-        f"Spent in this collection: ε = {rounded_up(spending.lifetime.epsilon, 9)}; left of the cap: {spending.left.epsilon:.6g}; "
+    say(
+        f"Spent in this collection: ε = {rounded_up(spending.lifetime.epsilon, 9)}; left of the cap: {left.epsilon:.6g}; "
         f"spent by this device in all: {rounded_up(in_all, 9)}."
     )
 
@@ -343,18 +390,8 @@ def _outcome(each: Visited) -> str:
         return f"{name}: not answered."
     if each.delivered:
         return f"{name}: answered, and kept by the collector."
-    return f"{name}: the collector does not take the answer ({printable(each.said)}); it is kept here, and costs nothing more."
+    return f"{name}: the collector does not take the answer ({each.said}); it is kept here, and costs nothing more."
 
 
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
-
-
-def _confirmed(question: str) -> bool:
-    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be."""
-    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
-    said = sys.stdin.readline()
-    if not said:
-        typer.echo(err=True)
-        raise InputError("nobody is there to answer, so nothing was sent: give --yes to agree to everything")
-    return said.strip().lower() in ("y", "yes")
+def _agrees(question: str) -> bool:
+    return confirmed(question, "nothing was sent: give --yes to agree to everything")

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.bars import one_bar
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import say, show_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, DataName, RangePair
 from graphveil.cli.pages import check_picture, is_page, written
@@ -28,6 +27,7 @@ from graphveil.experiments.campaigns.grounds import Ground, MechanismGround, Met
 from graphveil.experiments.campaigns.page import BUDGET, NUMBERS, campaign_page, point_rows, sentences
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.table import Table
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -154,14 +154,10 @@ def _attacks(
             {"name": each.name, "on": on, "summary": each.summary, "game": each.game, "unit": each.unit}
             for on, each in listed
         ]
-        typer.echo(json.dumps({"attacks": told}, ensure_ascii=False))
+        say(json.dumps({"attacks": told}, ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in ("attack", "on", "what is guessed"):
-        table.add_column(heading)
-    for on, each in listed:
-        table.add_row(each.name, on, each.summary)
-    print_table(table)
+    rows = tuple((each.name, on, each.summary) for on, each in listed)
+    show_table(Table(("attack", "on", "what is guessed"), rows))
 
 
 @attack_app.command("attribute")
@@ -240,11 +236,11 @@ def play(ground: Ground, terms: Terms) -> None:
     elif file is not None:
         write_campaign_figure(campaign, file)
     if terms.as_json:
-        typer.echo(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
+        say(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
     else:
         show(campaign)
         if file is not None:
-            typer.echo(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
+            say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
     if not campaign.holds:
         broken = next(point for point in campaign.points if not point.holds)
         raise ClaimError(f"{campaign.attack.name} inference on {campaign.against}: {broken.verdict}")
@@ -259,15 +255,14 @@ def watched(ground: Ground, budgets: Sequence[float | None], terms: Terms) -> Ca
 def show(campaign: Campaign) -> None:
     """A table with the budgets, what they say together in a sentence, and how to read it."""
     title = f"{campaign.attack.name} inference on {campaign.against}, {campaign.data}"
-    table = Table(box=None, padding=(0, 2), header_style="bold")
     first, several = campaign.points[0], len(campaign.points) > 1
-    table.add_column(title if several or first.epsilon is None else f"{title}, ε = {first.epsilon:g}")
-    for heading in (BUDGET, *NUMBERS) if several else NUMBERS:
-        table.add_column(heading, justify="right")
-    for point in campaign.points:
-        for what, *cells in point_rows(point):
-            table.add_row(what, *([f"{point.epsilon:g}"] if several else []), *cells)
-    print_table(table)
-    typer.echo(campaign.summary)
+    title = title if several or first.epsilon is None else f"{title}, ε = {first.epsilon:g}"
+    rows = [
+        (what, *([f"{point.epsilon:g}"] if several else []), *cells)
+        for point in campaign.points
+        for what, *cells in point_rows(point)
+    ]
+    show_table(Table.of([title, *((BUDGET, *NUMBERS) if several else NUMBERS)], rows))
+    say(campaign.summary)
     for sentence in sentences(campaign):
-        typer.echo(sentence)
+        say(sentence)

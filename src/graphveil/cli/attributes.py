@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from graphveil.cli.bars import one_bar
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import say, show_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import (
     AsJson,
@@ -36,6 +34,7 @@ from graphveil.experiments.attributes.ranking import check_ranking
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.privacy_record import Privacy
 from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.table import Table
 from graphveil.methods.terms import Machine
 
 METHOD = "togl"
@@ -116,11 +115,11 @@ def attributes(
     elif file is not None:
         write_attribute_figure(comparison, file)
     if as_json:
-        typer.echo(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
+        say(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
         return
     show(comparison)
     if file is not None:
-        typer.echo(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
+        say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:
@@ -147,13 +146,9 @@ def watched(spec: Spec, top: int) -> Comparison:
 def show(comparison: Comparison) -> None:
     """The best attributes as a table, and below how far the ranking can be trusted."""
     fields = comparison.to_dict()
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in ranking_head(fields):
-        left = heading == "attribute" and comparison.names is not None
-        table.add_column(heading, justify="left" if left else "right")
-    for row in ranking_rows(comparison):
-        table.add_row(*map(escape, row))
-    print_table(table)
+    head = ranking_head(fields)
+    words = {"attribute"} if comparison.names is not None else set()
+    show_table(Table(head, tuple(ranking_rows(comparison)), frozenset(head) - words))
     statement = Privacy.model_validate(fields["privacy"]).sentence
     for line in (*trust_lines(fields), f"({LOOKED_AT})", fields["verdict"], statement):
-        typer.echo(line)
+        say(line)

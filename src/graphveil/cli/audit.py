@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -19,7 +18,9 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.findings import rounded_up
 from graphveil.audit.load import load_mechanism
 from graphveil.channels.words import SeededWords
+from graphveil.cli.console import Console, say
 from graphveil.errors import InputError
+from graphveil.files import read_text
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
 from graphveil.privacy.plan import Plan
 
@@ -45,15 +46,29 @@ def audit(
     plan: Annotated[
         Path | None, typer.Option(help="A plan as a JSON file: audit what it asks, with its own options.")
     ] = None,
+    collection: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --plan: let this collection publish the plan if its audit holds. Name the mechanism too, whose code is run.",
+        ),
+    ] = None,
     quick: Annotated[
         bool | None,
         typer.Option(
             "--quick/--full",
-            help="2·10^5 draws (10^7 of what is cheap) or 10^7. Full for one mechanism, quick for --all.",
+            help="2·10^5 draws (10^7 of what is cheap) and some sizes, or 10^7 and all sizes. Full for one mechanism, quick for "
+            "--all.",
         ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeat the same draws; without it, as a client draws.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="How long the audit of a mechanism may take: 10 by default, 3 with --quick. What is not finished then does not hold."
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every registered mechanism.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
@@ -62,7 +77,9 @@ def audit(
 
     Its tables are read as integers, its whole reports are enumerated,
     its behaviour is watched, its sampler is tested with millions of draws.
-    It ends with what was not covered.
+    It is tried with 1 to 4,096 values, at epsilon 0.01 to 12 and above, and for up to a million users in one call; a plan in its
+    own size alone. What is not graphveil's own is also run in a process of its own.
+    It says which sizes it covers and what was not covered: first for code from outside, else last.
 
     Example: graphveil audit multibit --epsilon 1 --dims 100 --sampled 4
 
@@ -70,11 +87,16 @@ def audit(
 
     Example: graphveil audit --plan plan.json
 
+    Example: graphveil audit own.py:mine --plan plan.json --collection survey
+
     Example: graphveil audit --all --json
     """
+    if collection is not None and (plan is None or quick):
+        raise InputError(
+            "--collection keeps the full audit of a plan: give --plan FILE, and leave out --quick"
+        )
     if plan is not None:
         given = {
-            "a name": name,
             "--epsilon": epsilon,
             "--dims": dims,
             "--sampled": sampled,
@@ -83,8 +105,12 @@ def audit(
         both = [option for option, value in given.items() if value is not None]
         if both:
             raise InputError(f"a plan says all of it by itself: leave out {', '.join(both)}, or --plan")
-        nothing: dict[str, Any] = {"epsilon": None, "dims": None, "sampled": None, "seed": seed}
-        _audit_one(read_plan(plan), nothing, bool(quick), as_json)
+        nothing: dict[str, Any] = {"epsilon": None, "dims": None, "sampled": None}
+        asked = read_plan(plan, name)
+        audited = _audit_one(asked, {**nothing, "seed": seed, "minutes": minutes}, bool(quick), as_json)
+        if collection is not None and audited.holds:
+            _keep(collection, asked, audited)
+        _exit(audited)
         return
     epsilon = 1.0 if epsilon is None else epsilon
     check_budget(epsilon)
@@ -98,25 +124,40 @@ def audit(
             if name is None
             else f"--all audits every mechanism: leave out --all or {name!r}"
         )
-    settings = {"epsilon": epsilon, "dims": dims, "sampled": sampled, "seed": seed}
+    settings = {"epsilon": epsilon, "dims": dims, "sampled": sampled, "seed": seed, "minutes": minutes}
     if name is None:
         _audit_all(settings, quick is not False, as_json)
     else:
-        _audit_one(name, settings, bool(quick), as_json)
+        _exit(_audit_one(name, settings, bool(quick), as_json))
 
 
-def read_plan(path: Path) -> Plan:
-    """The plan in a JSON file, as `Plan.to_json` writes it."""
+def _exit(audited: Audit) -> None:
+    if not audited.holds:
+        raise typer.Exit(DOES_NOT_HOLD)
+
+
+def _keep(folder: Path, plan: Plan, audited: Audit) -> None:
+    from graphveil.collect.storage import open_collection
+
+    open_collection(folder).keep_audit(plan, audited)
+    say(f"{folder} may publish this plan.", err=True)
+
+
+def read_plan(path: Path, name: str | None = None) -> Plan:
+    """The plan in a JSON file, as `Plan.to_json` writes it; its mechanism is loaded where its ``name`` was typed."""
+    if name is not None:
+        load_entry(name)
+    text = read_text(path, "give a plan in a JSON file")
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the plan {str(path)!r} cannot be read ({type(error).__name__}): give a JSON file"
-        ) from None
-    return Plan.from_json(text)
+        plan = Plan.from_json(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error.as_written}") from None
+    if name is not None and plan.mechanism not in (name, name.rpartition(":")[2]):
+        raise InputError(f"the plan asks by {plan.mechanism}, not by {name}: name its own mechanism, or none")
+    return plan
 
 
-def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json: bool) -> None:
+def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json: bool) -> Audit:
     subject: Any = name
     if isinstance(name, Plan):
         name = name.mechanism
@@ -127,11 +168,10 @@ def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json:
     with progress() as tell:
         audited = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
     if as_json:
-        typer.echo(audited.to_json())
+        say(audited.to_json())
     else:
         show(audited)
-    if not audited.holds:
-        raise typer.Exit(DOES_NOT_HOLD)
+    return audited
 
 
 def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
@@ -144,17 +184,17 @@ def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
             except InputError as error:
                 refused.append(f"{name}: {error}")
     if as_json:
-        typer.echo(json.dumps([audited.as_dict() for audited in audits], ensure_ascii=False))
+        say(json.dumps([audited.as_dict() for audited in audits], ensure_ascii=False))
     else:
         Console().print(audit_table(audits))
         if not all(audited.finite for audited in audits):
             Console().print("(in parentheses: no finite table, by its own closed form)")
-        Console(soft_wrap=True).print("What no audit covers: `graphveil audit NAME` ends with it.")
+        Console(soft_wrap=True).print("`graphveil audit NAME` lists what no audit covers.")
         for audited in audits:
             for leak in audited.leaks:
                 Console(soft_wrap=True).print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
     for sentence in refused:
-        typer.echo(f"not audited, {sentence}", err=True)
+        say(f"not audited, {sentence}", err=True)
     if not audits:
         raise InputError("no mechanism could be audited with these settings")
     if not all(audited.holds for audited in audits if entry(audited.name).sound):
@@ -174,6 +214,7 @@ def run_audit(
         quick=quick,
         words=None if seed is None else SeededWords(seed),
         progress=tell,
+        minutes=settings["minutes"],
     )
 
 
@@ -207,7 +248,11 @@ def audit_table(audits: list[Audit]) -> Table:
             else f"({rounded_up(exact.epsilon)})",
             f"{claimed.delta:g}",
             rounded_up(exact.delta, 3),
-            "[green]yes[/]" if audited.holds else "[bold red]NO[/]",
+            "[green]yes[/]"
+            if audited.holds
+            else "[bold red]NO[/]"
+            if audited.leaks
+            else "[bold red]not known[/]",
         )
     return table
 
@@ -215,22 +260,46 @@ def audit_table(audits: list[Audit]) -> Table:
 def show(audited: Audit) -> None:
     """The findings of one audit, step by step."""
     console = Console(soft_wrap=True, highlight=False)
+    gaps = ("Not covered", audited.not_covered)
+    if audited.foreign:
+        _show_part(console, *gaps)
+        console.print()
     console.print(audit_table([audited]))
     for step in audited.steps:
-        mark = "[dim]-[/]" if step.skipped else "[bold red]✗[/]" if step.leaks else "[green]✓[/]"
-        console.print(f"\n{mark} [bold]{escape(step.title)}[/]\n  {escape(step.seen)}")
-    parts = (
+        idle = step.skipped or step.unfinished
+        mark = "[bold red]✗[/]" if step.leaks else "[dim]-[/]" if idle else "[green]✓[/]"
+        console.print()
+        console.print(f"{mark} [bold]{escape(step.title)}[/]")
+        console.print(f"  {escape(step.seen)}")
+    parts = [
         ("It protects", audited.protects),
         ("It leaks", audited.leaks),
         ("On trust", audited.trusts),
-        ("Not covered", audited.not_covered),
-    )
-    for title, sentences in parts:
+        ("Sizes covered", [audited.covers]),
+    ]
+    for title, sentences in parts if audited.foreign else [*parts, gaps]:
         if sentences:
-            console.print(f"\n[bold]{title}[/]")
-            for sentence in sentences:
-                console.print(f"  • {escape(sentence)}")
-    if audited.holds:
-        console.print(f"\n[green]The claim of {escape(audited.name)} holds.[/]")
-    else:
-        console.print(f"\n[bold red]The claim of {escape(audited.name)} does not hold.[/]")
+            console.print()
+        _show_part(console, title, sentences)
+    console.print()
+    console.print(_verdict(audited))
+
+
+def _verdict(audited: Audit) -> str:
+    """What an audit comes to, in a sentence."""
+    name = escape(audited.name)
+    if audited.leaks:
+        return f"[bold red]The claim of {name} does not hold.[/]"
+    if not audited.holds:
+        return f"[bold red]Whether the claim of {name} holds is not known:[/] the audit ran out of time."
+    if audited.foreign:
+        return f"[green]No fault was found in {name}.[/] That is evidence that its claim holds, not proof."
+    proved = "Its tables are proved" if audited.finite else "Its epsilon is that of a closed form"
+    return f"[green]The claim of {name} holds.[/] {proved}, and its code is tested."
+
+
+def _show_part(console: Console, title: str, sentences: list[str]) -> None:
+    if sentences:
+        console.print(f"[bold]{title}[/]")
+        for sentence in sentences:
+            console.print(f"  • {escape(sentence)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
+from graphveil.cli.console import Console, Description
 from graphveil.cli.interrupts import saying
 
 
@@ -17,7 +17,7 @@ def one_bar() -> Iterator[Callable[[str, float], None]]:
 
     It is for commands that write at the end alone: an interrupt ends them, and says so.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (Description(), BarColumn(), TimeElapsedColumn())
     with saying(), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         current = bars.add_task("starting", total=100)
         yield lambda what, share: bars.update(current, description=what, completed=int(100 * share))

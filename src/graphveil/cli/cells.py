@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from graphveil.cli.console import Console, Description
 from graphveil.cli.interrupts import GOES_ON, saying
 from graphveil.cli.kept import keep, results_file, told
 from graphveil.engine.engine import HERE, Engine
@@ -17,7 +15,7 @@ from graphveil.experiments.runs.cells import Cells, run_cells, unit_count
 from graphveil.experiments.runs.unit_store import UnitStore
 from graphveil.experiments.specs.spec import Part, Spec
 
-COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+COLUMNS = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def watched_cells(
@@ -68,11 +66,3 @@ def watched_apart(wanted: Sequence[tuple[Measure, Spec]]) -> tuple[list[Apart], 
                 whole, description=f"{spec.method} on {spec.data}", completed=done
             ),
         )
-
-
-def print_table(table: Table, stderr: bool = False) -> None:
-    """Print a table as wide as it is, so that no number is cut."""
-    console = Console(highlight=False, stderr=stderr)
-    wide = console.options.update(width=10_000)
-    width = Measurement.get(console, wide, table).maximum
-    Console(highlight=False, stderr=stderr, width=max(width, 1)).print(table)

@@ -13,22 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from graphveil.cli.cells import print_table
 from graphveil.cli.collect_demo import collect_demo
 from graphveil.cli.collect_export import collect_export
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.collect_operator import collect_operator
 from graphveil.cli.collect_rotate import collect_rotate
+from graphveil.cli.console import Console, say, show_table, warn
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, RangePair
 from graphveil.cli.parse import parse_range
-from graphveil.cli.warn import warn
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import read_public_graph
-from graphveil.errors import InputError
+from graphveil.errors import InputError, visible
+from graphveil.experiments.table import Table
 from graphveil.privacy.invitation import Invitation
 
 if TYPE_CHECKING:
@@ -133,8 +131,8 @@ def init(
         database=database,
     )
     made = create_collection(folder, read_public_graph(graph, labels), settings)
-    typer.echo(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
-    typer.echo(f"Next: graphveil collect invite {folder} --out tokens.csv")
+    say(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
+    say(f"Next: graphveil collect invite {folder} --out tokens.csv")
 
 
 @collect_app.command("invite")
@@ -148,7 +146,8 @@ def invite(
         typer.Option(
             "--again",
             metavar="ID",
-            help="A new token for somebody who has not enrolled; the old one is void.",
+            help="A new token for a person; the old one is void. Somebody who is enrolled keeps name, terms and reports, and uses it to "
+            "register a device again.",
         ),
     ] = None,
     graph: Annotated[
@@ -166,15 +165,17 @@ def invite(
     descriptor = None if out is None else _new_file(out)
     if later is not None:
         version = collection.add_graph(later)
-        typer.echo(f"The graph has version {version}.", err=True)
+        say(f"The graph has version {version}.", err=True)
     invited = collection.invite(again or [])
     rows = [(each.external, Invitation(each.secret, collection.key.public).token()) for each in invited]
     if descriptor is None:
-        _write_tokens(sys.stdout, rows)
+        # A terminal shows ids as they can be seen; a file has them as they are.
+        seen = [(visible(name), token) for name, token in rows] if sys.stdout.isatty() else rows
+        _write_tokens(sys.stdout, seen)
     else:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             _write_tokens(file, rows)
-    typer.echo(f"{len(rows)} people were invited: give each the own token, in private.", err=True)
+    say(f"{len(rows)} people were invited. Send each person their token privately.", err=True)
 
 
 @collect_app.command("serve")
@@ -202,7 +203,7 @@ def serve_collection(
 
     listening = listening_at(host, port)
     at = f"[{host}]" if ":" in host else host
-    typer.echo(f"Collecting at http://{at}:{listening.getsockname()[1]}, until interrupted.", err=True)
+    say(f"Collecting at http://{at}:{listening.getsockname()[1]}, until interrupted.", err=True)
     serve(collection, listening, origin or [])
 
 
@@ -227,9 +228,11 @@ def status(
         _migrate(folder)
     collection = _opened(folder)
     expired = collection.delete_expired() if expire else 0
+    if expire:
+        collection.overwrite_deleted()
     told = {**collection_status(collection), "expired": expired}
     if as_json:
-        typer.echo(json.dumps(told))
+        say(json.dumps(told))
         return
     _show(told)
 
@@ -249,7 +252,7 @@ def close(
     Example: graphveil collect close survey 1
     """
     closed = _opened(folder).close(round_number, force=force)
-    typer.echo(f"Round {closed.number} is closed: {closed.answered} of {len(closed.asked)} answered.")
+    say(f"Round {closed.number} is closed: {closed.answered} of {len(closed.asked)} answered.")
 
 
 @collect_app.command("forget")
@@ -264,13 +267,11 @@ def forget(
     collection = _opened(folder)
     count = collection.forget(collection.node_of(person))
     marked = sum(result.outdated for result in collection.results())
-    typer.echo(
+    say(
         f"Forgotten: reports deleted: {count}; results that are marked as learned with forgotten reports: {marked}."
     )
     if any(result.outdated and result.card.get("model") for result in collection.results()):
-        typer.echo(
-            "Their models (model.pt) hold reports of forgotten people: delete these files, and learn again."
-        )
+        say("Their models (model.pt) hold reports of forgotten people: delete these files, and learn again.")
 
 
 def _opened(folder: Path) -> Collection:
@@ -315,25 +316,20 @@ def _show(told: dict[str, Any]) -> None:
         f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows",
         highlight=False,
     )
+    if told["unregistered"]:
+        console.print(
+            f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
+            "rotate the key before",
+            highlight=False,
+        )
     if told["expired"]:
         console.print(
             f"{told['expired']:,} reports and rows were deleted, their time was over", highlight=False
         )
     if told["rounds"]:
-        table = Table(box=None, padding=(0, 1), header_style="bold")
-        for heading in (
-            "round",
-            "study",
-            "asks by",
-            "ε",
-            "asked",
-            "answered",
-            "read from",
-            "open until (UTC)",
-        ):
-            table.add_column(heading, no_wrap=True)
-        for each in told["rounds"]:
-            table.add_row(
+        head = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
+        rows = [
+            (
                 str(each["round"]),
                 each["study"],
                 each["mechanism"],
@@ -343,7 +339,9 @@ def _show(told: dict[str, Any]) -> None:
                 f"{each['least']:,}",
                 _state(each),
             )
-        print_table(table)
+            for each in told["rounds"]
+        ]
+        show_table(Table.of(head, rows, text=("study", "asks by", "open until (UTC)")))
     outdated = sum(each["outdated"] for each in told["results"])
     if told["results"]:
         console.print(

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from graphveil.checks import check_whole
+from graphveil.cli.console import say
 from graphveil.cli.interrupts import saying
 
 FAILED = 1
@@ -36,7 +37,7 @@ def collect_demo(
     from graphveil.collect.demo import DemoSize, run_demo
 
     with saying(STOPPED), _ending():
-        equal = run_demo(DemoSize(devices, processes), typer.echo)
+        equal = run_demo(DemoSize(devices, processes), say)
     if not equal:
         raise typer.Exit(FAILED)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphveil.cli.console import say
 from graphveil.cli.interrupts import saying
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def collect_export(
     from graphveil.collect.export import export
 
     for name, count in export(collection, out).items():
-        typer.echo(f"{out / name}: {count}")
+        say(f"{out / name}: {count}")
 
 
 def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
@@ -45,9 +46,9 @@ def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
     with saying():
         made = export_shards(collection, out, partitions)
     manifest = made.shards.manifest
-    typer.echo(
+    say(
         f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
     )
-    typer.echo(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
+    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
     for number, reason in made.left_out.items():
-        typer.echo(f"Round {number} is left out: {reason}.")
+        say(f"Round {number} is left out: {reason}.")

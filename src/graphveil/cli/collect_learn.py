@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from graphveil.checks import check_number
 from graphveil.cli.bars import one_bar
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import Console, say, show_table
 from graphveil.cli.groups import grouped
 from graphveil.cli.options import AsJson, BackboneName, MethodName, SettingPairs, SettingsFile, TaskName
 from graphveil.cli.parse import all_settings
@@ -23,6 +21,7 @@ from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection
 from graphveil.experiments.runs.format import percent
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.table import Table
 from graphveil.methods.terms import Budgets, Levels, Machine
 
 DAY = 24 * 60 * 60
@@ -109,7 +108,7 @@ def collect_learn(
     number = collection.keep_result(card, learned.contributors)
     if as_json:
         told = {"state": "learned", "result": number, "folder": str(target), "files": written, **card}
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        say(json.dumps(told, ensure_ascii=False))
     else:
         _show(card, target, written)
 
@@ -127,23 +126,23 @@ def _tell_waiting(waiting: RoundOpenError, folder: Path, as_json: bool) -> None:
             for each in waiting.rounds
         ]
         state = "published" if waiting.published else "open"
-        typer.echo(json.dumps({"state": state, "rounds": rounds}))
+        say(json.dumps({"state": state, "rounds": rounds}))
         return
-    typer.echo(str(waiting))
+    say(str(waiting))
     close = " and ".join(f"`graphveil collect close {folder} {each.number}`" for each in waiting.rounds)
-    typer.echo(f"When enough have answered, {close}, then run this command again.")
+    say(f"When enough have answered, {close}, then run this command again.")
 
 
 def _show(card: dict[str, Any], folder: Path, written: list[str]) -> None:
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column(f"{card['metric']} on {card['labels']['held_out']:,} held-out users")
-    table.add_column("score", justify="right")
+    rows = []
     for part in ("method", *BESIDE):
         if part in card["scores"]:
             score = card["scores"][part]
             name = card["method"] if part == "method" else f"{part}: {BESIDE[part]}"
-            table.add_row(name, "not known" if score is None else percent(score))
-    print_table(table)
+            rows.append((name, "not known" if score is None else percent(score)))
+    show_table(
+        Table.of([f"{card['metric']} on {card['labels']['held_out']:,} held-out users", "score"], rows)
+    )
     console = Console(soft_wrap=True, highlight=False)
     for sentence in (card["verdict"], card["statement"]):
         console.print(sentence, markup=False)

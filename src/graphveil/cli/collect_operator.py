@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from graphveil.cli.console import say
+
 
 def collect_operator(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
@@ -26,12 +28,12 @@ def collect_operator(
     if revoke:
         with database.writing() as connection:
             revoke_operator(connection, name)
-        typer.echo(f"The token of {name} works no more.", err=True)
+        say(f"The token of {name} works no more.", err=True)
         return
     with database.writing() as connection:
         token = add_operator(connection, name)
-    typer.echo(token)
-    typer.echo(
+    say(token)
+    say(
         f"This is the token of {name}, and the only copy: send it as `Authorization: Bearer TOKEN` to GET /v1/operator/status "
         "or POST /v1/operator/rounds/N/close.",
         err=True,

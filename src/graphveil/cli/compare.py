@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import say, show_table, warn
 from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file
 from graphveil.cli.options import AsJson
 from graphveil.cli.pages import check_page
 from graphveil.cli.results import Filters
 from graphveil.cli.results import show as show_results
-from graphveil.cli.warn import warn
 from graphveil.errors import InputError
-from graphveil.experiments.runs.comparison import NUMBERS, Comparison
+from graphveil.experiments.runs.comparison import Comparison
 from graphveil.experiments.runs.comparison import compare as compared
 from graphveil.experiments.runs.export import to_dict, write_whole
 from graphveil.experiments.runs.records import ResultStore
@@ -69,11 +66,11 @@ def compare(
     if out is not None:
         write_whole(out, comparison_page(comparison, TITLE).encode())
     if as_json:
-        typer.echo(json.dumps(told(comparison, out), ensure_ascii=False))
+        say(json.dumps(told(comparison, out), ensure_ascii=False))
     else:
         show(comparison)
         if out is not None:
-            typer.echo(f"The page is in {out}.")
+            say(f"The page is in {out}.")
 
 
 def told(comparison: Comparison, out: Path | None) -> dict[str, object]:
@@ -89,12 +86,7 @@ def told(comparison: Comparison, out: Path | None) -> dict[str, object]:
 def show(comparison: Comparison) -> None:
     """The results, how they compare, and how to read that."""
     show_results(list(comparison.results))
-    typer.echo()
-    shown = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in comparison.head():
-        shown.add_column(escape(name), justify="right" if name in NUMBERS else "left", no_wrap=True)
-    for row in comparison.rows():
-        shown.add_row(*map(escape, row))
-    print_table(shown)
+    say()
+    show_table(comparison.table())
     for sentence in comparison.sentences:
-        typer.echo(sentence)
+        say(sentence)

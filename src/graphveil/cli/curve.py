@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
+from graphveil.cli.console import say, show_table
 from graphveil.cli.interrupts import going_on, interrupted
 from graphveil.cli.named import default_file
-from graphveil.cli.swept import print_rows, run_sweep
+from graphveil.cli.swept import run_sweep
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import budget, gained
@@ -23,6 +22,7 @@ from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.ready import ReadySweep
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.sweep import Axis, Sweep
+from graphveil.experiments.table import Table
 from graphveil.methods.terms import options_of
 
 EPSILON = "epsilon"
@@ -56,7 +56,7 @@ def run_budgets(spec: Spec, budgets: Sequence[float], how: How, out: Path | None
         write_figure(result, drawn)
     if as_json:
         figure = None if drawn is None else str(drawn)
-        typer.echo(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))
+        say(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))
     else:
         show(result, drawn)
     if result.interrupted:
@@ -78,25 +78,25 @@ def show(result: SweepResult, drawn: Path | None) -> None:
     """A row for each budget with what it gains, the verdicts, and where the curve is."""
     if not result.results:
         return
-    typer.echo(f"{result.sweep.title}: {result.metric}, with 95% intervals")
+    say(f"{result.sweep.title}: {result.metric}, with 95% intervals")
     head, rows = result.head(), result.rows()
     for title, column in _gains(result):
         if any(column):
             head.append(title)
             rows = [[*row, gained(each)] for row, each in zip(rows, column, strict=True)]
-    print_rows(head, rows)
+    show_table(Table.of(head, rows))
     done = [found for _, found in sorted(result.results.items())]
     for found in done:
         if found.verdict:
-            typer.echo(found.verdict)
+            say(found.verdict)
     privacy = done[-1].to_dict()["privacy"]
     if privacy is not None:
         at = budget(done[-1].spec.budgets.epsilon)
-        typer.echo(
+        say(
             f"Each budget is asked for in runs of its own. At {at}: {Privacy.model_validate(privacy).sentence}"
         )
     if drawn is not None:
-        typer.echo(f"The curve is in {drawn}.")
+        say(f"The curve is in {drawn}.")
 
 
 def _gains(result: SweepResult) -> list[tuple[str, list[Summary | None]]]:

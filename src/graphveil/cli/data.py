@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from graphveil.cli.console import say, show_facts, show_table
+from graphveil.experiments.table import Table
 from graphveil.graphs.catalogue import Listing, catalogue, describe
 from graphveil.graphs.download import get
 
@@ -21,7 +21,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 @data_app.callback(invoke_without_command=True)
 def _root(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        say(*context.get_help().splitlines())
 
 
 @data_app.command("list")
@@ -32,18 +32,19 @@ def list_graphs(as_json: AsJson = False) -> None:
     """
     listings = catalogue()
     if as_json:
-        typer.echo(json.dumps({"graphs": [asdict(listing) for listing in listings]}))
+        say(json.dumps({"graphs": [asdict(listing) for listing in listings]}))
         return
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    table.add_column("name", no_wrap=True)
-    for heading in ("users", "edges", "features", "classes"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("range", no_wrap=True)
-    table.add_column("where", no_wrap=True)
-    for listing in listings:
-        sizes = (listing.users, listing.edges, listing.features, listing.classes)
-        table.add_row(listing.name, *map(_number, sizes), _range(listing), _where(listing))
-    Console().print(table)
+    rows = [
+        (
+            listing.name,
+            *map(_number, (listing.users, listing.edges, listing.features, listing.classes)),
+            _range(listing),
+            _where(listing),
+        )
+        for listing in listings
+    ]
+    head = ("name", "users", "edges", "features", "classes", "range", "where")
+    show_table(Table.of(head, rows, text=("range", "where")))
 
 
 @data_app.command("info")
@@ -62,7 +63,7 @@ def show_info(
     """
     listing = describe(name)
     if as_json:
-        typer.echo(json.dumps(asdict(listing)))
+        say(json.dumps(asdict(listing)))
         return
     facts: dict[str, Any] = {**asdict(listing), "labels": ", ".join(listing.labels)}
     facts |= {key: _number(facts[key]) for key in ("users", "edges", "features", "classes")}
@@ -70,13 +71,7 @@ def show_info(
     gave = f"{listing.volunteers:,} users, whose raw features the server may know"
     facts["volunteers"] = gave if listing.volunteers else ""
     facts["several_labels"] = "any number of labels a user" if listing.several_labels else ""
-    table = Table(box=None, padding=(0, 1), show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in facts.items():
-        if value:
-            table.add_row(key, str(value))
-    Console().print(table)
+    show_facts({key: str(value) for key, value in facts.items() if value})
 
 
 @data_app.command("get")
@@ -88,7 +83,7 @@ def get_graph(
 
     Example: graphveil data get cora
     """
-    typer.echo(get(name, again=again))
+    say(str(get(name, again=again)))
 
 
 def _number(value: int | None) -> str:

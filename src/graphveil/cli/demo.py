@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
+from graphveil.cli.console import Console, Description, say, show_table
 from graphveil.cli.interrupts import interrupted
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import write_whole
@@ -23,6 +22,7 @@ from graphveil.experiments.show.demo import (
     scored,
     small_rows,
 )
+from graphveil.experiments.table import Table
 
 FAILED, WIDTH = 1, 110
 MEANING = """\
@@ -52,7 +52,7 @@ def demo(
         kept = so_far
 
     stopped = False
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (Description(), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=None)
         try:
@@ -74,7 +74,7 @@ def demo(
         )
         raise interrupted(f"{shown}; the same command begins anew")
     if not all(audited.holds for audited in kept.audits):
-        typer.echo("Error: the audit found a claim that does not hold, see the report", err=True)
+        say("Error: the audit found a claim that does not hold, see the report", err=True)
         raise typer.Exit(FAILED)
 
 
@@ -86,17 +86,14 @@ def show(demo: Demo, out: Path) -> None:
     console.print(f"[bold]{headline(demo)}[/]")
     if more := difference(demo):
         console.print(more)
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for place, column in enumerate(SMALL):
-        table.add_column(column, justify="right" if place else "left")
-    for row in small_rows(demo):
-        table.add_row(*row)
     console.print()
-    console.print(table)
+    show_table(Table.of(SMALL, small_rows(demo)))
     bounds = [f"asking nobody (structure): {scored(demo.veil[0], 'structure')}"]
     bounds += [f"without privacy: {scored(demo.plain)}"] if demo.plain else []
-    console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.\n")
-    console.print(f"{MEANING}\n")
+    console.print(f" {'; '.join(bounds)}. All in percent of test users, ± half of the 95% interval.")
+    console.print()
+    console.print(MEANING)
+    console.print()
     broken = sum(not audited.holds for audited in demo.audits)
     if demo.audits:
         console.print(f"The audit: {len(demo.audits) - broken} of {len(demo.audits)} claims of ε hold.")

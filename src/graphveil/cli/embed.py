@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.console import say
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
@@ -73,13 +74,13 @@ def embed(
     embedding.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
-        typer.echo(json.dumps({**told(embedding, out, map_file), **took}, ensure_ascii=False))
+        say(json.dumps({**told(embedding, out, map_file), **took}, ensure_ascii=False))
     else:
         rows, columns = embedding.shape
-        typer.echo(f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).")
+        say(f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).")
         if map_file is not None:
-            typer.echo(f"The map is in {map_file}.")
-        typer.echo(embedding.statement)
+            say(f"The map is in {map_file}.")
+        say(embedding.statement)
 
 
 def watched(spec: Spec, dims: int | None, map_file: Path | None = None) -> Embedding:

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from graphveil.cli.cells import print_table
-from graphveil.cli.swept import print_rows, run_sweep, show_sweep
+from graphveil.cli.console import Console, Description, say, show_table
+from graphveil.cli.swept import run_sweep, show_sweep
 from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.papers.figures.draw import write_computed
@@ -30,6 +26,7 @@ from graphveil.experiments.papers.result import (
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.sweeps.figure import write_figure
 from graphveil.experiments.sweeps.ready import ready
+from graphveil.experiments.table import Table
 
 
 def check_files(
@@ -49,7 +46,7 @@ def check_files(
 
 def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tuple[FigureAnswer, bool]:
     """Compute and draw a figure; and whether that was interrupted."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (Description(), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task(figure.name, total=1.0)
 
@@ -97,42 +94,35 @@ def swept_figure(
 
 def show_figure(answer: FigureAnswer, quick: bool) -> None:
     """A table for each panel, what follows from them, and where the figure is."""
-    typer.echo(f"\n{answer.heading}")
+    say("", answer.heading)
     if not answer.ran:
-        typer.echo(answer.missing)
+        say(answer.missing)
         return
     if answer.swept is not None:
         for remark in answer.swept.remarks:
-            typer.echo(remark)
+            say(remark)
         show_sweep(answer.swept.result, quick)
         if rows := answer.point_rows():
-            print_rows(list(HEAD), rows)
+            show_table(Table.of(HEAD, rows))
     if answer.computed is not None:
         _show_computed(answer.computed, quick)
     if answer.figure.note:
-        typer.echo(answer.figure.note)
+        say(answer.figure.note)
     if answer.file is not None:
-        typer.echo(f"The figure is in {answer.file}.")
+        say(f"The figure is in {answer.file}.")
 
 
 def _show_computed(computed: ComputedFigure, quick: bool) -> None:
     if quick:
-        typer.echo(QUICK_FIGURE)
+        say(QUICK_FIGURE)
     for panel in computed.panels:
-        typer.echo(f"\n{panel.title}: {panel.y_label}")
+        say("", f"{panel.title}: {panel.y_label}")
         print_panel(panel)
-    typer.echo()
+    say()
     for sentence in computed.findings:
-        typer.echo(sentence)
+        say(sentence)
 
 
 def print_panel(panel: Panel) -> None:
     """A row for each line, a column for each x."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    head = panel.head()
-    for place, name in enumerate(head):
-        inside = 0 < place < len(head) - 1
-        table.add_column(escape(name), justify="right" if inside else "left", no_wrap=True)
-    for row in panel.rows():
-        table.add_row(*map(escape, row))
-    print_table(table)
+    show_table(Table.of(panel.head(), panel.rows(), text=panel.head()[-1:]))

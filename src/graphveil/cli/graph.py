@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.console import say, show_facts, show_table
 from graphveil.cli.interrupts import saying
 from graphveil.cli.options import AsJson, RangePair
 from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
+from graphveil.experiments.table import Table
 from graphveil.graphs.load import load
 from graphveil.graphs.shards import Shards, facts, open_shards, shard_files, write_shards, write_town
 from graphveil.graphs.shards.partition import PARTITIONERS, check_partitions
@@ -157,7 +157,7 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
     shards = open_shards(folder)
     told = facts(shards)
     if as_json:
-        typer.echo(json.dumps(told))
+        say(json.dumps(told))
         return
     lines = {
         "name": told["name"],
@@ -176,30 +176,22 @@ def info(folder: Folder, as_json: AsJson = False) -> None:
         ),
         "size": f"{told['bytes'] / 1e9:.3g} GB",
     }
-    head = Table(box=None, padding=(0, 1), show_header=False)
-    head.add_column(style="bold", no_wrap=True)
-    head.add_column(overflow="fold")
-    for key, value in lines.items():
-        if value:
-            head.add_row(key, value)
-    console = Console()
-    console.print(head)
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for heading in ("partition", "first", "users", "links' ends", "cut"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    show_facts(lines)
+    rows = []
     for place, part in enumerate(told["partitions"]):
         numbers = (part["first"], part["users"], part["entries"])
         share = f"{part['cut'] / part['entries']:.1%}" if part["entries"] else "-"
-        table.add_row(str(place), *(f"{number:,}" for number in numbers), share)
-    console.print(table)
+        rows.append((str(place), *(f"{number:,}" for number in numbers), share))
+    head = ("partition", "first", "users", "links' ends", "cut")
+    show_table(Table(head, tuple(rows), frozenset(head)))
 
 
 def _say(shards: Shards, as_json: bool) -> None:
     told = facts(shards)
     if as_json:
-        typer.echo(json.dumps(told))
+        say(json.dumps(told))
         return
-    typer.echo(
+    say(
         f"{shards.path}: {told['users']:,} users and {told['links']:,} links in {shards.partition_count} partitions by "
         f"{told['partitioner']}; {told['cut']:.1%} of the links are cut, the largest partition has {told['balance']:.3f} times the mean"
     )

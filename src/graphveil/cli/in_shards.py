@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import typer
-
 from graphveil.cli.bars import one_bar
+from graphveil.cli.console import say
 from graphveil.cli.interrupts import saying
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
@@ -53,9 +52,9 @@ def written_in_shards(spec: Spec, kind: Kind, out: Path, engine: Engine, as_json
     }
     write_whole(out / RECORD, (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
     if as_json:
-        typer.echo(json.dumps(record, ensure_ascii=False))
+        say(json.dumps(record, ensure_ascii=False))
     else:
-        typer.echo(
+        say(
             f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {out / RECORD}: {privacy.sentence}"
         )
     return True

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import typer
 
+from graphveil.cli.console import say
+
 INTERRUPTED = 130
 # Of commands that keep nothing before they are done.
 ANEW = "nothing was written, and the same command begins anew"
@@ -16,7 +18,7 @@ GOES_ON = "every finished run is kept, and the same command goes on from there"
 
 def interrupted(sentence: str) -> typer.Exit:
     """Say what was kept; what is returned ends the command when it is raised."""
-    typer.echo(f"Interrupted: {sentence}.", err=True)
+    say(f"Interrupted: {sentence}.", err=True)
     return typer.Exit(INTERRUPTED)
 
 

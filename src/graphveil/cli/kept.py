@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-import typer
-
+from graphveil.cli.console import say
 from graphveil.errors import InputError
 from graphveil.experiments.runs.records import ResultStore
 from graphveil.experiments.runs.result import Result
@@ -41,4 +40,4 @@ def told(store: Store) -> Iterator[None]:
         yield
     finally:
         for sentence in store.sentences():
-            typer.echo(sentence, err=True)
+            say(sentence, err=True)

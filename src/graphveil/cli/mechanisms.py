@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from graphveil.checks import check_number
-from graphveil.cli.warn import warn
+from graphveil.cli.console import say, show_table, warn
 from graphveil.errors import InputError
 from graphveil.experiments.show.figure import check_figure
 from graphveil.experiments.show.mechanism_figure import EPSILON, mechanism_drawing
+from graphveil.experiments.table import Table
 from graphveil.mechanisms.registry import all_names, load_entry
 
 
@@ -50,16 +49,10 @@ def mechanisms(
             {"name": entry.name, "subject": entry.subject, "trust": entry.trust, "summary": entry.summary}
             for entry in entries
         ]
-        typer.echo(json.dumps({"mechanisms": fields}, ensure_ascii=False))
+        say(json.dumps({"mechanisms": fields}, ensure_ascii=False))
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column("mechanism", no_wrap=True)
-    table.add_column("reports", no_wrap=True)
-    table.add_column("trust", no_wrap=True)
-    table.add_column("how")
-    for entry in entries:
-        table.add_row(entry.name, entry.subject, entry.trust, entry.summary)
-    Console().print(table)
+    rows = tuple((entry.name, entry.subject, entry.trust, entry.summary) for entry in entries)
+    show_table(Table(("mechanism", "reports", "trust", "how"), rows), wrapped=True)
 
 
 def draw(name: str | None, file: Path, epsilon: float) -> None:
@@ -71,4 +64,4 @@ def draw(name: str | None, file: Path, epsilon: float) -> None:
     check_number(epsilon, "epsilon", above=0)
     check_figure(file)
     mechanism_drawing(name, epsilon).write(file)
-    typer.echo(f"The figure is in {file}.")
+    say(f"The figure is in {file}.")

@@ -7,13 +7,12 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from graphveil.cli.console import Console, say, show_table, warn
 from graphveil.cli.options import AsJson
-from graphveil.cli.warn import warn
 from graphveil.experiments.runs.format import exact_text
+from graphveil.experiments.table import Table
 from graphveil.methods import Method, all_method_names, load_method
 from graphveil.methods.tasks import find_task
 
@@ -38,7 +37,7 @@ def methods(
     chosen = all_method_names(warn) if name is None else [name]
     loaded = {each: load_method(each) for each in chosen}
     if as_json:
-        typer.echo(
+        say(
             json.dumps(
                 {"methods": [told(each, method) for each, method in loaded.items()]}, ensure_ascii=False
             )
@@ -48,12 +47,10 @@ def methods(
     if name is not None:
         show_page(name, loaded[name], console, settings_alone=settings)
         return
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for heading in ("method", "needs --epsilon", "what it is"):
-        table.add_column(heading)
-    for each, method in loaded.items():
-        table.add_row(each, "yes" if method.reports_features else "no", escape(method.summary))
-    console.print(table)
+    rows = [
+        (each, "yes" if method.reports_features else "no", method.summary) for each, method in loaded.items()
+    ]
+    show_table(Table(("method", "needs --epsilon", "what it is"), tuple(rows)), wrapped=True)
     for each, method in loaded.items() if settings else ():
         show_settings(each, method, console)
 
@@ -75,11 +72,13 @@ def told(name: str, method: Method) -> dict[str, Any]:
 
 def show_page(name: str, method: Method, console: Console, *, settings_alone: bool = False) -> None:
     """All about one method, or its settings alone."""
-    console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}\n")
+    console.print(f"[bold]{escape(name)}[/]: {escape(method.summary)}")
+    console.print()
     if not settings_alone:
         # Lines of a paragraph are broken anew, as wide as the screen is.
         for paragraph in filter(None, inspect.cleandoc(type(method).__doc__ or "").split("\n\n")):
-            console.print(f"{escape(' '.join(paragraph.split()))}\n")
+            console.print(escape(" ".join(paragraph.split())))
+            console.print()
         for sentence in asks(method):
             console.print(escape(sentence))
         console.print()
@@ -88,7 +87,8 @@ def show_page(name: str, method: Method, console: Console, *, settings_alone: bo
         budget = " --epsilon 2" if method.reports_features else ""
         first = next(iter(method.settings.model_fields.items()), None)
         setting = "" if first is None else f" --set {first[0]}={exact_text(first[1].default)}"
-        console.print(f"\nExample: graphveil run {escape(name)} --data town{budget}{setting}", soft_wrap=True)
+        console.print()
+        console.print(f"Example: graphveil run {escape(name)} --data town{budget}{setting}", soft_wrap=True)
 
 
 def asks(method: Method) -> list[str]:
@@ -122,12 +122,12 @@ def asks(method: Method) -> list[str]:
 
 def show_settings(name: str, method: Method, console: Console) -> None:
     """What a method can be set to, and where its defaults are others."""
-    table = Table(title=f"--set for {escape(name)}", title_justify="left", box=None, padding=(0, 2))
-    for heading in ("key", "default", "meaning"):
-        table.add_column(heading)
-    for key, info in method.settings.model_fields.items():
-        table.add_row(key, escape(exact_text(info.default)), escape(info.description or ""))
-    console.print(table)
+    say(f"--set for {name}")
+    rows = [
+        (key, exact_text(info.default), info.description or "")
+        for key, info in method.settings.model_fields.items()
+    ]
+    show_table(Table(("key", "default", "meaning"), tuple(rows)), wrapped=True)
     for task, known in method.tuned.items():
         for data, values in known.items():
             words = ", ".join(f"{key}={exact_text(value)}" for key, value in values.items())

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from graphveil.cli.cells import print_table, watched_cells
+from graphveil.cli.cells import watched_cells
+from graphveil.cli.console import say, show_table
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.figures import check_files, computed_figure, show_figure, swept_figure
 from graphveil.cli.interrupts import interrupted
@@ -36,6 +35,7 @@ from graphveil.experiments.papers.result import (
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.export import write_whole
 from graphveil.experiments.runs.format import counted
+from graphveil.experiments.table import Table
 
 # A paper with those of its tables and figures that are asked for.
 Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]
@@ -154,12 +154,12 @@ def paper(
         write_whole(page, papers_page(done).encode())
     if as_json:
         whole = {"papers": [answer.to_dict() for answer in done]} if every else done[0].to_dict()
-        typer.echo(json.dumps(whole, ensure_ascii=False))
+        say(json.dumps(whole, ensure_ascii=False))
     else:
         for answer in done:
             show(answer)
         if page is not None:
-            typer.echo(f"\nThe page is in {page}.")
+            say("", f"The page is in {page}.")
     if stopped:
         raise interrupted(kept_words(done))
 
@@ -239,12 +239,12 @@ def answered(parts: Parts, files: list[Path | None], asked: Asked, stopped: bool
     # What comes next, above the bars of one part after the other.
     several = len(tables) + len(figures) > 1 and not stopped
     if several and tables:
-        typer.echo(f"{paper.name}: {counted(len(tables), 'table')}", err=True)
+        say(f"{paper.name}: {counted(len(tables), 'table')}", err=True)
     results, stopped = computed(tables, asked, stopped)
     drawn: list[FigureAnswer] = []
     for figure, file in zip(figures, files, strict=True):
         if several and not stopped:
-            typer.echo(f"{paper.name}/{figure.name}: {figure.about}", err=True)
+            say(f"{paper.name}/{figure.name}: {figure.about}", err=True)
         answer, stopped = _figure(figure, file, asked, stopped)
         drawn.append(answer)
     whole = (len(tables), len(figures)) == (len(paper.tables), len(paper.figures))
@@ -303,41 +303,35 @@ def listed(as_json: bool) -> None:
     if as_json:
         whole = {paper.name: paper.parts for paper in known}
         others = {paper.name: dict(paper.others) for paper in known}
-        typer.echo(json.dumps({"papers": whole, "others": others}, ensure_ascii=False))
+        say(json.dumps({"papers": whole, "others": others}, ensure_ascii=False))
         return
     for paper in known:
-        typer.echo(f"{paper.name}: {paper.title} ({paper.source})")
+        say(f"{paper.name}: {paper.title} ({paper.source})")
         for table in paper.tables:
-            typer.echo(f"  {paper.name + '/' + table.name:<24}{table.title}; {', '.join(table.data)}")
+            say(f"  {paper.name + '/' + table.name:<24}{table.title}; {', '.join(table.data)}")
         for figure in paper.figures:
-            typer.echo(f"  {paper.name + '/' + figure.name:<24}{figure.about}")
+            say(f"  {paper.name + '/' + figure.name:<24}{figure.about}")
         for name, what in paper.others.items():
-            typer.echo(f"  {name:<24}not run: {what}")
+            say(f"  {name:<24}not run: {what}")
 
 
 def show(done: PaperAnswer) -> None:
     """A line for each printed number, and one for each line of a figure."""
-    typer.echo(f"{done.paper.title} ({done.paper.source})")
+    say(f"{done.paper.title} ({done.paper.source})")
     for answered in done.tables:
-        typer.echo(f"\n{answered.table.title}")
+        say("", answered.table.title)
         if done.quick:
-            typer.echo(QUICK)
-        shown = Table(box=None, padding=(0, 2), header_style="bold")
-        for label in ("", ""):
-            shown.add_column(label, no_wrap=True)
-        for label in answered.head:
-            shown.add_column(label, justify="right", no_wrap=True)
-        shown.add_column("", no_wrap=True)
-        before = ""
+            say(QUICK)
+        rows, before = [], ""
         for answer in answered.answers:
             row = "" if answer.cell.row == before else answer.cell.row
-            shown.add_row(*map(escape, (row, answer.cell.column, *answer.row())))
+            rows.append((row, answer.cell.column, *answer.row()))
             before = answer.cell.row
-        print_table(shown)
-        typer.echo(answered.forms)
+        show_table(Table.of(["", "", *answered.head, ""], rows))
+        say(answered.forms)
         if answered.table.note:
-            typer.echo(answered.table.note)
+            say(answered.table.note)
     for figure in done.figures:
         show_figure(figure, done.quick)
     if done.whole and done.paper.others:
-        typer.echo(f"\n{not_runnable(done)}")
+        say("", not_runnable(done))

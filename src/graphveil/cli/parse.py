@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from graphveil.checks import short
 from graphveil.errors import InputError
 from graphveil.experiments.specs.settings_file import NONE, read_settings
 
@@ -43,12 +44,12 @@ def parse_list(key: str, text: str) -> list[Any]:
     quoted = re.sub(QUOTED_OR_BARE, lambda found: found[1] or _written(found[2]), text)
     try:
         (value,) = tomllib.loads(f"value = {quoted}").values()
-    except (ValueError, TypeError):
+        return _without_none(value)
+    except (ValueError, TypeError, RecursionError):
         raise InputError(
-            f"--set {key} takes a list in brackets with commas between its values, got {text!r}: for example --set "
+            f"--set {key} takes a list in brackets with commas between its values, got {short(text)}: for example --set "
             f"'{key}=[0.5,0.5]'"
         ) from None
-    return _without_none(value)
 
 
 # A text in quotes, or a word without.

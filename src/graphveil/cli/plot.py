@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.console import say
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
 from graphveil.errors import InputError
@@ -41,4 +42,4 @@ def plot(
         ready, outcome = learn_again(spec, 0, None, inside)
         inside(f"drawing {kind}", 1.0)
         RUN_FIGURES[kind](spec, ready, outcome).write(out)
-    typer.echo(f"The figure is in {out}.")
+    say(f"The figure is in {out}.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.bars import one_bar
+from graphveil.cli.console import say
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
@@ -60,11 +61,11 @@ def predict(
     predictions.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
-        typer.echo(json.dumps({**told(predictions, out), **took}, ensure_ascii=False))
+        say(json.dumps({**told(predictions, out), **took}, ensure_ascii=False))
     else:
-        typer.echo(f"Predictions are in {out} ({file_size(out.stat().st_size)}): {predictions.summary}.")
-        typer.echo(f"Probabilities are {predictions.calibration}.")
-        typer.echo(f"What it cost is in {record_file(out)}: {predictions.statement}")
+        say(f"Predictions are in {out} ({file_size(out.stat().st_size)}): {predictions.summary}.")
+        say(f"Probabilities are {predictions.calibration}.")
+        say(f"What it cost is in {record_file(out)}: {predictions.statement}")
 
 
 def told(predictions: Predictions, file: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.audit import progress
+from graphveil.cli.console import say, warn
 from graphveil.cli.kept import results_file
 from graphveil.errors import InputError
 from graphveil.experiments.runs.records import Record, ResultStore, latest, read_results
@@ -44,21 +45,17 @@ def report(
         raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file in it with --out, such as {out / 'report.html'}")
-    records = read_results(results, _warn) if results else earlier()
+    records = read_results(results, warn) if results else earlier()
     with progress() as tell:
         write_report(out, records, title=title, energy=energy, hops=hops, tell=tell)
     shown = len(latest(records))
-    typer.echo(f"The report of {shown} result{'' if shown == 1 else 's'} is in {out}.")
-
-
-def _warn(sentence: str) -> None:
-    typer.echo(f"Warning: {sentence}", err=True)
+    say(f"The report of {shown} result{'' if shown == 1 else 's'} is in {out}.")
 
 
 def earlier() -> list[Record]:
     """What earlier runs have kept."""
     file = results_file()
-    records = ResultStore(file).records(_warn)
+    records = ResultStore(file).records(warn)
     if not records:
         raise InputError(
             f"no run has left a result in {file} yet: run a method first, as in "

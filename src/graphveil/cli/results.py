@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from graphveil.cli.cells import print_table
+from graphveil.cli.console import confirmed, say, show_table, warn
 from graphveil.cli.groups import grouped
 from graphveil.cli.kept import results_file
 from graphveil.cli.options import AsJson
 from graphveil.cli.pages import PAGE
-from graphveil.cli.warn import warn
 from graphveil.errors import InputError
 from graphveil.experiments.runs.export import check_export, to_dict, write_export, write_whole
 from graphveil.experiments.runs.format import counted
@@ -118,9 +114,9 @@ def results(
     chosen = ordered(chosen, sort, reverse)
     if out is not None:
         write(out, chosen)
-        typer.echo(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
+        say(f"{counted(len(chosen), 'result')} {'is' if len(chosen) == 1 else 'are'} in {out}.")
     elif as_json:
-        typer.echo(json.dumps({"results": [to_dict(each) for each in chosen]}, ensure_ascii=False))
+        say(json.dumps({"results": [to_dict(each) for each in chosen]}, ensure_ascii=False))
     else:
         show(chosen)
     say_what_is_hidden(chosen, kept, selection)
@@ -148,28 +144,16 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show(chosen, err=True)
-        if not _confirmed(f"Delete {count}?"):
-            typer.echo("Nothing was deleted.", err=True)
+        if not confirmed(f"Delete {count}?", "nothing was deleted: give --yes too"):
+            say("Nothing was deleted.", err=True)
             return
     numbers = [each.number for each in chosen]
     if numbers:
         store.delete(numbers)
     if as_json:
-        typer.echo(json.dumps({"deleted": numbers}))
+        say(json.dumps({"deleted": numbers}))
     else:
-        typer.echo(
-            f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted."
-        )
-
-
-def _confirmed(question: str) -> bool:
-    """Whether somebody says yes. Nothing of it goes to stdout, where JSON may be."""
-    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
-    answer = sys.stdin.readline()
-    if not answer:
-        typer.echo(err=True)
-        raise InputError("nobody is there to answer, so nothing was deleted: give --yes too")
-    return answer.strip().lower() in ("y", "yes")
+        say(f"Deleted {count}; finished runs stay." if numbers else "No result fits: nothing was deleted.")
 
 
 def write(out: Path, chosen: list[Kept]) -> None:
@@ -183,13 +167,7 @@ def write(out: Path, chosen: list[Kept]) -> None:
 def show(chosen: list[Kept], err: bool = False) -> None:
     """Results as a table; on stderr where it is a question."""
     if chosen:
-        told = results_table(chosen)
-        shown = Table(box=None, padding=(0, 1), header_style="bold")
-        for name in told.head:
-            shown.add_column(escape(name), justify="right" if name in told.numbers else "left", no_wrap=True)
-        for row in told.rows:
-            shown.add_row(*map(escape, row))
-        print_table(shown, stderr=err)
+        show_table(results_table(chosen), err=err)
 
 
 def say_what_is_hidden(
@@ -197,17 +175,17 @@ def say_what_is_hidden(
 ) -> None:
     """On stderr: why nothing fits, or that earlier results are not among them."""
     if not kept:
-        typer.echo(
+        say(
             f"No run has left a result in {results_file()} yet: run a method first, as in "
             "`graphveil run base --data town --epsilon 2`.",
             err=True,
         )
     elif not chosen:
-        typer.echo(f"No result fits: {selection.missing(kept) or 'none has all of this at once'}.", err=True)
+        say(f"No result fits: {selection.missing(kept) or 'none has all of this at once'}.", err=True)
     elif not (selection.numbers or selection.tag or selection.earlier):
         hidden = len(replace(selection, earlier=True).of(kept)) - len(chosen)
         if hidden:
-            typer.echo(
+            say(
                 f"Not {done}: {counted(hidden, 'earlier result')} of the same experiments (--earlier).",
                 err=True,
             )

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from graphveil.cli.console import Console, Description, say, show_table
 from graphveil.cli.curve import How, run_budgets
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
@@ -22,7 +21,7 @@ from graphveil.engine.crew import EVERY
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted
 from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.result_table import result_rows, result_sentences
+from graphveil.experiments.runs.result_table import result_sentences, result_table
 from graphveil.experiments.runs.runner import parts_of, run_spec
 from graphveil.experiments.runs.unit import UnitResult
 from graphveil.experiments.runs.unit_store import UnitStore
@@ -98,7 +97,7 @@ def run_one(spec: Spec, how: How, as_json: bool) -> None:
         result = watched(spec, how)
     keep(result)
     if as_json:
-        typer.echo(result.to_json())
+        say(result.to_json())
     else:
         show(result, Console())
     if result.interrupted:
@@ -109,7 +108,7 @@ def run_one(spec: Spec, how: How, as_json: bool) -> None:
 def watched(spec: Spec, how: How) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk; those that were kept before are told."""
     store = UnitStore(results_file(), how.any_version)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     computed = 0
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=spec.runs * len(parts_of(spec)))
@@ -130,19 +129,13 @@ def watched(spec: Spec, how: How) -> Result:
             inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
         )
     if reused := len(result.units) - computed:
-        typer.echo(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
+        say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)
     return result
 
 
 def show(result: Result, console: Console) -> None:
     """The result as a table, and its verdict in words."""
     fields = result.to_dict()
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    head, *rows = result_rows(fields)
-    for place, title in enumerate(head):
-        table.add_column(title, justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    show_table(result_table(fields))
     for sentence in result_sentences(fields):
         console.print(sentence)

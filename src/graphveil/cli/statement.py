@@ -12,6 +12,7 @@ from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.examine import Audit
 from graphveil.channels.words import SeededWords
 from graphveil.cli.audit import progress, read_plan
+from graphveil.cli.console import say
 from graphveil.cli.options import AsJson
 from graphveil.cli.pages import check_page
 from graphveil.errors import InputError
@@ -62,9 +63,9 @@ def statement(
     if html is not None:
         write_whole(html, statement_page(made).encode())
     if as_json:
-        typer.echo(json.dumps(made.to_dict(), ensure_ascii=False))
+        say(json.dumps(made.to_dict(), ensure_ascii=False))
     else:
-        typer.echo(f"The statement is in {html}. {made.headline}")
+        say(f"The statement is in {html}. {made.headline}")
     if not made.holds:
         raise typer.Exit(DOES_NOT_HOLD)
 

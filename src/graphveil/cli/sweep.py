@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from graphveil.cli.console import say
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.interrupts import going_on, interrupted
 from graphveil.cli.kept import check_resume
@@ -119,13 +120,13 @@ def sweep(
         write_figure(result, drawn)
     if as_json:
         more = {"figure": None if drawn is None else str(drawn), **asked.to_dict()}
-        typer.echo(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))
+        say(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))
     else:
         show_sweep(result, quick)
         if drawn is not None:
-            typer.echo(f"The figure is in {drawn}.")
+            say(f"The figure is in {drawn}.")
         for told in asked.remarks():
-            typer.echo(told)
+            say(told)
     if result.interrupted:
         state = f"{len(result.readings)} of {len(asked.cells)} cells are finished"
         kept = (
@@ -140,7 +141,7 @@ def listed(as_json: bool) -> None:
     """The sweeps that come with graphveil."""
     titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
     if as_json:
-        typer.echo(json.dumps({"sweeps": titles}, ensure_ascii=False))
+        say(json.dumps({"sweeps": titles}, ensure_ascii=False))
         return
     for name, title in titles.items():
-        typer.echo(f"{name:<22}{title}")
+        say(f"{name:<22}{title}")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import typer
-from rich.markup import escape
-from rich.table import Table
-
-from graphveil.cli.cells import print_table, watched_apart, watched_cells
+from graphveil.cli.cells import watched_apart, watched_cells
+from graphveil.cli.console import say, show_table
 from graphveil.engine.engine import HERE, Engine
 from graphveil.experiments.runs.cells import Cells
 from graphveil.experiments.runs.statistics import SPREADS
@@ -16,6 +13,7 @@ from graphveil.experiments.specs.spec import Part, Spec
 from graphveil.experiments.sweeps.ready import ReadySweep
 from graphveil.experiments.sweeps.result import SweepResult
 from graphveil.experiments.sweeps.run_sweep import run_ready
+from graphveil.experiments.table import Table
 
 
 def run_sweep(
@@ -48,23 +46,13 @@ def run_sweep(
 def show_sweep(result: SweepResult, quick: bool = False) -> None:
     """A table for each panel, in the document's form too where it draws a spread of runs, and what else was measured."""
     for panel in result.panels:
-        typer.echo(f"{panel.sweep.title}: {panel.metric}" if panel.readings else panel.sweep.title)
-        print_rows(panel.head(), panel.rows())
+        say(f"{panel.sweep.title}: {panel.metric}" if panel.readings else panel.sweep.title)
+        show_table(Table.of(panel.head(), panel.rows()))
         for note in panel.notes:
-            typer.echo(note)
+            say(note)
         if panel.sweep.spread and not quick:
-            typer.echo(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
-            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows())
+            say(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
+            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows()))
         for name in panel.sweep.also:
-            typer.echo(f"{name.replace('_', ' ')} (%)")
-            print_rows([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name))
-
-
-def print_rows(head: list[str], rows: list[list[str]]) -> None:
-    """A table, its first column to the left."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for number, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    print_table(table)
+            say(f"{name.replace('_', ' ')} (%)")
+            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name)))

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from graphveil.cli.console import Console, Description, say, show_table
 from graphveil.cli.engines import chosen_engine
 from graphveil.cli.experiment import Asked, Terms, spec_of
 from graphveil.cli.groups import grouped
@@ -24,6 +23,7 @@ from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.runs.format import counted, exact_text, points
 from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.table import Table
 from graphveil.experiments.tuning.settings_file import write_settings
 from graphveil.experiments.tuning.space import Space
 from graphveil.experiments.tuning.trials import TrialStore
@@ -91,7 +91,7 @@ def tune(
     write_settings(tuned, file)
     if as_json:
         extra = {"file": str(file), "command": command(spec, file)}
-        typer.echo(json.dumps({**tuned.to_dict(), **extra}, ensure_ascii=False))
+        say(json.dumps({**tuned.to_dict(), **extra}, ensure_ascii=False))
     else:
         show(tuned, file)
     if tuned.interrupted:
@@ -104,7 +104,7 @@ def watched(
 ) -> Tuned:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
         current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
@@ -128,15 +128,12 @@ def show(tuned: Tuned, file: Path) -> None:
     """The best settings beside the defaults, and how to use them."""
     best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
     console = Console(soft_wrap=True, highlight=False)
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column(f"{spec.method} on {escape(spec.data)}", no_wrap=True)
-    table.add_column("default", justify="right")
-    table.add_column("best", justify="right")
-    for key, value in best.point.items():
-        table.add_row(key, exact_text(tuned.space.defaults[key]), exact_text(value))
+    rows = [
+        (key, exact_text(tuned.space.defaults[key]), exact_text(value)) for key, value in best.point.items()
+    ]
     reached = points(None if defaults is None else defaults.score)
-    table.add_row(f"validation {best.metric}", reached, points(best.score), style="bold")
-    console.print(table)
+    rows.append((f"validation {best.metric}", reached, points(best.score)))
+    show_table(Table.of([f"{spec.method} on {spec.data}", "default", "best"], rows))
     kind = "all" if tuned.total == tuned.space.size else f"of {tuned.space.size} in the grid"
     console.print(
         f"{len(tuned.trials)} of {tuned.total} trials ({kind}), {counted(spec.runs, 'run')} each; test labels were not read."

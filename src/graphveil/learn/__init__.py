@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from graphveil.learn.targets import DropTargets, Goal, Targets, true_classes
     from graphveil.learn.taught import Means, Taught, column_means, learn_means, teach_by_means, teach_by_rows
+    from graphveil.learn.tensor_file import read_tensors
     from graphveil.learn.tensors import tensor
     from graphveil.learn.topology import Topology
     from graphveil.learn.training import Fitted, Progress, Schedule, apply, fit
@@ -148,6 +149,7 @@ else:
                 "signal",
             ),
             "targets": ("DropTargets", "Goal", "Targets", "true_classes"),
+            "tensor_file": ("read_tensors",),
             "tensors": ("tensor",),
             "topology": ("Topology",),
             "training": ("Fitted", "Progress", "Schedule", "apply", "fit"),
@@ -245,6 +247,7 @@ __all__ = [
     "pooled_target",
     "printed_target",
     "raw_input",
+    "read_tensors",
     "refuse_above",
     "report_input",
     "report_scale",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -37,8 +38,18 @@ class Adam:
         return {"state": self._moments}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
-        self._moments = state["state"]
+        """Go on from there; moments of other parameters are a ValueError."""
+        moments = state["state"]
+        for number, held in moments.items():
+            expected = _none_yet(self.parameters[number])
+            if set(held) != set(expected) or any(
+                (held[name].shape, held[name].dtype) != (each.shape, each.dtype)
+                for name, each in expected.items()
+            ):
+                raise ValueError("moments are of another model")
+            if not 0 <= float(held["step"]) < math.inf:
+                raise ValueError("a step is a number of at least 0")
+        self._moments = moments
 
     def _add_up(self) -> None:
         """All gradients of all workers, in one message; a parameter that no loss reaches has none anywhere."""

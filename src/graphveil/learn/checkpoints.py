@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.graphs.world import ALONE, World
+from graphveil.learn.tensor_file import read_tensors
 
 # Of each training the last ones are kept: a worker may be lost while others have written the next.
 KEPT = 2
@@ -65,7 +66,8 @@ class Training:
         if epoch == 0:
             return 0, None
         state = self._read(self.folder / f"epoch-{epoch}.pt")
-        torch.set_rng_state(state.pop("random"))
+        with self.resuming():
+            torch.set_rng_state(state.pop("random"))
         return epoch, state
 
     def finish(self, result: dict[str, Any]) -> None:
@@ -80,17 +82,26 @@ class Training:
         there = int(self.world.sum(np.array([int(file.exists())]))[0])
         if there < self.world.size:
             return None
-        result: dict[str, Any] = self._read(file)["result"]
-        return result
+        with self.resuming():
+            result: dict[str, Any] = self._read(file)["result"]
+            return result
+
+    @contextmanager
+    def resuming(self) -> Iterator[None]:
+        """Refuse what was kept where it does not fit the training that would go on from it."""
+        try:
+            yield
+        except InputError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
+            raise InputError(f"{self.folder} holds no checkpoint of this training: {self._anew}") from None
+
+    @property
+    def _anew(self) -> str:
+        return f"delete {self.folder.parent.parent}, and the same command begins anew"
 
     def _read(self, file: Path) -> dict[str, Any]:
-        """What a file keeps. It holds numbers and tensors alone: nothing that it says is run."""
-        try:
-            state: dict[str, Any] = torch.load(file, weights_only=True)
-        except (OSError, EOFError, RuntimeError, ValueError, KeyError, UnpicklingError) as error:
-            raise InputError(
-                f"{file} is damaged ({type(error).__name__}): delete {self.folder.parent.parent}, and the same command begins anew"
-            ) from None
+        state: dict[str, Any] = read_tensors(file, "checkpoint", self._anew)
         return state
 
     def _epochs(self) -> list[int]:

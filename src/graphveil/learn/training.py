@@ -94,11 +94,13 @@ class Best:
         lists = {name: getattr(self, name) for name in _FOUND}
         return {**lists, "found": None if self.found is None else _by_name(self.found)}
 
-    def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what was found before."""
-        for name in _FOUND:
-            setattr(self, name, state[name])
-        self.found = None if state["found"] is None else Fitted(**state["found"])
+    def resume(self, state: dict[str, Any], rows: int) -> None:
+        """Go on from what was found before, of so many users."""
+        self.losses, self.train_losses = (
+            [float(loss) for loss in state[name]] for name in ("losses", "train_losses")
+        )
+        self.better = [(int(epoch), float(score)) for epoch, score in state["better"]]
+        self.found = None if state["found"] is None else _fitted(state["found"], rows)
 
     def enough(self, epoch: int) -> bool:
         """Whether the best epoch lies so far back that patience is at its end."""
@@ -121,6 +123,32 @@ class Best:
 
 # What `Best` has found besides the best epoch.
 _FOUND = ("losses", "better", "train_losses")
+
+
+def _fitted(held: dict[str, Any], rows: int) -> Fitted:
+    """What `_by_name` has written of so many users; anything else is a ValueError or a TypeError."""
+    tensors = [held["scores"], *(held[name] for name in ("hidden", "link_weights") if held[name] is not None)]
+    tensors += (held["weights"] or {}).values()
+    if not all(isinstance(each, Tensor) and each.is_floating_point() for each in tensors):
+        raise TypeError("tensors of numbers are expected")
+    if held["scores"].ndim != 2 or len(held["scores"]) != rows:
+        raise ValueError("scores are of other users")
+    numbers = {
+        **{name: float(held[name]) for name in ("validation_loss", "validation_score", "factor")},
+        **{name: tuple(float(loss) for loss in held[name]) for name in ("losses", "train_losses")},
+        "better": tuple((int(epoch), float(score)) for epoch, score in held["better"]),
+        "epoch": int(held["epoch"]),
+    }
+    return Fitted(**{**held, **numbers})
+
+
+def _like(held: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of the names and shapes that are expected; any others are a ValueError."""
+    if {name: each.shape for name, each in held.items()} != {
+        name: each.shape for name, each in expected.items()
+    }:
+        raise ValueError("weights are of another model")
+    return held
 
 
 def _by_name(fitted: Fitted) -> dict[str, Any]:
@@ -146,7 +174,8 @@ def fit(
     """
     kept = None if checkpoints is None else checkpoints.training()
     if kept is not None and (done := kept.finished()) is not None:
-        return Fitted(**done)
+        with kept.resuming():
+            return _fitted(done, topology.graph.node_count)
     world = topology.world
     best, step = Best(targets, schedule, progress), Adam(model, schedule.lr, schedule.weight_decay, world)
     if world.size > 1 and (schedule.group_lasso or schedule.input_dropout):
@@ -159,10 +188,11 @@ def fit(
     if kept is not None:
         begin, state = kept.latest()
         if state is not None:
-            weights = state["weights"]
-            best.resume(state["best"])
-            model.load_state_dict(state["model"])
-            step.resume(state["optimizer"])
+            with kept.resuming():
+                weights = _like(state["weights"], model.state_dict()) if state["weights"] else {}
+                best.resume(state["best"], topology.graph.node_count)
+                model.load_state_dict(state["model"])
+                step.resume(state["optimizer"])
     for epoch in range(begin, schedule.epochs):
         if kept is not None and epoch > begin and kept.due(epoch):
             state = {
@@ -199,7 +229,10 @@ def fit(
 
 def apply(model: Backbone, weights: dict[str, Tensor], inputs: Input, topology: Topology) -> Fitted:
     """The scores (n x c) of a model with weights that were trained before; nothing validates it, so its loss is no number."""
-    model.load_state_dict(weights)
+    try:
+        model.load_state_dict(weights)
+    except (RuntimeError, TypeError, AttributeError):
+        raise InputError("the weights are of another model than the settings say: train it again") from None
     model.eval()
     with torch.no_grad():
         hidden = model.first(inputs, topology)

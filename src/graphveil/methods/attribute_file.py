@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
+from graphveil.files import read_text
 
 
 def read_attribute_numbers(file: str | Path, count: int, what: str) -> NDArray[np.float64]:
@@ -19,12 +20,7 @@ def read_attribute_numbers(file: str | Path, count: int, what: str) -> NDArray[n
     """
     path = Path(file)
     expected = f"{what} is a file of {count} numbers of at least 0, one a line in the order of the attributes"
-    try:
-        lines = path.read_text(encoding="utf-8").rstrip().splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}): {expected}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no text: {expected}") from None
+    lines = read_text(path, expected).rstrip().splitlines()
     numbers = [_number(line, f"{path}, line {place}", expected) for place, line in enumerate(lines, start=1)]
     if len(numbers) != count:
         raise InputError(f"{path} has {len(numbers)} lines: {expected}")

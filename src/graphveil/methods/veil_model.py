@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.arrays import read_arrays
 from graphveil.errors import InputError
-from graphveil.graphs.arrays import read_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.world import World
 from graphveil.mechanisms import PrivUnitMechanism, Reports
