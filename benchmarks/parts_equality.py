@@ -23,9 +23,8 @@ from graphveil.engine.house import House
 from graphveil.engine.learning import joined
 from graphveil.engine.part_work import PartOutcome, PartWork, learn_part, stripped
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.runs.unit import learn_unit, make_ready
-from graphveil.experiments.specs.outside_names import load_names
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment, load_names
+from graphveil.experiments.unit import learn_unit, make_ready
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import cut_part
 
@@ -40,7 +39,7 @@ EPSILON = 4.0
 HEADER = ("method", "data", "workers", "epochs", "difference", "points", "accuracy", "met")
 
 # A spec, and which part of its run.
-Case = tuple[Spec, str]
+Case = tuple[Experiment, str]
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def compare(
     """All runs of some methods on some graphs, with each number of workers."""
     for data in graphs:
         plan = [(method, epochs) for method in methods for epochs in (FEW, MANY)]
-        cases: list[Case] = [(spec_of(method, data, epochs), "method") for method, epochs in plan]
+        cases: list[Case] = [(experiment_of(method, data, epochs), "method") for method, epochs in plan]
         alone = [_in_one_process(*case) for case in cases]
         for count in workers:
             for (method, epochs), before, (ready, found) in zip(
@@ -90,13 +89,13 @@ def compare(
                 yield Compared(method, data, count, epochs, difference, points, accuracy)
 
 
-def spec_of(method: str, data: str, epochs: int) -> Spec:
+def experiment_of(method: str, data: str, epochs: int) -> Experiment:
     """One run of a method on a graph."""
     users = GRAPHS[data][0]
     settings: dict[str, Any] = {"epochs": epochs}
     settings |= {} if users is None else {"data.users": users}
     settings |= {"candidates": "shared"} if method == "veil" else {}
-    return Spec.of(method, data, epsilon=EPSILON, settings=settings)
+    return Experiment.of(method, data, epsilon=EPSILON, settings=settings)
 
 
 def by_workers(
@@ -131,7 +130,7 @@ def _learn_each(tasks: Sequence[PartWork], world: Any, progress: Any) -> list[Pa
     return [learn_part(task, world) for task in tasks]
 
 
-def _in_one_process(spec: Spec, part: str) -> tuple[Any, float]:
+def _in_one_process(spec: Experiment, part: str) -> tuple[Any, float]:
     with learn.one_thread():
         ready, outcome = learn_unit(spec, part, 0, None, None)
     return outcome.scores, ready.users.evaluate(outcome.scores, ready.graph)

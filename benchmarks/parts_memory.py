@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.result import print_lines
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.runs.shard_unit import run_shard_unit
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.compute import run_shard_unit
+from graphveil.experiments.experiment import Experiment
 
 WORKERS = (1, 2, 4)
 EPSILON = 4.0
@@ -68,7 +68,7 @@ class Taken:
 
 def measure(shards: Path, workers: Sequence[int] = WORKERS) -> Iterator[Taken]:
     """One line for each number of workers, the smallest first: it stands for one worker where it is none."""
-    spec = Spec.of("base", str(shards), epsilon=EPSILON, settings=SETTINGS)
+    spec = Experiment.of("base", str(shards), epsilon=EPSILON, settings=SETTINGS)
     alone = None
     for count in sorted(workers):
         start = time.perf_counter()

@@ -22,11 +22,17 @@ import numpy as np
 from docs.results_file import SOURCE
 from graphveil import learn
 from graphveil.errors import GraphveilError
-from graphveil.experiments.runs.unit import Ready, make_ready
-from graphveil.experiments.specs.spec import Spec
-from graphveil.experiments.tuning.measured_gains import COLUMNS, FILE
-from graphveil.experiments.tuning.public_numbers import PublicNumbers, unlabelled_rows, within_reach
-from graphveil.experiments.tuning.simulated_answers import simulated_gain, told_by
+from graphveil.experiments.budget_advice import (
+    COLUMNS,
+    FILE,
+    PublicNumbers,
+    simulated_gain,
+    told_by,
+    unlabelled_rows,
+    within_reach,
+)
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import Ready, make_ready
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
 from graphveil.methods.outcome import Outcome, Stopwatch
@@ -116,7 +122,9 @@ def measured(ground: Ground, done: Collection[tuple[str, ...]]) -> list[dict[str
                 continue
             volunteers = {"panel": panel} if panel else {}
             given = given or load(ground.data, seed=0, **ground.options)
-            spec = Spec.of("veil", ground.data, epsilon=epsilon, seed=seed, settings=options, **volunteers)
+            spec = Experiment.of(
+                "veil", ground.data, epsilon=epsilon, seed=seed, settings=options, **volunteers
+            )
             try:
                 with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
                     ready = make_ready(spec, "method", 0, None, given)
@@ -143,7 +151,7 @@ class OnceTaught:
         return self.models[len(graph.panel)]
 
 
-def one_line(spec: Spec, ready: Ready, posterior: Posterior, taught: OnceTaught) -> dict[str, Any]:
+def one_line(spec: Experiment, ready: Ready, posterior: Posterior, taught: OnceTaught) -> dict[str, Any]:
     """What is public, and what came of asking."""
     method = ready.method
     assert isinstance(method, Veil)

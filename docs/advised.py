@@ -10,9 +10,17 @@ from itertools import groupby
 import numpy as np
 
 from docs.layouts import markdown, signed
-from graphveil.experiments.tuning.budget_advice import TOO_MUCH, BudgetLine, may_surprise
-from graphveil.experiments.tuning.gain_model import TAIL, GainModel, Kind, Predicted
-from graphveil.experiments.tuning.measured_gains import MeasuredGain, measured_gains
+from graphveil.experiments.budget_advice import (
+    TAIL,
+    TOO_MUCH,
+    BudgetLine,
+    GainModel,
+    Kind,
+    MeasuredGain,
+    Predicted,
+    may_surprise,
+    measured_gains,
+)
 
 # What the name of a graph with few labels ends in.
 FEW = " few"

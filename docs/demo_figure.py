@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from docs.results_file import Row, read
-from graphveil.experiments.runs.format import counted
-from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.show.plot import Line, accuracy_drawing
+from graphveil.experiments.figure import Line, accuracy_drawing
+from graphveil.experiments.statistics import Summary
+from graphveil.number_format import counted
 
 NAME = "demo"
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from docs.results_file import Row, read
-from graphveil.experiments.show.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing
-from graphveil.experiments.show.line_styles import line_style
+from graphveil.experiments.figure import HEIGHT, TITLE_SIZE, WIDTH, Drawing, line_style
 
 NAME = "links"
 # Lines on cora, by what stands in the file, and graphs that one mechanism was run on.

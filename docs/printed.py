@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
-from graphveil.experiments.measures.measure import SCORE, find_measure
-from graphveil.experiments.papers.paper import find_tables, in_columns, only
-from graphveil.experiments.papers.parts import PaperCell
-from graphveil.experiments.runs.format import NONE, Unit
-from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.measures import SCORE, find_measure
+from graphveil.experiments.papers import PaperCell, find_tables, in_columns, only
+from graphveil.experiments.statistics import Summary
+from graphveil.number_format import NONE, Unit
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,16 @@ from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
 from graphveil.audit.exact_text import ExactText
-from graphveil.cli.kept import results_file
-from graphveil.experiments.attributes.comparison import compare_rankings
-from graphveil.experiments.campaigns.campaign import Campaign
-from graphveil.experiments.campaigns.family import reports_case, sound_cases
-from graphveil.experiments.measures.measure import SCORE, Reading, find_measure
-from graphveil.experiments.runs.format import Unit
-from graphveil.experiments.runs.runner import run_spec
-from graphveil.experiments.runs.statistics import SPREADS, Summary
-from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.show.demo import EPOCHS, MECHANISM, Demo, run_demo
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.attack_family import reports_case, sound_cases
+from graphveil.experiments.attack_study import Campaign
+from graphveil.experiments.attribute_study import compare_rankings
+from graphveil.experiments.demo import EPOCHS, MECHANISM, Demo, run_demo
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.measures import SCORE, Reading, find_measure
+from graphveil.experiments.runner import run_experiment
+from graphveil.experiments.statistics import SPREADS, Summary
+from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.number_format import Unit
 
 # Tables that are not lines of `graphveil run`.
 DEMO, ATTRIBUTES, ATTACKS, BOUNDS = "demo", "attributes", "attacks", "attack-bounds"
@@ -106,11 +105,11 @@ def read_off(reading: Reading, unit: Unit) -> Row:
 
 def _run(row: Row, jobs: int) -> Row:
     """A line computed again; runs that this very source has finished before are taken as they are."""
-    measure, spec = find_measure(row.get("measure") or SCORE), Spec.of(**experiment(row))
+    measure, spec = find_measure(row.get("measure") or SCORE), Experiment.of(**experiment(row))
     if measure.read is None:
         return row | read_off(measure.of(spec), measure.unit)
     store = UnitStore(results_file())
-    result = run_spec(spec, jobs=jobs, store=store, reuse=True, alone=measure.alone)
+    result = run_experiment(spec, jobs=jobs, store=store, reuse=True, alone=measure.alone)
     if measure.name != SCORE:
         return row | read_off(measure.of(result), measure.unit)
     form = row.get("spread_form")
@@ -120,7 +119,7 @@ def _run(row: Row, jobs: int) -> Row:
 
 def _ranked(row: Row, jobs: int) -> Row:
     top = int(row["top"])
-    told = compare_rankings(Spec.of(**experiment(row)), top=top).to_dict()
+    told = compare_rankings(Experiment.of(**experiment(row)), top=top).to_dict()
     agreed, stable = told["agreement"], told["stability"]
     found = {"agreement": agreed["share"], "agreement_control": agreed["control"]}
     found |= {"agreement_chance": agreed["chance"]}

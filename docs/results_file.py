@@ -1,6 +1,6 @@
 """Results behind the tables of the documentation: one CSV a table, one line a cell.
 
-Scores are in percent. ``more`` holds the other fields of the experiment (a `Spec`) as JSON. ``version`` and ``source`` say
+Scores are in percent. ``more`` holds the other fields of the experiment (a `Experiment`) as JSON. ``version`` and ``source`` say
 which code computed a line: the version of graphveil and a digest of its source, or `EARLIER` and nothing where a number was
 only ever printed, with as many digits as are here. The experiment of such a line is what the text around it said; they are
 to be computed again.
@@ -57,7 +57,7 @@ def source_digest(folder: Path | None = None) -> str:
 
 
 def experiment(row: Row) -> dict[str, Any]:
-    """The fields of the experiment of a line, as `Spec` takes them."""
+    """The fields of the experiment of a line, as `Experiment` takes them."""
     fields: dict[str, Any] = {
         "method": row["method"],
         "data": row["data"],

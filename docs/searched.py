@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphveil.experiments.runs.format import exact_text
 from graphveil.methods import find_method, method_names
 from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
+from graphveil.number_format import exact_text
 
 
 def searched_table() -> str:

@@ -16,15 +16,15 @@ from pathlib import Path
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments.papers.paper import find_tables
-from graphveil.experiments.runs import cells as cells_module
-from graphveil.experiments.runs import records as records_module
-from graphveil.experiments.runs import runner as runner_module
-from graphveil.experiments.runs.runner import parts_of
-from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.store.database import RESULTS, change, select
-from graphveil.experiments.sweeps.sweep import find_sweep
+from graphveil.experiments import result_store as records_module
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments import study_runner as cells_module
+from graphveil.experiments.database import RESULTS, change, select
+from graphveil.experiments.papers import find_tables
+from graphveil.experiments.runner import parts_of
+from graphveil.experiments.study import find_sweep
+from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.unit_store import UnitStore
 from graphveil.settings import settings
 
 BASE = """
@@ -108,7 +108,11 @@ class Diary:
 
 def watched(diary, arguments):
     """Run a sweep or a paper as the command line does, and write down what it computes, and what it says is finished or kept."""
-    compute, run_spec, run_cells = runner_module.compute_unit, cells_module.run_spec, cells_module.run_cells
+    compute, run_experiment, run_cells = (
+        runner_module.compute_unit,
+        cells_module.run_experiment,
+        cells_module.run_cells,
+    )
 
     def run_unit(spec, part, run, *rest):
         diary.write("computes", spec.key(part, run))
@@ -119,7 +123,7 @@ def watched(diary, arguments):
             watch(unit, done, total)
             diary.write("finished", spec.key(unit.part, unit.run))
 
-        return run_spec(spec, watch=told, **options)
+        return run_experiment(spec, watch=told, **options)
 
     def telling_cells(specs, *, keep, **options):
         def kept(result):
@@ -131,8 +135,8 @@ def watched(diary, arguments):
     if "--jobs" not in arguments:
         # Other processes compute with their own, and nothing here could be sent to them.
         runner_module.compute_unit = run_unit
-    cells_module.run_spec = telling_spec
-    sys.modules["graphveil.cli.cells"].run_cells = telling_cells
+    cells_module.run_experiment = telling_spec
+    sys.modules["graphveil.cli.sweep"].run_cells = telling_cells
     return status(arguments)
 
 

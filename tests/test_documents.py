@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments.measures.measure import MEASURES
-from graphveil.experiments.sweeps.sweep import read_sweep
+from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.study import read_sweep
 from graphveil.mechanisms.registry import _entries
 from graphveil.methods import check_method
 

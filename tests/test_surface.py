@@ -24,6 +24,7 @@ ROOMS = [
     "extras",
     "checks",
     "cache",
+    "number_format",
     "files",
     "arrays",
     "watching",
@@ -48,21 +49,6 @@ ROOMS = [
     "experiments",
     "collect",
     "cli",
-]
-# The same among the rooms of experiments; none is named like a function of the package, which would hide it.
-EXPERIMENT_ROOMS = [
-    "table",
-    "store",
-    "specs",
-    "runs",
-    "show",
-    "tuning",
-    "attributes",
-    "measures",
-    "sweeps",
-    "papers",
-    "embeddings",
-    "campaigns",
 ]
 PUBLIC = {
     "Audit",
@@ -161,38 +147,37 @@ INSIDE_FUNCTIONS = {
     # A suite for whoever writes a method: registering methods does not need what it checks with.
     "methods/trial.py": {"scipy.sparse", "torch.utils._python_dispatch"},
     # Only what opens a collection needs its database.
-    "cli/collect_demo.py": {"graphveil.collect.demo"},
     "cli/audit.py": {"graphveil.collect.storage"},
-    "cli/collect.py": {"graphveil.collect.serving", "graphveil.collect.status", "graphveil.collect.storage"},
-    "cli/collect_export.py": {
+    "cli/collect.py": {
+        "graphveil.collect.demo",
         "graphveil.collect.export",
         "graphveil.collect.export_shards",
+        "graphveil.collect.key_ring",
+        "graphveil.collect.operators",
+        "graphveil.collect.serving",
+        "graphveil.collect.status",
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/collect_operator.py": {"graphveil.collect.operators", "graphveil.collect.storage"},
-    "cli/collect_rotate.py": {"graphveil.collect.key_ring", "graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/embeddings/reduction.py": {"scipy.linalg"},
-    "experiments/runs/statistics.py": {"scipy.special", "scipy.stats"},
-    "experiments/tuning/gain_model.py": {"scipy.optimize"},
-    "experiments/runs/model_file.py": {"torch"},
-    "experiments/runs/unit.py": {"torch"},
+    "experiments/statistics.py": {"scipy.special", "scipy.stats"},
+    "experiments/budget_advice.py": {"scipy.optimize"},
+    "experiments/model.py": {"torch"},
+    "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embeddings/file.py": {"pyarrow"},
-    "experiments/runs/export.py": {"pyarrow"},
-    "experiments/runs/predictions_file.py": {"pyarrow"},
+    "experiments/embedding.py": {"pyarrow", "scipy.linalg"},
+    "experiments/result_store.py": {"pyarrow"},
+    "experiments/predictions.py": {"pyarrow"},
     "engine/memory.py": {"pyarrow"},
-    "experiments/show/layout.py": {"sklearn.manifold"},
-    "experiments/show/figure.py": {
-        "graphveil.experiments.show.svg_canvas",
+    "experiments/run_figures.py": {"sklearn.manifold"},
+    "experiments/figure.py": {
+        "graphveil.experiments.svg_canvas",
         "matplotlib",
         "matplotlib.figure",
         "matplotlib.text",
     },
-    "experiments/tuning/suggest.py": {"optuna", "optuna.trial"},
-    "experiments/tuning/trials.py": {"optuna", "optuna.distributions"},
+    "experiments/tuning.py": {"optuna", "optuna.distributions", "optuna.trial"},
     # Only who asks for Ray needs it.
     "engine/engine.py": {
         "graphveil.engine.process_crew",
@@ -276,27 +261,19 @@ def test_the_import_check_sees_a_wrong_import(tmp_path):
     assert imported_rooms(file) == {"cli", "learn", "methods"}
 
 
-def test_no_room_of_experiments_imports_from_a_higher_one():
+def test_nothing_in_experiments_is_imported_through_the_package():
     package, folder = "graphveil.experiments", SOURCE / "experiments"
-    wrong = []
-    for file in folder.rglob("*.py"):
-        room = file.relative_to(folder).with_suffix("").parts[0]
-        if room == "__init__":
-            continue
-        assert room in EXPERIMENT_ROOMS, f"{file} is in a room that the list of rooms does not name"
-        place = EXPERIMENT_ROOMS.index(room)
-        rooms = imported_rooms(file, package, EXPERIMENT_ROOMS)
-        wrong += [
-            f"{room}/{file.name} imports {other}" for other in rooms if EXPERIMENT_ROOMS.index(other) > place
-        ]
-        # Through the package, any room could be reached.
-        through = {f"{package}.{name}" for name in graphveil.experiments.__all__} & imported_names(file)
-        wrong += [f"{room}/{file.name} imports {name}" for name in through]
-    assert wrong == []
+    # Through the package, any module could be reached.
+    public = {f"{package}.{name}" for name in graphveil.experiments.__all__}
+    wrong = {
+        file.name: public & imported_names(file) for file in folder.glob("*.py") if file.name != "__init__.py"
+    }
+    assert not any(wrong.values()), wrong
 
 
-def test_no_room_of_experiments_is_hidden_by_a_public_name():
-    assert set(EXPERIMENT_ROOMS) & set(graphveil.experiments.__all__) == set()
+def test_no_module_of_experiments_is_hidden_by_a_public_name():
+    modules = {file.stem for file in (SOURCE / "experiments").glob("*.py")}
+    assert modules & set(graphveil.experiments.__all__) == set()
 
 
 def modules_of(folder: Path, package: str) -> dict[str, Path]:

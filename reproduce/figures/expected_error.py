@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
-from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.statistics import Summary
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
 # The two ranges of budgets that the document speaks of.

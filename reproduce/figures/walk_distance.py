@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from graphveil import denoise, linear
 from graphveil.errors import InputError
-from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
-from graphveil.experiments.runs.statistics import Summary, t_interval
-from graphveil.experiments.specs.shortened import QUICK_STEPS, WALKS
+from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.statistics import Summary, t_interval
+from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names

@@ -13,8 +13,8 @@ from typing import Literal
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Role, Series, Terms, spans
-from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.statistics import Summary
 from reproduce.figures.squared_error import SquaredError, squared_error
 
 EPSILONS = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)

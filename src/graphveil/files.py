@@ -1,4 +1,4 @@
-"""Text files that somebody else may have written, and the limits of everything that is read from files.
+"""Text files that somebody else may have written, files that are written as a whole or not at all, and the limits of everything that is read from files.
 
 A file that is missing, damaged or too large is refused with an `InputError`. It names the file and says what to do, and never shows what
 stands in the file, which may be private.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from graphveil.errors import InputError
 
@@ -96,3 +98,28 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
         raise InputError(
             f"{path} is not {form} that can be read, it has a number that is too long: {instead}"
         ) from None
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file at once."""
+    with writing_whole(file) as whole:
+        whole.write(content)
+
+
+@contextmanager
+def writing_whole(file: Path) -> Iterator[IO[bytes]]:
+    """Write beside the file and rename: what was there before is there until all of the new one is."""
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as whole:
+            yield whole
+            whole.flush()
+            # The name must not be on the disk before the content is.
+            os.fsync(whole.fileno())
+        os.replace(part, file)
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written ({error.strerror or error}): name another file, or make room"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)

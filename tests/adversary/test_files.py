@@ -17,13 +17,12 @@ from graphveil.client.row_file import read_held, read_links
 from graphveil.collect.folder import CollectionSettings, write_settings
 from graphveil.collect.folder import read_settings as read_collection
 from graphveil.collect.public_graph import PublicGraph, read_public_graph
-from graphveil.experiments import Result, Spec
-from graphveil.experiments.runs.model import train_model
-from graphveil.experiments.runs.records import ResultStore, read_results
-from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.specs.file import packaged
-from graphveil.experiments.specs.settings_file import read_settings
-from graphveil.experiments.sweeps.sweep import read_sweep
+from graphveil.experiments import Experiment, Result
+from graphveil.experiments.experiment_file import packaged, read_settings
+from graphveil.experiments.model import train_model
+from graphveil.experiments.result_store import ResultStore, read_results
+from graphveil.experiments.study import read_sweep
+from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.levels import read_levels
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.graphs.shards import facts, load_whole, open_shards, shard_files, write_shards
@@ -149,7 +148,7 @@ def embedding(suffix):
 
 def model(folder, town):
     file = folder / "model.pt"
-    spec = Spec.of("base", "mine", epsilon=1.0, settings={"epochs": 2})
+    spec = Experiment.of("base", "mine", epsilon=1.0, settings={"epochs": 2})
     gv.save(train_model(spec, given=town), file)
     return file, lambda: gv.load_model(file).predict(town[0])
 
@@ -263,7 +262,7 @@ def a_result():
     privacy = {"features": {"epsilon": 1.0, "delta": 0.0}, "trust": "local"}
     parts = ("method", "control", "structure")
     units = tuple(UnitResult(part, 0, 0.5, "label propagation", privacy, seconds, 10.0) for part in parts)
-    return Result(Spec.of("base", "town", epsilon=1.0, runs=1), "accuracy", "0.1.0", units, 1.0, False)
+    return Result(Experiment.of("base", "town", epsilon=1.0, runs=1), "accuracy", "0.1.0", units, 1.0, False)
 
 
 def results(suffix):

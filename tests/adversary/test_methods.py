@@ -7,8 +7,8 @@ import pytest
 
 import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
-from graphveil.experiments.runs.unit import make_ready
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import make_ready
 from graphveil.methods import find_method, method_names
 
 
@@ -18,7 +18,7 @@ def public(what):
 
 @pytest.fixture(scope="module")
 def ready():
-    spec = Spec.of("base", "town", epsilon=1.0, runs=1, data_options={"users": 160})
+    spec = Experiment.of("base", "town", epsilon=1.0, runs=1, data_options={"users": 160})
     return make_ready(spec, "method", 0, None, None)
 
 
@@ -31,7 +31,7 @@ def test_the_users_of_a_method_offer_one_thing(ready):
 def test_a_job_holds_neither_users_nor_books(name, part):
     method = find_method(name)
     epsilon = 1.0 if method.reports_features else None
-    spec = Spec.of(name, "town", epsilon=epsilon, runs=1, data_options={"users": 160})
+    spec = Experiment.of(name, "town", epsilon=epsilon, runs=1, data_options={"users": 160})
     job = make_ready(spec, part, 0, None, None).job
     for field in fields(job):
         value = getattr(job, field.name)

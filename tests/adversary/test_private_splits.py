@@ -6,7 +6,7 @@ import pytest
 import graphveil as gv
 from graphveil import InputError
 from graphveil.cli import status
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import FewLabelSplit, GivenSplit, RandomSplit, Split
 from graphveil.graphs.splits import SplitRecipe, check_private_labels
 
@@ -46,8 +46,8 @@ def test_the_command_line_takes_a_random_split_of_private_labels():
 def test_a_spec_refuses_a_split_by_labels(split):
     told = {"epsilon": 1.0, "data_options": {"split": split}}
     with pytest.raises(InputError, match="chooses training users by their labels"):
-        Spec.of("base", "town", label_epsilon=1.0, **told).check()
-    Spec.of("base", "town", **told).check()
+        Experiment.of("base", "town", label_epsilon=1.0, **told).check()
+    Experiment.of("base", "town", **told).check()
 
 
 @pytest.mark.parametrize("ask", [gv.run, gv.embed])

@@ -3,8 +3,8 @@
 import pytest
 
 from graphveil.attacks import ATTACKS, AttributeAttack, Reporting
-from graphveil.experiments.campaigns.campaign import Point
-from graphveil.experiments.campaigns.family import EPSILONS, RATE, broken, sound_cases
+from graphveil.experiments.attack_family import EPSILONS, RATE, broken, sound_cases
+from graphveil.experiments.attack_study import Point
 from tests.attacks.small import control_is_off_by, people, played
 
 POINTS = len(list(sound_cases())) * len(EPSILONS)

@@ -4,8 +4,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments.store.database import RESULTS
-from tests.experiments.runs.test_records import result
+from graphveil.experiments.database import RESULTS
+from tests.experiments.test_records import result
 
 
 @pytest.fixture(autouse=True)

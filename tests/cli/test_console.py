@@ -21,8 +21,8 @@ from graphveil.client import Response
 from graphveil.collect.problems import problem_response
 from graphveil.collect.serving import VisibleFormatter
 from graphveil.errors import InputError, RefusalError
-from graphveil.experiments.show.page import Section, page
-from graphveil.experiments.show.page import Table as PageTable
+from graphveil.experiments.page import Section, page
+from graphveil.experiments.table import Table as PageTable
 from graphveil.privacy import SignedQuestion
 from graphveil.privacy.envelope import PREFIX
 from tests.client.support import INVITATION, PRIVATE, ROW, Server, asked, fast_folder, values

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.curve import over_budgets
-from graphveil.experiments.specs.spec import Spec
+from graphveil.cli.run import over_budgets
+from graphveil.experiments.experiment import Experiment
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=200", "--set", "data.features=8"),
@@ -42,7 +42,7 @@ def test_each_budget_has_the_numbers_of_a_run_of_its_own(capsys, monkeypatch, fo
     whole = json.loads(capsys.readouterr().out)
     assert whole["figure"] == "own.png" and (folder / "own.png").stat().st_size > 1000
     # A run of one of the budgets finds what was computed for the curve.
-    monkeypatch.setattr("graphveil.experiments.runs.runner.compute_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runner.compute_unit", lambda *_: pytest.fail("ran again"))
     single = CURVE[:5] + ["2"] + CURVE[6:]
     assert status([*single, "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
@@ -58,7 +58,7 @@ def test_without_controls_there_is_no_gain(capsys):
 
 
 def test_the_sweep_has_all_that_the_experiment_has():
-    spec = Spec.of(
+    spec = Experiment.of(
         "lpgnn",
         "town",
         runs=3,

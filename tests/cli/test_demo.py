@@ -4,7 +4,7 @@ import pytest
 
 from graphveil.audit import audit
 from graphveil.cli import status
-from graphveil.experiments.show import demo as demo_module
+from graphveil.experiments import demo as demo_module
 
 # The command has the name of its module and hides it.
 COMMAND = importlib.import_module("graphveil.cli.demo")
@@ -31,7 +31,7 @@ def test_demo_prints_a_table_and_writes_a_report(small, tmp_path, capsys):
 
 
 def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypatch):
-    original = demo_module.run_spec
+    original = demo_module.run_experiment
     calls = []
 
     def interrupted(spec, **options):
@@ -40,7 +40,7 @@ def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypat
             raise KeyboardInterrupt
         return original(spec, **options)
 
-    monkeypatch.setattr(demo_module, "run_spec", interrupted)
+    monkeypatch.setattr(demo_module, "run_experiment", interrupted)
     out = tmp_path / "report.html"
     assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
     printed = capsys.readouterr()

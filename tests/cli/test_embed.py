@@ -8,7 +8,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
-from graphveil.experiments.embeddings import file as files
+from graphveil.experiments import embedding as files
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=200", "--set", "data.features=16"),

@@ -8,10 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
+from graphveil.cli.options import Asked, Terms, experiment_of, grouped
 from graphveil.errors import InputError
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.methods.terms import RECORDS, Budgets, Levels, Machine, Turnout, Volunteers, record_fields
 
 # One value of each option of the records that is not the default.
@@ -37,13 +36,13 @@ TOLD = {
 }
 
 
-def spec_of_words(*words: str) -> Spec:
+def spec_of_words(*words: str) -> Experiment:
     """The spec that a command makes of its words."""
-    made: list[Spec] = []
+    made: list[Experiment] = []
 
     @grouped
     def command(*, asked: Asked, terms: Terms) -> None:
-        made.append(spec_of(asked, terms))
+        made.append(experiment_of(asked, terms))
 
     app = typer.Typer()
     app.command()(command)
@@ -62,7 +61,7 @@ def test_every_option_of_the_records_is_an_option_of_the_commands_and_reaches_th
     for name, value in TOLD.items():
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]
-    assert spec_of_words(*words) == Spec.of("ppgnn", "town", task="link", backbone="sage", **TOLD)
+    assert spec_of_words(*words) == Experiment.of("ppgnn", "town", task="link", backbone="sage", **TOLD)
 
 
 def test_no_record_goes_unoffered():
@@ -74,7 +73,7 @@ def test_settings_and_range_are_read(tmp_path):
     file = tmp_path / "base.json"
     file.write_text('{"epochs": 5, "lr": 0.5}')
     given = terms(setting=["lr=0.1"], settings_file=file, public_range="-1,2")
-    spec = spec_of(Asked("base", "town", Budgets()), given, runs=7, control=False)
+    spec = experiment_of(Asked("base", "town", Budgets()), given, runs=7, control=False)
     assert spec.settings == {"epochs": 5, "lr": 0.1}
     assert spec.data_options == {"range": (-1.0, 2.0)}
     assert (spec.runs, spec.control) == (7, False)
@@ -83,7 +82,7 @@ def test_settings_and_range_are_read(tmp_path):
 @pytest.mark.parametrize("wrong", [{"setting": ["lr"]}, {"public_range": "1"}])
 def test_what_cannot_be_read_is_refused(wrong):
     with pytest.raises(InputError, match="for example"):
-        spec_of(Asked("base", "town", Budgets()), terms(**wrong))
+        experiment_of(Asked("base", "town", Budgets()), terms(**wrong))
 
 
 def test_budgets_that_are_no_numbers_are_refused():

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphveil.cli.groups import grouped
+from graphveil.cli.options import grouped
 
 
 @dataclass(frozen=True)

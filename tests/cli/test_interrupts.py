@@ -11,17 +11,17 @@ GOES_ON = "every finished run is kept, and the same command goes on from there"
 ON_TOWN = ["--data", "town", "--epsilon", "1"]
 # What is interrupted, in which command, and what is said.
 CASES = [
-    ("run.run_spec", ["run", "base", *ON_TOWN], f"no run of base is finished; {GOES_ON}"),
+    ("run.run_experiment", ["run", "base", *ON_TOWN], f"no run of base is finished; {GOES_ON}"),
     (
-        "tune.tune_spec",
+        "tune.tune_experiment",
         ["tune", "base", *ON_TOWN],
         "no trial is finished, and the same command begins anew",
     ),
-    ("cells.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
-    ("cells.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
-    ("cells.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
+    ("sweep.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
+    ("sweep.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
+    ("sweep.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
     ("embed.embed_known", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
-    ("predict.predict_spec", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
+    ("predict.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
     ("attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
     ("attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),
     ("advise.advise_budget", ["advise", "budget", *ON_TOWN], ANEW),

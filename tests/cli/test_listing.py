@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from graphveil.cli import status
-from graphveil.cli.listing import first_example
+from graphveil.cli.console import first_example
 
 
 def test_a_text_without_an_example_has_none():

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from graphveil.cli import status
-from graphveil.cli.named import default_file
-from graphveil.experiments import Spec
+from graphveil.cli.options import default_file
+from graphveil.experiments import Experiment
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -99,7 +99,9 @@ def test_a_search_writes_a_file_that_the_run_takes(capsys, folder):
 
 
 def test_the_file_of_a_search_has_no_path_in_its_name():
-    spec = Spec.of("mine.py:Mine", "town", epsilon=2.0, mechanism="mine.py:build", backbone="mine.py:Own")
+    spec = Experiment.of(
+        "mine.py:Mine", "town", epsilon=2.0, mechanism="mine.py:build", backbone="mine.py:Own"
+    )
     assert str(default_file(spec)) == "Mine-town-eps2-build-Own.toml"
 
 

@@ -6,13 +6,13 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
-from graphveil.experiments.papers import paper as paper_module
-from graphveil.experiments.papers import result as result_module
-from graphveil.experiments.papers.figures.figure import ComputedFigure, Panel, Series
-from graphveil.experiments.runs import runner as runner_module
-from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.store import reuse
-from graphveil.experiments.store.database import RESULTS
+from graphveil.experiments import paper_result as result_module
+from graphveil.experiments import papers as paper_module
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.database import RESULTS
+from graphveil.experiments.papers import ComputedFigure, Panel, Series
+from graphveil.experiments.statistics import Summary
 
 PAPER = """
 title = "A paper"

@@ -1,6 +1,6 @@
 import pytest
 
-from graphveil.cli.parse import parse_settings
+from graphveil.cli.options import parse_settings
 from graphveil.errors import InputError
 
 

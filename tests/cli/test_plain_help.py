@@ -7,7 +7,7 @@ import typer
 from typer import rich_utils
 
 from graphveil.cli import app, status
-from graphveil.cli.plain_help import plain_help
+from graphveil.cli.console import plain_help
 
 
 def all_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from graphveil.cli import status
-from graphveil.experiments.store.database import RESULTS, insert, select
+from graphveil.experiments.database import RESULTS, insert, select
 from tests.cli.test_run import RUN
 
 

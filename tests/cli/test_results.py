@@ -7,9 +7,9 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments.store import reuse
-from graphveil.experiments.store.database import RESULTS
-from tests.experiments.runs.test_records import damage, result
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.database import RESULTS
+from tests.experiments.test_records import damage, result
 
 
 @pytest.fixture(autouse=True)

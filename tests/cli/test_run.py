@@ -12,8 +12,8 @@ import pytest
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.experiments import ResultStore
-from graphveil.experiments.store import reuse
-from graphveil.experiments.store.database import RESULTS, select
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.database import RESULTS, select
 from tests.interrupting import interrupted_when
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -73,7 +73,7 @@ def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
     assert status(once) == 0
     first = json.loads(capsys.readouterr().out)
     assert select(tmp_path / RESULTS, "SELECT count(*) FROM units", ()) == [[(3,)]]
-    monkeypatch.setattr("graphveil.experiments.runs.runner.compute_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runner.compute_unit", lambda *_: pytest.fail("ran again"))
     assert status(once) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == first["runs"]
@@ -83,7 +83,7 @@ def test_finished_runs_are_kept_and_resumed(capsys, monkeypatch, tmp_path):
 def test_fresh_runs_are_computed_anew(capsys, monkeypatch):
     assert status(ONCE) == 0
     monkeypatch.setattr(
-        "graphveil.experiments.runs.runner.compute_unit", lambda *_: (_ for _ in ()).throw(InputError("ran"))
+        "graphveil.experiments.runner.compute_unit", lambda *_: (_ for _ in ()).throw(InputError("ran"))
     )
     assert status([*ONCE, "--fresh"]) == 2
     assert "Error: ran" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_runs_of_another_version_are_run_again_and_it_is_said(older, capsys, tmp
 
 
 def test_runs_of_any_version_are_reused_and_it_is_said_which(older, capsys, monkeypatch):
-    monkeypatch.setattr("graphveil.experiments.runs.runner.compute_unit", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr("graphveil.experiments.runner.compute_unit", lambda *_: pytest.fail("ran again"))
     assert status([*ONCE, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["runs"] == older

@@ -6,11 +6,11 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.experiments import ResultStore
-from graphveil.experiments.measures import measure as measure_module
-from graphveil.experiments.measures.measure import MEASURES
-from graphveil.experiments.runs import runner as runner_module
-from graphveil.experiments.store import reuse
-from graphveil.experiments.store.database import RESULTS, select
+from graphveil.experiments import measures as measure_module
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.database import RESULTS, select
+from graphveil.experiments.measures import MEASURES
 from graphveil.outside import is_reference
 from tests.interrupting import interrupted_when
 
@@ -56,9 +56,9 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
 
 
 OWN = """
-from graphveil.experiments.measures.measure import Measure, Reading
-from graphveil.experiments.runs.format import NUMBER
-from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.measures import Measure, Reading
+from graphveil.number_format import NUMBER
+from graphveil.experiments.statistics import Summary
 
 def runs(result):
     return Reading({"method": Summary(len(result.of("method")), None, None)})

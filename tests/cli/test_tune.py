@@ -9,9 +9,9 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.cli.tune import command
-from graphveil.experiments import Spec
-from graphveil.experiments.store import reuse
-from graphveil.experiments.store.database import RESULTS, select
+from graphveil.experiments import Experiment
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.database import RESULTS, select
 from tests.interrupting import interrupted_when
 
 TOWN = [
@@ -73,9 +73,7 @@ def test_json_is_one_object_and_the_same_twice(capsys, tmp_path):
 def test_a_finished_search_is_not_run_again(monkeypatch, capsys):
     assert status(QUICK) == 0
     first = capsys.readouterr().out
-    monkeypatch.setattr(
-        "graphveil.experiments.tuning.tuner.validate_unit", lambda *_: pytest.fail("ran again")
-    )
+    monkeypatch.setattr("graphveil.experiments.tuning.validate_unit", lambda *_: pytest.fail("ran again"))
     assert status(QUICK) == 0
     assert capsys.readouterr().out == first
 
@@ -86,9 +84,7 @@ def test_trials_of_another_version_are_reused_only_if_they_may_be(capsys, monkey
         assert status(QUICK) == 0
     first = capsys.readouterr().out
     with monkeypatch.context() as context:
-        context.setattr(
-            "graphveil.experiments.tuning.tuner.validate_unit", lambda *_: pytest.fail("ran again")
-        )
+        context.setattr("graphveil.experiments.tuning.validate_unit", lambda *_: pytest.fail("ran again"))
         assert status([*QUICK, "--any-version"]) == 0
     printed = capsys.readouterr()
     assert printed.out == first
@@ -106,7 +102,7 @@ def test_settings_of_a_file_are_used_and_overridden(monkeypatch, capsys, tmp_pat
         seen.append(spec.settings)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("graphveil.cli.run"), "run_spec", remember)
+    monkeypatch.setattr(importlib.import_module("graphveil.cli.run"), "run_experiment", remember)
     (tmp_path / "my.toml").write_text("lr = 0.1\nepochs = 7\n")
     run = ["run", "base", "--data", "town", "--epsilon", "1", "--settings", "my.toml", "--set", "epochs=2"]
     assert status(run) == 130
@@ -179,7 +175,7 @@ def test_an_interrupt_stops_all_processes_and_keeps_what_there_is(tmp_path, caps
 
 
 def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
-    spec = Spec.of(
+    spec = Experiment.of(
         "ppgnn",
         "town",
         epsilon=0.5,
@@ -200,4 +196,4 @@ def test_the_printed_command_keeps_what_users_choose_from(tmp_path):
         assert words in told
     assert "--range 0,1" in told
     assert "--mechanism" not in told
-    assert "--level" not in command(Spec.of("base", "town", epsilon=1.0), tmp_path / "found.toml")
+    assert "--level" not in command(Experiment.of("base", "town", epsilon=1.0), tmp_path / "found.toml")

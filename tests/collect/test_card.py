@@ -10,7 +10,7 @@ import pytest
 
 from graphveil.collect.card import _gain, verdict
 from graphveil.collect.card_page import card_page
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import load
 from graphveil.methods.outcome import Outcome
 
@@ -28,7 +28,7 @@ def learned_with(right, other):
 
     parts = {"method": outcome(right), "control": outcome(other)}
     scores = {"method": right / 100, "control": other / 100}
-    spec = Spec.of("base", "town", epsilon=1.0)
+    spec = Experiment.of("base", "town", epsilon=1.0)
     return SimpleNamespace(spec=spec, graph=graph, users=users, parts=parts, scores=scores)
 
 

@@ -12,13 +12,13 @@ from graphveil.client import Calls, Device, Held, Response, enrol, visit
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.service import create_app
 from graphveil.collect.study import Terms, learn_collection, learned_alone
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder
 from tests.collect.small import DIMS, made
 
 USERS = 24
-SPEC = Spec.of("ppgnn", "collection", epsilon=1.0, levels=2, settings={"epochs": 2})
+SPEC = Experiment.of("ppgnn", "collection", epsilon=1.0, levels=2, settings={"epochs": 2})
 ROWS = np.random.default_rng(5).random((USERS, DIMS))
 
 

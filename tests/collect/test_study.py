@@ -14,17 +14,17 @@ from graphveil.collect.files import prediction_columns
 from graphveil.collect.learning import RoundOpenError, charge_round
 from graphveil.collect.study import Terms, _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
-from graphveil.experiments.runs.model_file import load_model, save
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.model import load_model, save
 from tests.collect.small import PLAN, enrolled, later, made
 from tests.collect.stand_in import StandIn
 
-TOGL = Spec.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
-VEIL = Spec.of("veil", "town", epsilon=2.0)
-SOLITUDE = Spec.of(
+TOGL = Experiment.of("togl", "town", epsilon=2.0, settings={"epochs": 3, "hidden": 4})
+VEIL = Experiment.of("veil", "town", epsilon=2.0)
+SOLITUDE = Experiment.of(
     "solitude", "town", epsilon=2.0, link_epsilon=4.0, settings={"epochs": 4, "hidden": 4, "alternate": 2}
 )
-LABELS = Spec.of("base", "town", epsilon=2.0, label_epsilon=1.0, settings={"epochs": 2})
+LABELS = Experiment.of("base", "town", epsilon=2.0, label_epsilon=1.0, settings={"epochs": 2})
 
 
 def terms(**more):
@@ -69,7 +69,7 @@ def solitude():
 @pytest.fixture(scope="module", params=["link-rr", "dprr", "blink"])
 def linked(request):
     town = StandIn(users=120, private_links=True)
-    spec = Spec.of(
+    spec = Experiment.of(
         "base",
         "town",
         epsilon=2.0,
@@ -93,7 +93,7 @@ def test_the_result_is_that_of_one_process_with_the_same_reports_of_links(linked
 def test_every_method_learns_from_links_that_devices_report(method):
     town = StandIn(users=80, private_links=True)
     told = {"link_epsilon": 4.0, "link_mechanism": "dprr", "settings": {"epochs": 2}}
-    learned, _ = collected(town, Spec.of(method, "town", epsilon=2.0, **told))
+    learned, _ = collected(town, Experiment.of(method, "town", epsilon=2.0, **told))
     alone = learned_alone(town, learned)
     assert alone.scores.tobytes() == learned.outcome.scores.tobytes()
     assert "links" in {each.plan.subject for each in learned.replayed}
@@ -244,27 +244,33 @@ def test_a_forgotten_user_changes_the_second_question_which_stays_frozen():
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        (Spec.of("nonprivate", "town"), "reads everybody's raw features"),
+        (Experiment.of("nonprivate", "town"), "reads everybody's raw features"),
         (
-            Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
+            Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="lapgraph"),
             "lapgraph is a curator's mechanism.*no device gives them",
         ),
         (
-            Spec.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="privhrg"),
+            Experiment.of("base", "town", epsilon=1.0, link_epsilon=1.0, link_mechanism="privhrg"),
             "privhrg is a curator's mechanism",
         ),
         (
-            Spec.of("heterorr", "town", epsilon=1.0, link_epsilon=1.0),
+            Experiment.of("heterorr", "town", epsilon=1.0, link_epsilon=1.0),
             "edgerr is a curator's mechanism",
         ),
         (
-            Spec.of("base", "town", task="link", epsilon=1.0, link_epsilon=1.0),
+            Experiment.of("base", "town", task="link", epsilon=1.0, link_epsilon=1.0),
             "predicted where some are public",
         ),
-        (Spec.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"), "leave out level_distribution"),
-        (Spec.of("base", "town", epsilon=1.0, participation=0.5), "for the people of a collection to say"),
-        (Spec.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
-        (Spec.of("base", "town"), "needs a budget"),
+        (
+            Experiment.of("ppgnn", "town", epsilon=1.0, level_distribution="uniform"),
+            "leave out level_distribution",
+        ),
+        (
+            Experiment.of("base", "town", epsilon=1.0, participation=0.5),
+            "for the people of a collection to say",
+        ),
+        (Experiment.of("veil", "town", epsilon=1.0, panel=3), "for the people of a collection to say"),
+        (Experiment.of("base", "town"), "needs a budget"),
     ],
 )
 def test_what_no_collection_can_give_is_refused(spec, why):

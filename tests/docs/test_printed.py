@@ -7,12 +7,12 @@ import pytest
 from docs import rerun, results_file
 from docs.printed import FULL, PRINTED, PrintedTable, cells, lines
 from docs.results_file import COLUMNS, experiment, read, write
-from graphveil.experiments.measures.measure import Reading
-from graphveil.experiments.papers.paper import find_tables
-from graphveil.experiments.runs.format import MEGABYTES, PERCENT
-from graphveil.experiments.runs.runner import parts_of
-from graphveil.experiments.runs.statistics import Summary
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.measures import Reading
+from graphveil.experiments.papers import find_tables
+from graphveil.experiments.runner import parts_of
+from graphveil.experiments.statistics import Summary
+from graphveil.number_format import MEGABYTES, PERCENT
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_every_table_of_togl_that_learns_has_a_column_in_full():
 @pytest.mark.parametrize("printed", FULL)
 def test_the_lines_of_a_file_are_the_experiments_of_the_paper(printed):
     found = lines(printed)
-    assert [Spec.of(**experiment(row)) for row in found] == [cell.spec for cell in cells(printed)]
+    assert [Experiment.of(**experiment(row)) for row in found] == [cell.spec for cell in cells(printed)]
     assert [row["printed"] for row in found] == [
         "" if cell.printed is None else f"{cell.printed:g}" for cell in cells(printed)
     ]
@@ -58,7 +58,7 @@ def test_a_file_has_a_line_for_each_printed_number_and_all_runs_of_the_document(
     for row in rows:
         assert row["mean"], row
         if not row.get("measure"):
-            parts = parts_of(Spec.of(**experiment(row)))
+            parts = parts_of(Experiment.of(**experiment(row)))
             assert row["low"] and all(row[part] for part in parts if part != "method"), row
 
 

@@ -13,7 +13,7 @@ from docs.links_figure import links_figure
 from docs.printed import PRINTED
 from docs.results_file import COLUMNS, EARLIER, experiment, names, read, source_digest, write
 from docs.tables import PAGES, SOURCES, named, rewritten
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.methods import find_method, method_names
 
 # Half a minute of fits: tests/slow has it.
@@ -56,7 +56,7 @@ def test_a_line_says_what_code_computed_it_or_that_this_is_unknown(name, place):
 def test_a_line_of_a_method_can_be_computed_again(name, place):
     row = read(name)[place]
     if row["method"]:
-        Spec.of(**experiment(row)).check()
+        Experiment.of(**experiment(row)).check()
 
 
 @pytest.mark.parametrize(("name", "place"), EVERY)
@@ -121,7 +121,7 @@ def test_a_table_is_computed_again_where_it_is_asked_for(folder):
     rerun.rerun("reach", 1, ["town"])
     new, old = read("reach")
     assert (new["version"], new["source"]) == (rerun.__version__, source_digest())
-    told = rerun.run_spec(Spec.of(**experiment(asked))).to_dict()
+    told = rerun.run_experiment(Experiment.of(**experiment(asked))).to_dict()
     assert {key: new[key] for key in ("mean", "low", "high")} == {
         key: f"{100 * told[key]:.2f}" for key in ("mean", "low", "high")
     }

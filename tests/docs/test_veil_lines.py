@@ -24,7 +24,7 @@ from docs.veil_lines import (
     short_table,
     take,
 )
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 
 EVERY = [line for table in TABLES for line in LINES[table]]
 
@@ -68,7 +68,7 @@ def measured(folder):
 
 @pytest.mark.parametrize("line", EVERY, ids=lambda line: line.name)
 def test_a_line_is_an_experiment_that_can_be_run(line):
-    Spec.of(**experiment(line.row())).check()
+    Experiment.of(**experiment(line.row())).check()
 
 
 @pytest.mark.parametrize("table", TABLES)

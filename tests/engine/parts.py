@@ -14,14 +14,13 @@ from graphveil import learn
 from graphveil.engine.dividing import Division
 from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.runs.unit import learn_unit, make_ready
-from graphveil.experiments.specs.outside_names import load_names
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment, load_names
+from graphveil.experiments.unit import learn_unit, make_ready
 
 
 def small_spec(method="base", **options):
     settings = {"epochs": 6, "data.users": 400, **options.pop("settings", {})}
-    return Spec.of(method, "town", epsilon=4.0, settings=settings, **options)
+    return Experiment.of(method, "town", epsilon=4.0, settings=settings, **options)
 
 
 def in_one_process(spec, part="method"):

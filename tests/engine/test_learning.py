@@ -9,7 +9,7 @@ import pytest
 from graphveil.engine.part_work import Keeping
 from graphveil.engine.process_crew import ProcessCrew, _listen
 from graphveil.errors import InputError
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from tests.engine.parts import at_fault, in_one_process, in_parts, lost_at, refused_in_one, small_spec
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_learned_in_parts_says_why(method, options, why):
 
 
 def test_raw_rows_do_not_travel_to_workers():
-    spec = Spec.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
+    spec = Experiment.of("nonprivate", "town", settings={"epochs": 1, "data.users": 400})
     with pytest.raises(InputError, match="nonprivate reads raw rows, which stay with users in one process"):
         in_parts(spec, 2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.parts_equality import by_workers
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import load
 from tests.engine.parts import by_role, in_one_process
 
@@ -17,7 +17,7 @@ SHARED = {"candidates": "shared"}
 def case(method, part="method", settings=None, data="town", epsilon=4.0, **options):
     given = {**TOWN, **(SHARED if method in ("structure", "veil") else {}), **(settings or {})}
     epsilon = None if method == "structure" else epsilon
-    return Spec.of(method, data, epsilon=epsilon, settings=given, **options), part
+    return Experiment.of(method, data, epsilon=epsilon, settings=given, **options), part
 
 
 CASES = {
@@ -55,7 +55,7 @@ def two_kinds(tmp_path_factory):
         metric=np.array("roc_auc"),
     )
     settings = {key: value for key, value in TOWN.items() if not key.startswith("data.")}
-    return Spec.of("veil", str(file), epsilon=4.0, settings={**settings, **SHARED}), "method"
+    return Experiment.of("veil", str(file), epsilon=4.0, settings={**settings, **SHARED}), "method"
 
 
 @pytest.fixture(scope="module")

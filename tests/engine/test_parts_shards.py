@@ -7,8 +7,8 @@ from graphveil import learn
 from graphveil.engine.process_crew import ProcessCrew
 from graphveil.engine.shard_part import shard_part
 from graphveil.engine.shard_users import ShardUsers
-from graphveil.experiments.runs.shard_unit import run_shard_unit
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.compute import run_shard_unit
+from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Town
 from graphveil.graphs.shards import write_town
 from graphveil.graphs.world import ALONE
@@ -26,7 +26,7 @@ def shards(tmp_path_factory):
 
 def test_workers_learn_what_one_process_learns_from_disk(shards):
     settings = {"epochs": 4, "about": "neighbours"}
-    spec = Spec.of("veil", str(shards.path), epsilon=4.0, settings=settings)
+    spec = Experiment.of("veil", str(shards.path), epsilon=4.0, settings=settings)
     with learn.one_thread():
         alone = run_shard_unit(spec, "method", 0, None, crew=None, workers=1)
     found = run_shard_unit(spec, "method", 0, None, crew=ProcessCrew(), workers=2)

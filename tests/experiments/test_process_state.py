@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import graphveil as gv
-from graphveil.experiments.attributes.ranking import rank_attributes
-from graphveil.experiments.runs.unit import validate_unit
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.attribute_study import rank_attributes
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import validate_unit
 
 SMALL = {"data_options": {"users": 400}, "settings": {"epochs": 2}}
-TOGL = Spec.of("togl", "town", epsilon=4.0, runs=1, **SMALL)
+TOGL = Experiment.of("togl", "town", epsilon=4.0, runs=1, **SMALL)
 CALLS = {
     "run": lambda: gv.run("base", "town", epsilon=1.0, runs=1, **SMALL),
     "embed": lambda: gv.embed("base", "town", epsilon=1.0, **SMALL),
@@ -23,8 +23,8 @@ UNTOUCHED = """
 import sys
 import matplotlib
 import graphveil as gv
-from graphveil.experiments.show.plot import Line, accuracy_over_epsilon
-from graphveil.experiments.runs.statistics import Summary
+from graphveil.experiments.figure import Line, accuracy_over_epsilon
+from graphveil.experiments.statistics import Summary
 def settings():
     # To ask for the backend is to choose one, which loads pyplot.
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}

@@ -1,8 +1,10 @@
-from graphveil.experiments.runs.unit import make_ready
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import make_ready
 from graphveil.methods.first_round import FirstRound
 
-TOWN = Spec.of("togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25})
+TOWN = Experiment.of(
+    "togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25}
+)
 
 
 def plans(whole):

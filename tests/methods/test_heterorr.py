@@ -9,8 +9,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.errors import InputError
-from graphveil.experiments import Spec
-from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments import Experiment
+from graphveil.experiments.unit import make_ready
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
 from graphveil.methods import find_method
@@ -51,7 +51,9 @@ class Listener(Recorder):
 
 def made_ready(given=None, part="method", **options):
     settings = {**QUICK, **options.pop("settings", {})}
-    spec = Spec.of("heterorr", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
+    spec = Experiment.of(
+        "heterorr", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options}
+    )
     return make_ready(spec, part, 0, None, given)
 
 
@@ -166,7 +168,9 @@ def test_there_are_few_different_shares(numbers):
     pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
     given = from_arrays(pairs, rows.astype(np.uint8), np.arange(60) % 2, range=(0, 1), binary=True, seed=0)
     file = numbers("importance", np.random.default_rng(2).pareto(1.0, 200))
-    spec = Spec.of("heterorr", "given", epsilon=4.0, settings={**QUICK, "importance": file, "keep": "all"})
+    spec = Experiment.of(
+        "heterorr", "given", epsilon=4.0, settings={**QUICK, "importance": file, "keep": "all"}
+    )
     _, listener = heard(make_ready(spec, "method", 0, None, given))
     assert len(set(listener.answers[0].mechanism.channels)) <= LEVELS
 
@@ -185,7 +189,7 @@ def test_other_values_have_ten_bins():
     rows = np.random.default_rng(0).random((60, 8))
     pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
     given = from_arrays(pairs, rows, np.arange(60) % 2, range=(0, 1), seed=0)
-    spec = Spec.of("heterorr", "given", epsilon=4.0, settings={**QUICK, **FLAT})
+    spec = Experiment.of("heterorr", "given", epsilon=4.0, settings={**QUICK, **FLAT})
     _, listener = heard(make_ready(spec, "method", 0, None, given))
     assert listener.plans[0].options["bins"] == 10
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from graphveil import InputError
-from graphveil.experiments import Spec, run_spec
+from graphveil.experiments import Experiment, run_experiment
 from graphveil.graphs import from_arrays
 from graphveil.methods import find_method
 from graphveil.methods.trial import Trial, make_job, small_data
@@ -42,15 +42,15 @@ def test_features_are_in_units_of_their_public_range():
 
 
 def test_it_reads_raw_features_and_claims_no_privacy():
-    spec = Spec.of("ldpge-raw", "town", runs=1, settings={"epochs": 2}, data_options={"users": 160})
-    told = run_spec(spec).to_dict()
+    spec = Experiment.of("ldpge-raw", "town", runs=1, settings={"epochs": 2}, data_options={"users": 160})
+    told = run_experiment(spec).to_dict()
     assert told["control"] is None
     assert told["privacy"]["raw"] == ["features"]
 
 
 def test_a_budget_has_no_meaning_for_it():
     with pytest.raises(InputError, match="ldpge-raw reports no features, so epsilon has no meaning"):
-        Spec.of("ldpge-raw", "town", epsilon=1.0).check()
+        Experiment.of("ldpge-raw", "town", epsilon=1.0).check()
 
 
 @pytest.mark.parametrize("task", ["node", "link"])
@@ -72,5 +72,8 @@ def test_where_features_tell_much_it_learns_more_than_from_reports():
         "settings": {"epochs": 60, "alpha": 0.5},
         "data_options": {"users": 400},
     }
-    plain, noisy = Spec.of("ldpge-raw", "town", **shared), Spec.of("ldpge", "town", epsilon=0.01, **shared)
-    assert run_spec(plain).mean > run_spec(noisy).mean + 0.1
+    plain, noisy = (
+        Experiment.of("ldpge-raw", "town", **shared),
+        Experiment.of("ldpge", "town", epsilon=0.01, **shared),
+    )
+    assert run_experiment(plain).mean > run_experiment(noisy).mean + 0.1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from graphveil import InputError
-from graphveil.experiments import Spec, run_spec
-from graphveil.experiments.runs.unit import make_ready
+from graphveil.experiments import Experiment, run_experiment
+from graphveil.experiments.unit import make_ready
 from graphveil.graphs import load
 from graphveil.methods import find_method
 from graphveil.methods.trial import Trial, declared, learn, make_job, small_data
@@ -15,8 +15,8 @@ PPGNN = find_method("ppgnn")
 SMALL = {"users": 300}
 
 
-def spec_of(**options):
-    return Spec.of("ppgnn", "town", data_options=SMALL, **{"epsilon": 0.5, **options})
+def experiment_of(**options):
+    return Experiment.of("ppgnn", "town", data_options=SMALL, **{"epsilon": 0.5, **options})
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_every_user_is_booked_the_own_level_s_budget():
 
 
 def test_labels_cost_besides():
-    ready = make_ready(spec_of(label_epsilon=1.5, settings={"epochs": 2}), "method", 0, None, None)
+    ready = make_ready(experiment_of(label_epsilon=1.5, settings={"epochs": 2}), "method", 0, None, None)
     ready.method.run(ready.job)
     spent, levels = ready.ledger.spent, ready.users.raw.levels
     asked = ready.graph.train | ready.graph.validation
@@ -54,7 +54,7 @@ def test_labels_cost_besides():
     [("strict", {1}), ("relaxed", {4}), ("bimodal", {1, 4}), ("uniform", {1, 2, 3, 4})],
 )
 def test_levels_are_distributed_as_asked(distribution, found):
-    ready = make_ready(spec_of(levels=4, level_distribution=distribution), "method", 0, None, None)
+    ready = make_ready(experiment_of(levels=4, level_distribution=distribution), "method", 0, None, None)
     assert set(ready.users.raw.levels.tolist()) == found
 
 
@@ -62,23 +62,23 @@ def test_levels_come_from_a_file_or_with_the_users(tmp_path):
     given = np.arange(300) % 3 + 1
     np.save(tmp_path / "levels.npy", given)
     ready = make_ready(
-        spec_of(levels=3, level_distribution=str(tmp_path / "levels.npy")), "method", 0, None, None
+        experiment_of(levels=3, level_distribution=str(tmp_path / "levels.npy")), "method", 0, None, None
     )
     np.testing.assert_array_equal(ready.users.raw.levels, given)
     graph, users = load("town", **SMALL)
     data = (graph, users.with_levels(given))
-    ready = make_ready(spec_of(levels=3), "method", 0, None, data)
+    ready = make_ready(experiment_of(levels=3), "method", 0, None, data)
     np.testing.assert_array_equal(ready.users.raw.levels, given)
-    drawn = make_ready(spec_of(levels=3, level_distribution="strict"), "method", 0, None, data)
+    drawn = make_ready(experiment_of(levels=3, level_distribution="strict"), "method", 0, None, data)
     assert set(drawn.users.raw.levels.tolist()) == {1}
 
 
 def test_what_is_said_of_privacy_names_every_level_and_what_the_level_reveals():
-    result = run_spec(spec_of(budgets=(0.5, 1.0, 3.0), settings={"epochs": 2}, control=False))
+    result = run_experiment(experiment_of(budgets=(0.5, 1.0, 3.0), settings={"epochs": 2}, control=False))
     privacy = result.to_dict()["privacy"]
     assert privacy["features"] == {"epsilon": 3.0, "delta": 0.0, "per_level": [0.5, 1.0, 3.0]}
     assert 0.05 < privacy["level"]["epsilon"] < 3.0
-    printed = run_spec(spec_of(mechanism="ppm-printed", settings={"epochs": 2}, control=False))
+    printed = run_experiment(experiment_of(mechanism="ppm-printed", settings={"epochs": 2}, control=False))
     assert printed.to_dict()["privacy"]["level"]["epsilon"] is None
 
 
@@ -115,12 +115,16 @@ def test_weights_matter_where_levels_differ():
 def test_levels_that_make_no_sense_are_refused(options, match):
     given = {"method": "ppgnn", "data": "town", "epsilon": 0.5, **options}
     with pytest.raises(InputError, match=match):
-        Spec.of(**given).check()
+        Experiment.of(**given).check()
 
 
 def test_norms_cost_besides_and_are_part_of_every_level_s_budget():
     ready = make_ready(
-        spec_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}), "method", 0, None, None
+        experiment_of(levels=3, norm_epsilon=1.5, norm_bound=9.0, settings={"epochs": 2}),
+        "method",
+        0,
+        None,
+        None,
     )
     ready.method.run(ready.job)
     spent, levels = ready.ledger.spent, ready.users.raw.levels

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from graphveil.errors import PrivacyError
-from graphveil.experiments.runs.unit import check_cost
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.unit import check_cost
 from graphveil.graphs import Users
 from graphveil.methods.questions import Questions
 from graphveil.privacy import Plan
@@ -75,7 +75,7 @@ def test_groups_that_overlap_cost_both():
 
 
 def test_groups_that_overlap_are_refused_before_anybody_is_asked():
-    spec = Spec.of("base", "town", epsilon=2.0)
+    spec = Experiment.of("base", "town", epsilon=2.0)
     check_cost(spec, "method", Questions(classes=(group((2, 3)), group((4, 5), classes=3))))
     with pytest.raises(
         PrivacyError, match="asks for epsilon 4 about features, more than the 2 that it was given"

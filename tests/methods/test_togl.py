@@ -10,8 +10,8 @@ import pytest
 
 from graphveil.cli import status
 from graphveil.errors import InputError
-from graphveil.experiments import Spec
-from graphveil.experiments.runs.unit import make_ready, run_unit
+from graphveil.experiments import Experiment
+from graphveil.experiments.unit import make_ready, run_unit
 from graphveil.graphs import load
 from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
@@ -53,7 +53,7 @@ class Listener(Recorder):
 
 def made_ready(part="method", given=None, **options):
     settings = {**QUICK, **options.pop("settings", {})}
-    spec = Spec.of("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
+    spec = Experiment.of("togl", "town", data_options=SMALL, settings=settings, **{"epsilon": 8.0, **options})
     return make_ready(spec, part, 0, None, given)
 
 
@@ -151,7 +151,7 @@ def test_what_round_1_told_counts_where_the_second_is_chosen():
     shares = []
     for learn_from in ("second", "both"):
         settings = {**QUICK, "pool": 8, "rho": "auto", "learn_from": learn_from}
-        spec = Spec.of("togl", "town", epsilon=8.0, data_options=town, settings=settings)
+        spec = Experiment.of("togl", "town", epsilon=8.0, data_options=town, settings=settings)
         shares.append(rounds(make_ready(spec, "method", 0, None, None))[1].options["from_pool"])
     assert shares[0] < shares[1]
 
@@ -199,7 +199,9 @@ def test_a_number_of_values_from_the_whole_budget_is_refused_with_levels():
 def test_only_rounds_must_leave_some_values_out(split):
     """Three values are all asked at the whole budget, and one or two of them at a part of it."""
     few = {**SMALL, "features": 3, "telling": 2}
-    spec = Spec.of("togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split})
+    spec = Experiment.of(
+        "togl", "town", epsilon=8.0, data_options=few, settings={**QUICK, **AUTO, "split": split}
+    )
     plans = rounds(make_ready(spec, "method", 0, None, None))
     assert not plans[0].model_copy(update={"epsilon": 8.0}).build().names_dimensions
     assert all(plan.build().asking.count < 3 for plan in plans)
@@ -359,7 +361,7 @@ def test_a_small_town_is_asked_for_what_tells_its_kinds():
     assert len(telling) == 8
     found, blind, settings = [], [], {**QUICK, "pool": 8, "rho": "auto"}
     for seed in range(3):
-        spec = Spec.of("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
+        spec = Experiment.of("togl", "town", epsilon=8.0, seed=seed, data_options=town, settings=settings)
         for part, told in (("method", found), ("control", blind)):
             second = rounds(make_ready(spec, part, 0, None, (graph, users)))[1]
             told.append(len(telling & set(second.options.get("pool", []))))
@@ -373,7 +375,7 @@ def test_other_settings_pass_the_suite(name, settings, check):
 
 
 def test_privacy_of_a_run_counts_both_rounds():
-    spec = Spec.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
+    spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
     assert run_unit(spec, "method", 0).privacy["features"] == {"epsilon": 3.0, "delta": 0.0}
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from graphveil.errors import BudgetError, InputError
-from graphveil.experiments.runs.privacy_record import privacy_record
 from graphveil.graphs import from_arrays, load
 from graphveil.graphs.panel import Panel, with_panel
 from graphveil.methods import Job, find_method, veil, veil_answers
@@ -18,6 +17,7 @@ from graphveil.methods.tasks import LINK
 from graphveil.methods.trial import Recorder, Unasked
 from graphveil.methods.veil import teaching_users
 from graphveil.privacy import Nobody
+from graphveil.privacy.record import privacy_record
 
 METHOD = find_method("veil")
 STRUCTURE = find_method("structure")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphveil.experiments.papers.figures.figure import Terms
+from graphveil.experiments.papers import Terms
 from reproduce.figures.absolute_error import AbsoluteError
 from reproduce.figures.expected_error import (
     CASES,

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil import linear
 from graphveil.errors import InputError
-from graphveil.experiments.papers.figures.figure import Terms
+from graphveil.experiments.papers import Terms
 from graphveil.graphs import load
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import register, unregister

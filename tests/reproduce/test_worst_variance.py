@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments.papers.figures.figure import Terms
+from graphveil.experiments.papers import Terms
 from reproduce.figures.worst_variance import (
     CASES,
     DEBIASED,

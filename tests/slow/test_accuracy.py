@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments import Spec, run_spec
+from graphveil.experiments import Experiment, run_experiment
 from tests.graphs.real import needs_data
 
 RUNS = 5
@@ -52,7 +52,7 @@ LEAST_LINKS = [
     [pytest.param(*case, marks=needs_data(case[1]), id=" ".join(map(str, case[:3]))) for case in LEAST],
 )
 def test_the_mean_of_five_runs_is_at_least(method, data, epsilon, least):
-    result = run_spec(Spec.of(method, data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
+    result = run_experiment(Experiment.of(method, data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
     assert result.mean >= least
 
 
@@ -60,7 +60,9 @@ def test_the_mean_of_five_runs_is_at_least(method, data, epsilon, least):
     ("data", "least"), [pytest.param(*case, marks=needs_data(case[0]), id=case[0]) for case in LEAST_LINKS]
 )
 def test_links_are_told_at_least_as_well_as_the_document_prints(data, least):
-    result = run_spec(Spec.of("ldpge", data, epsilon=1.0, task="link", runs=RUNS, control=False), jobs=2)
+    result = run_experiment(
+        Experiment.of("ldpge", data, epsilon=1.0, task="link", runs=RUNS, control=False), jobs=2
+    )
     assert result.mean >= least
 
 
@@ -72,15 +74,17 @@ def test_links_are_told_at_least_as_well_as_the_document_prints(data, least):
     ],
 )
 def test_users_who_choose_their_level_are_told_at_least_as_well_as_printed(data, epsilon, least):
-    result = run_spec(Spec.of("ppgnn", data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
+    result = run_experiment(Experiment.of("ppgnn", data, epsilon=epsilon, runs=RUNS, control=False), jobs=2)
     assert result.mean >= least
 
 
 def test_in_a_town_levels_of_one_s_own_beat_the_strictest_budget_for_all():
-    personal = run_spec(Spec.of("ppgnn", "town", epsilon=0.5, runs=RUNS), jobs=2)
-    strict = run_spec(Spec.of("base", "town", epsilon=0.5, runs=RUNS, control=False), jobs=2)
-    printed = run_spec(
-        Spec.of("ppgnn", "town", epsilon=0.5, runs=RUNS, control=False, settings={"weights": "printed"}),
+    personal = run_experiment(Experiment.of("ppgnn", "town", epsilon=0.5, runs=RUNS), jobs=2)
+    strict = run_experiment(Experiment.of("base", "town", epsilon=0.5, runs=RUNS, control=False), jobs=2)
+    printed = run_experiment(
+        Experiment.of(
+            "ppgnn", "town", epsilon=0.5, runs=RUNS, control=False, settings={"weights": "printed"}
+        ),
         jobs=2,
     )
     assert personal.mean >= strict.mean + 0.03
@@ -90,10 +94,10 @@ def test_in_a_town_levels_of_one_s_own_beat_the_strictest_budget_for_all():
 
 @needs_data("cora")
 def test_on_cora_a_budget_of_one_buys_next_to_nothing():
-    result = run_spec(Spec.of("base", "cora", epsilon=1.0, runs=RUNS), jobs=2)
+    result = run_experiment(Experiment.of("base", "cora", epsilon=1.0, runs=RUNS), jobs=2)
     assert abs(result.gain.mean) < 0.02
 
 
 def test_in_a_town_a_budget_of_two_buys_at_least_five_points():
-    result = run_spec(Spec.of("base", "town", epsilon=2.0, runs=RUNS), jobs=2)
+    result = run_experiment(Experiment.of("base", "town", epsilon=2.0, runs=RUNS), jobs=2)
     assert result.gain.mean >= 0.05

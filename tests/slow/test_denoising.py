@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from graphveil.experiments import Spec, run_spec
+from graphveil.experiments import Experiment, run_experiment
 from tests.graphs.real import needs_data
 
 pytestmark = needs_data("cora")
@@ -13,7 +13,7 @@ RUNS, HOPS = 5, (0, 2, 4, 8, 16, 32, 64)
 
 @cache
 def mean(method, epsilon, label_epsilon=None, **settings):
-    spec = Spec.of(
+    spec = Experiment.of(
         method,
         "cora",
         epsilon=epsilon,
@@ -22,7 +22,7 @@ def mean(method, epsilon, label_epsilon=None, **settings):
         settings=settings,
         control=False,
     )
-    return run_spec(spec, jobs=2).mean
+    return run_experiment(spec, jobs=2).mean
 
 
 def over_hops(aggregator):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphveil.experiments import Spec, run_spec
+from graphveil.experiments import Experiment, run_experiment
 from tests.graphs.real import needs_data
 
 # As far as the document prints them: hops on what is learned from, settings of training, and the least accuracy.
@@ -18,12 +18,14 @@ LEAST = [
     ("data", "settings", "least"), [pytest.param(*case, marks=needs_data(case[0])) for case in LEAST]
 )
 def test_the_mean_of_five_runs_is_at_least(data, settings, least):
-    spec = Spec.of("togl", data, epsilon=10.0, runs=5, settings=settings, control=False)
-    assert run_spec(spec, jobs=2).mean >= least
+    spec = Experiment.of("togl", data, epsilon=10.0, runs=5, settings=settings, control=False)
+    assert run_experiment(spec, jobs=2).mean >= least
 
 
 @pytest.mark.parametrize("settings", [{}, {"pool": 8, "rho": 0.8}], ids=["auto", "pool of 8"])
 def test_in_a_town_two_rounds_with_a_pool_beat_one_by_five_points(settings):
-    one = run_spec(Spec.of("base", "town", 4.0, mechanism="piecewise", runs=5, control=False), jobs=2)
-    two = run_spec(Spec.of("togl", "town", 4.0, runs=5, settings=settings, control=False), jobs=2)
+    one = run_experiment(
+        Experiment.of("base", "town", 4.0, mechanism="piecewise", runs=5, control=False), jobs=2
+    )
+    two = run_experiment(Experiment.of("togl", "town", 4.0, runs=5, settings=settings, control=False), jobs=2)
     assert two.mean >= one.mean + 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Self
 
-from graphveil.audit.findings import rounded_up
+from graphveil.number_format import rounded_up
 
 # Tables aim at ε(1 - 2^-40), and a rounding may add as much again.
 NEAR = Fraction(1, 2**39)

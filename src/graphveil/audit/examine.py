@@ -61,7 +61,6 @@ from graphveil.audit.findings import (
     BrokenError,
     Rank,
     Step,
-    counted,
     power,
 )
 from graphveil.audit.graphs import graphs_step
@@ -82,6 +81,7 @@ from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.number_format import counted
 
 # Steps that compute and do not draw.
 EXACT = (TABLES, CLOSED_FORM, JOINT, GRAPHS)

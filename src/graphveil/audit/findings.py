@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from enum import IntEnum
 from inspect import getattr_static
 from typing import Any, Self
@@ -19,6 +18,7 @@ from graphveil.channels.words import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
+from graphveil.number_format import rounded_up
 
 # e to the power of this still is a float.
 MAX_EXPONENT = 700.0
@@ -218,27 +218,6 @@ def show(private: Any) -> str:
         return f"{values.size} times {values[0]:g}"
     listed = ", ".join(f"{value:g}" for value in values[:8])
     return f"[{listed}{', …' if values.size > 8 else ''}]"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "code"), counted(20_000, "code")
-    ('1 code', '20,000 codes')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def rounded_up(value: float, digits: int = 15) -> str:
-    """A number with so many digits, rounded up: what is printed of an exact ε is never less than it is.
-
-    >>> rounded_up(0.12345, 3), rounded_up(2.0), rounded_up(math.inf)
-    ('0.124', '2', 'infinite')
-    """
-    if not math.isfinite(value):
-        return "infinite"
-    number = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    return f"{float(number):.{digits}g}"
 
 
 def power(epsilon: float) -> str:

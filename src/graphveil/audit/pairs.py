@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from graphveil.audit.exact_text import exact_words
-from graphveil.audit.findings import JOINT, Step, power, rounded_up, show
+from graphveil.audit.findings import JOINT, Step, power, show
 from graphveil.audit.joint import Joint, WorstReport
 from graphveil.audit.trust import pair_claim
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.personal import level_of
 from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.number_format import rounded_up
 
 NOTHING = WorstReport(0, 0, 0, Fraction(1))
 NOT_PROTECTED = "the level is not protected"

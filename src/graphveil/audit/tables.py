@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.findings import CLOSED_FORM, TABLES, Step, power, rounded_up
+from graphveil.audit.findings import CLOSED_FORM, TABLES, Step, power
 from graphveil.audit.pairs import personal_cause
 from graphveil.audit.trust import Stated, claimed_at_least
 from graphveil.channels.alias import AliasTable
@@ -18,6 +18,7 @@ from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
+from graphveil.number_format import rounded_up
 
 # Tables with at most this many entries are read again, entry by entry, and their alias tables too.
 MAX_ENTRIES, MAX_LONG_ENTRIES, MAX_ALIAS = 1 << 18, 1 << 12, 1 << 16

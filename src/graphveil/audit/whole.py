@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from graphveil.audit.findings import JOINT, Step, power, rounded_up, show
+from graphveil.audit.findings import JOINT, Step, power, show
 from graphveil.audit.joint import Joint
 from graphveil.audit.pairs import pairs_step
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.number_format import rounded_up
 
 
 def joint_step(joint: Joint | None, finite: bool) -> Step:

@@ -21,17 +21,14 @@ from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
-from graphveil.cli.console import say
+from graphveil.cli.console import INTERRUPTED, first_example, plain_help, say, saying
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
 from graphveil.cli.graph import graph_app
-from graphveil.cli.interrupts import INTERRUPTED, saying
-from graphveil.cli.listing import first_example
 from graphveil.cli.mechanisms import mechanisms
 from graphveil.cli.methods import methods
 from graphveil.cli.paper import paper
-from graphveil.cli.plain_help import plain_help
 from graphveil.cli.plot import plot
 from graphveil.cli.predict import predict
 from graphveil.cli.report import report

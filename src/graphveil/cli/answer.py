@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.audit.findings import rounded_up
 from graphveil.channels.exact import Claim
 from graphveil.checks import check_number
 from graphveil.cli.console import confirmed, quoted, say
-from graphveil.cli.parse import parse_numbers
+from graphveil.cli.options import parse_numbers
 from graphveil.client import (
     Agreement,
     Calls,
@@ -33,6 +32,7 @@ from graphveil.client import (
 from graphveil.client.row_file import read_held, read_links
 from graphveil.errors import InputError, ServerError
 from graphveil.mechanisms import FeatureMechanism
+from graphveil.number_format import rounded_up
 from graphveil.privacy import Invitation, Plan
 from graphveil.settings import device_file
 

@@ -14,20 +14,26 @@ from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say, show_table
-from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson, DataName, RangePair
-from graphveil.cli.pages import check_picture, is_page, written
-from graphveil.cli.parse import parse_settings, range_option
+from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
+from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
-from graphveil.experiments.campaigns.campaign import Campaign, check_campaign, run_campaign
-from graphveil.experiments.campaigns.figure import write_campaign_figure
-from graphveil.experiments.campaigns.grounds import Ground, MechanismGround, MethodGround
-from graphveil.experiments.campaigns.page import BUDGET, NUMBERS, campaign_page, point_rows, sentences
-from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.attack_study import (
+    BUDGET,
+    NUMBERS,
+    Campaign,
+    Ground,
+    MechanismGround,
+    MethodGround,
+    campaign_page,
+    check_campaign,
+    point_rows,
+    run_campaign,
+    sentences,
+    write_campaign_figure,
+)
+from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
+from graphveil.files import write_whole
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -78,7 +84,7 @@ class Model:
 
     def ground(self, attack: str, reporters: Reporters) -> MethodGround:
         """Where the model is attacked."""
-        spec = Spec.of(
+        spec = Experiment.of(
             self.method or METHOD,
             reporters.data,
             epsilon=self.feature_epsilon,

@@ -8,34 +8,34 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say, show_table
-from graphveil.cli.groups import grouped
+from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
 from graphveil.cli.options import (
     AsJson,
     DataName,
     LabelEpsilon,
     RangePair,
     TaskName,
+    grouped,
+    parse_settings,
+    range_option,
 )
-from graphveil.cli.pages import check_picture, is_page, written
-from graphveil.cli.parse import parse_settings, range_option
 from graphveil.errors import InputError
-from graphveil.experiments.attributes.comparison import Comparison, compare_rankings
-from graphveil.experiments.attributes.figure import write_attribute_figure
-from graphveil.experiments.attributes.page import (
+from graphveil.experiments.attribute_study import (
     LOOKED_AT,
+    Comparison,
     attribute_page,
+    check_ranking,
+    compare_rankings,
     ranking_head,
     ranking_rows,
     trust_lines,
+    write_attribute_figure,
 )
-from graphveil.experiments.attributes.ranking import check_ranking
-from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.runs.privacy_record import Privacy
-from graphveil.experiments.specs.spec import DATA_PREFIX, MECHANISM_PREFIX, Spec
+from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
+from graphveil.files import write_whole
 from graphveil.methods.terms import Machine
+from graphveil.privacy.record import Privacy
 
 METHOD = "togl"
 
@@ -86,7 +86,7 @@ def attributes(
     Example: graphveil attributes --data town --epsilon 4 --top 8 --out town.png
     """
     given = {"analysis": analysis, "analysis_hops": hops}
-    spec = Spec.of(
+    spec = Experiment.of(
         METHOD,
         data,
         epsilon=epsilon,
@@ -137,7 +137,7 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
     return settings
 
 
-def watched(spec: Spec, top: int) -> Comparison:
+def watched(spec: Experiment, top: int) -> Comparison:
     """Rank with a progress bar on stderr."""
     with one_bar() as inside:
         return compare_rankings(spec, top=top, progress=inside)

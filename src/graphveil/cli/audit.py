@@ -15,13 +15,13 @@ from rich.table import Table
 from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.exact_text import exact_epsilon
 from graphveil.audit.examine import Audit
-from graphveil.audit.findings import rounded_up
 from graphveil.audit.load import load_mechanism
 from graphveil.channels.words import SeededWords
 from graphveil.cli.console import Console, say
 from graphveil.errors import InputError
 from graphveil.files import read_text
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
+from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:

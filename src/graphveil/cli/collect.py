@@ -1,28 +1,26 @@
-"""graphveil collect: a collection from its first invitation to what was learned from it."""
+"""graphveil collect: a collection of real devices, from its folder to what is learned from it."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphveil.cli.collect_demo import collect_demo
-from graphveil.cli.collect_export import collect_export
+from graphveil.checks import check_whole
 from graphveil.cli.collect_learn import collect_learn
-from graphveil.cli.collect_operator import collect_operator
-from graphveil.cli.collect_rotate import collect_rotate
-from graphveil.cli.console import Console, say, show_table, warn
-from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson, RangePair
-from graphveil.cli.parse import parse_range
+from graphveil.cli.console import Console, say, saying, show_table, warn
+from graphveil.cli.options import AsJson, RangePair, grouped, parse_range
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import read_public_graph
 from graphveil.errors import InputError, visible
@@ -31,6 +29,147 @@ from graphveil.privacy.invitation import Invitation
 
 if TYPE_CHECKING:
     from graphveil.collect.storage import Collection
+
+FAILED = 1
+STOPPED = "all processes and folders of it are gone, and the same command begins anew"
+
+
+def collect_demo(
+    devices: Annotated[int, typer.Option(help="How many people have a device.")] = 1000,
+    processes: Annotated[int, typer.Option(help="How many processes hold devices.")] = 4,
+) -> None:
+    """Show a collection on this machine: a collector, devices in several processes, two rounds of togl, and veil with volunteers.
+
+    Everything goes over HTTP. Each method is then given the same reports in one process: what it predicts must be equal, bit for bit.
+    Nothing is kept.
+
+    Example: graphveil collect demo --devices 400
+    """
+    check_whole(devices, "devices", least=200, most=100_000)
+    check_whole(processes, "processes", least=1, most=64)
+    # Processes that share a machine: threads inside each would only wait for one another. No number changes by it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from graphveil.collect.demo import DemoSize, run_demo
+
+    with saying(STOPPED), _ending():
+        equal = run_demo(DemoSize(devices, processes), say)
+    if not equal:
+        raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Whoever ends the process with SIGTERM has it cleaned up as by Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def collect_export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Write a sharded graph of so many partitions instead, with the reports beside it."),
+    ] = None,
+) -> None:
+    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
+
+    Example: graphveil collect export survey --out tables
+
+    With --shards: graphveil collect export survey --out shards --shards 4
+    """
+    from graphveil.collect.storage import open_collection
+
+    collection = open_collection(folder)
+    if shards is not None:
+        _export_shards(collection, out, shards)
+        return
+    from graphveil.collect.export import export
+
+    for name, count in export(collection, out).items():
+        say(f"{out / name}: {count}")
+
+
+def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
+    from graphveil.collect.export_shards import export_shards
+
+    with saying():
+        made = export_shards(collection, out, partitions)
+    manifest = made.shards.manifest
+    say(
+        f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
+    )
+    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
+    for number, reason in made.left_out.items():
+        say(f"Round {number} is left out: {reason}.")
+
+
+def collect_operator(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the operator is called here.")],
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take the token of this operator back.")] = False,
+) -> None:
+    """Make a token by which an operator sees the status of a collection, and closes rounds, over HTTP.
+
+    It is shown once: only its hash is stored. Everything else is done in the folder, by whoever may read it.
+
+    Example: graphveil collect operator survey ada
+    """
+    from graphveil.collect.operators import add_operator, revoke_operator
+    from graphveil.collect.storage import open_collection
+
+    database = open_collection(folder).database
+    if revoke:
+        with database.writing() as connection:
+            revoke_operator(connection, name)
+        say(f"The token of {name} works no more.", err=True)
+        return
+    with database.writing() as connection:
+        token = add_operator(connection, name)
+    say(token)
+    say(
+        f"This is the token of {name}, and the only copy: send it as `Authorization: Bearer TOKEN` to GET /v1/operator/status "
+        "or POST /v1/operator/rounds/N/close.",
+        err=True,
+    )
+
+
+def collect_rotate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+) -> None:
+    """Make a new key that signs questions. The old one signs that it is its successor, and is deleted.
+
+    Devices follow at their next visit, and refuse from then on what the old key signs. Budgets, caps, answers and the credentials of devices stay as they
+    are, and tokens that were given out stay good. Credentials that an earlier graphveil derived from the old key are worthless from then on. A key that was lost cannot be rotated, and one that was stolen must not be: make another collection.
+
+    Example: graphveil collect rotate survey
+    """
+    from graphveil.collect.key_ring import SUCCESSIONS, key_file
+    from graphveil.collect.storage import open_collection
+
+    collection = open_collection(folder)
+    told = collection.rotate()
+    say(f"Change {told.number} of the key: questions are now signed by {told.after.hex()}.")
+    kept = key_file(folder, told.number)
+    say(
+        f"The old key was deleted here: delete its copies too, and keep a copy of {kept} and {folder / SUCCESSIONS} offline. "
+        "Devices follow at their next visit; `serve` needs no restart."
+    )
+    roster = collection.roster()
+    cut_off = [name for name, derived in zip(roster.external, roster.derived, strict=True) if derived]
+    if cut_off:
+        say(
+            f"{len(cut_off)} devices had not registered a credential of their own since graphveil was updated, and are not known any more. Invite their "
+            f"owners again with `graphveil collect invite {folder} --again ID`: {', '.join(cut_off)}."
+        )
+
 
 collect_app = typer.Typer(
     help="A real collection: devices answer, a server stores what they send, methods learn from it.",

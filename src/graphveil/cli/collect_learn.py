@@ -10,19 +10,25 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import Console, say, show_table
-from graphveil.cli.groups import grouped
-from graphveil.cli.options import AsJson, BackboneName, MethodName, SettingPairs, SettingsFile, TaskName
-from graphveil.cli.parse import all_settings
+from graphveil.cli.console import Console, one_bar, say, show_table
+from graphveil.cli.options import (
+    AsJson,
+    BackboneName,
+    MethodName,
+    SettingPairs,
+    SettingsFile,
+    TaskName,
+    all_settings,
+    grouped,
+)
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.files import check_folder, write_result
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.study import Terms, check_collected, learn_collection
-from graphveil.experiments.runs.format import percent
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.methods.terms import Budgets, Levels, Machine
+from graphveil.number_format import percent
 
 DAY = 24 * 60 * 60
 # A hundred years.
@@ -77,7 +83,7 @@ def collect_learn(
     """
     settings = all_settings(method, settings_file, setting or [])
     check_number(days, "days", above=0, most=MAX_DAYS)
-    spec = Spec(
+    spec = Experiment(
         method,
         "collection",
         task=task,

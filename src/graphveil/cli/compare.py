@@ -8,20 +8,17 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import say, show_table, warn
-from graphveil.cli.groups import grouped
-from graphveil.cli.kept import results_file
-from graphveil.cli.options import AsJson
-from graphveil.cli.pages import check_page
+from graphveil.cli.console import check_page, say, show_table, warn
+from graphveil.cli.options import AsJson, grouped
 from graphveil.cli.results import Filters
 from graphveil.cli.results import show as show_results
 from graphveil.errors import InputError
-from graphveil.experiments.runs.comparison import Comparison
-from graphveil.experiments.runs.comparison import compare as compared
-from graphveil.experiments.runs.export import to_dict, write_whole
-from graphveil.experiments.runs.records import ResultStore
-from graphveil.experiments.runs.selection import named
-from graphveil.experiments.show.results import comparison_page
+from graphveil.experiments.comparison import Comparison
+from graphveil.experiments.comparison import compare as compared
+from graphveil.experiments.report import comparison_page
+from graphveil.experiments.result_store import ResultStore, named, to_dict
+from graphveil.experiments.unit_store import results_file
+from graphveil.files import write_whole
 
 TITLE = "graphveil: comparison of kept results"
 

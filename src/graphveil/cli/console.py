@@ -5,23 +5,30 @@ Every command prints by `say`, `warn` and `Console`, and nothing else prints: a 
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
 
 import typer
 from rich.console import Console as RichConsole
 from rich.markup import escape
 from rich.measure import Measurement
-from rich.progress import ProgressColumn, Task
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from graphveil.errors import InputError, visible, visible_lines
+from graphveil.experiments.figure import SUFFIXES
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.table import Table
+from graphveil.experiments.unit_store import results_file
 
 # Words that somebody else wrote begin with this on every line.
 MARGIN = "  | "
@@ -108,3 +115,147 @@ def show_facts(facts: Mapping[str, str]) -> None:
         if fact:
             shown.add_row(escape(name), escape(fact))
     Console().print(shown)
+
+
+INTERRUPTED = 130
+# Of commands that keep nothing before they are done.
+ANEW = "nothing was written, and the same command begins anew"
+# Of commands whose runs are kept one by one.
+GOES_ON = "every finished run is kept, and the same command goes on from there"
+
+
+def interrupted(sentence: str) -> typer.Exit:
+    """Say what was kept; what is returned ends the command when it is raised."""
+    say(f"Interrupted: {sentence}.", err=True)
+    return typer.Exit(INTERRUPTED)
+
+
+@contextmanager
+def saying(sentence: str = ANEW) -> Iterator[None]:
+    """An interrupt within ends the command with a sentence.
+
+    >>> with saying():
+    ...     1 + 1
+    2
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise interrupted(sentence) from None
+
+
+def going_on(fresh: bool) -> str:
+    """How to go on after some runs were kept; a command that computes all anew would do so again."""
+    return "without --fresh the same command goes on" if fresh else "the same command goes on"
+
+
+@contextmanager
+def one_bar() -> Iterator[Callable[[str, float], None]]:
+    """A bar on stderr, and what to tell it: what is being done, and which share of it is done.
+
+    It is for commands that write at the end alone: an interrupt ends them, and says so.
+    """
+    columns = (Description(), BarColumn(), TimeElapsedColumn())
+    with saying(), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        current = bars.add_task("starting", total=100)
+        yield lambda what, share: bars.update(current, description=what, completed=int(100 * share))
+
+
+class Store(Protocol):
+    """Whatever finds kept records."""
+
+    def sentences(self) -> list[str]:
+        """What has to be said about what was found."""
+
+
+def keep(result: Result) -> None:
+    """Add the result to those that `graphveil report` shows."""
+    ResultStore(results_file()).add(result)
+
+
+def check_resume(resume: bool, any_version: bool) -> None:
+    """Refuse to reuse other versions' runs where none is reused."""
+    if any_version and not resume:
+        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
+
+
+@contextmanager
+def told(store: Store) -> Iterator[None]:
+    """Say at the end, an interrupted one too, what was found."""
+    try:
+        yield
+    finally:
+        for sentence in store.sentences():
+            say(sentence, err=True)
+
+
+def first_sentences(context: typer.Context) -> dict[str, str]:
+    """The commands below one, each with the first paragraph of its text."""
+    below: dict[str, Any] = getattr(context.command, "commands", {})
+    return {name: " ".join(_text(command).split("\n\n")[0].split()) for name, command in below.items()}
+
+
+def first_example(command: Any) -> str:
+    """The first example in the text of a command; empty where it has none."""
+    examples = [line for line in _text(command).splitlines() if line.startswith("Example: ")]
+    return examples[0].removeprefix("Example: ") if examples else ""
+
+
+def _text(command: Any) -> str:
+    """The text of a command as it is written in its file."""
+    return inspect.getdoc(command.callback) or ""
+
+
+def plain_help(command: Any) -> Any:
+    """A command of typer's, with all below it, whose texts keep their square brackets."""
+    for name in ("help", "short_help", "epilog"):
+        _keep_brackets(command, name)
+    for parameter in command.params:
+        _keep_brackets(parameter, "help")
+    for below in getattr(command, "commands", {}).values():
+        plain_help(below)
+    return command
+
+
+def _keep_brackets(thing: Any, name: str) -> None:
+    text = getattr(thing, name, None)
+    if text:
+        setattr(thing, name, escape(text))
+
+
+PAGE = ".html"
+
+
+def check_page(file: Path, option: str) -> Path:
+    """Refuse a file that is no page, or could not be written, before anything is computed for it."""
+    if file.suffix != PAGE or file.is_dir():
+        raise InputError(f"{file} is no page: name a file that ends in {PAGE} with {option}")
+    if not file.parent.is_dir():
+        raise InputError(
+            f"{file.parent} is not a folder: name a file in a folder that is there with {option}"
+        )
+    return file
+
+
+def check_picture(file: Path) -> Path:
+    """Refuse, before anything is computed for it, a file that is neither a figure nor a page, or could not be written."""
+    suffixes = (*SUFFIXES, PAGE)
+    if file.suffix not in suffixes or file.is_dir():
+        raise InputError(
+            f"{file} is no figure and no page: name a file that ends in {', '.join(suffixes[:-1])} or {PAGE}"
+        )
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
+    return file
+
+
+def is_page(file: Path) -> bool:
+    """Whether a file is to be a page, and not a figure."""
+    return file.suffix == PAGE
+
+
+def written(file: Path | None) -> dict[str, str | None]:
+    """What `--json` says of a figure or a page."""
+    if file is None:
+        return {"figure": None, "page": None}
+    return {"figure": None, "page": str(file)} if is_page(file) else {"figure": str(file), "page": None}

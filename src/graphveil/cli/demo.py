@@ -8,11 +8,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, say, show_table
-from graphveil.cli.interrupts import interrupted
+from graphveil.cli.console import Console, Description, interrupted, say, show_table
 from graphveil.errors import InputError
-from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.show.demo import (
+from graphveil.experiments.demo import (
     SMALL,
     Demo,
     difference,
@@ -23,6 +21,7 @@ from graphveil.experiments.show.demo import (
     small_rows,
 )
 from graphveil.experiments.table import Table
+from graphveil.files import write_whole
 
 FAILED, WIDTH = 1, 110
 MEANING = """\

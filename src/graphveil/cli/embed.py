@@ -9,19 +9,23 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say
-from graphveil.cli.engines import chosen_engine
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
-from graphveil.cli.in_shards import written_in_shards
-from graphveil.cli.options import AsJson, EngineName, Workers
-from graphveil.experiments.embeddings.embedding import Embedding, check_embedding, embed_known
-from graphveil.experiments.embeddings.file import check_file
-from graphveil.experiments.runs.format import file_size
-from graphveil.experiments.show.figure import check_figure
-from graphveil.experiments.show.run_figures import embedding_map
-from graphveil.experiments.specs.spec import Spec
+from graphveil.cli.console import one_bar, say
+from graphveil.cli.options import (
+    AsJson,
+    Asked,
+    EngineName,
+    Terms,
+    Workers,
+    chosen_engine,
+    experiment_of,
+    grouped,
+)
+from graphveil.cli.predict import written_in_shards
+from graphveil.experiments.embedding import Embedding, check_embedding, check_file, embed_known
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.figure import check_figure
+from graphveil.experiments.run_figures import embedding_map
+from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
 
@@ -62,7 +66,7 @@ def embed(
 
     Example: graphveil embed lpgnn --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = spec_of(asked, terms, seed=seed)
+    spec = experiment_of(asked, terms, seed=seed)
     if written_in_shards(spec, "embeddings", out, chosen_engine(engine, workers, None), as_json):
         return
     check_file(out)
@@ -83,7 +87,7 @@ def embed(
         say(embedding.statement)
 
 
-def watched(spec: Spec, dims: int | None, map_file: Path | None = None) -> Embedding:
+def watched(spec: Experiment, dims: int | None, map_file: Path | None = None) -> Embedding:
     """Embed, and draw the map where one is asked for, with a progress bar on stderr."""
     with one_bar() as inside:
         embedding, known = embed_known(spec, dims=dims, inside=inside)

@@ -9,11 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say, show_facts, show_table
-from graphveil.cli.interrupts import saying
-from graphveil.cli.options import AsJson, RangePair
-from graphveil.cli.parse import parse_settings, range_option
+from graphveil.cli.console import one_bar, say, saying, show_facts, show_table
+from graphveil.cli.options import AsJson, RangePair, parse_settings, range_option
 from graphveil.errors import InputError
 from graphveil.experiments.table import Table
 from graphveil.graphs.load import load

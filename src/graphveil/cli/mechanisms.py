@@ -11,8 +11,8 @@ import typer
 from graphveil.checks import check_number
 from graphveil.cli.console import say, show_table, warn
 from graphveil.errors import InputError
-from graphveil.experiments.show.figure import check_figure
-from graphveil.experiments.show.mechanism_figure import EPSILON, mechanism_drawing
+from graphveil.experiments.figure import check_figure
+from graphveil.experiments.mechanism_figure import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
 from graphveil.mechanisms.registry import all_names, load_entry
 

@@ -11,10 +11,10 @@ from rich.markup import escape
 
 from graphveil.cli.console import Console, say, show_table, warn
 from graphveil.cli.options import AsJson
-from graphveil.experiments.runs.format import exact_text
 from graphveil.experiments.table import Table
 from graphveil.methods import Method, all_method_names, load_method
 from graphveil.methods.tasks import find_task
+from graphveil.number_format import exact_text
 
 
 def methods(

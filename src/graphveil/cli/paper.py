@@ -9,33 +9,150 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from graphveil.cli.cells import watched_cells
-from graphveil.cli.console import say, show_table
-from graphveil.cli.engines import chosen_engine
-from graphveil.cli.figures import check_files, computed_figure, show_figure, swept_figure
-from graphveil.cli.interrupts import interrupted
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers
-from graphveil.cli.pages import check_page
+from graphveil.cli.console import Console, Description, check_page, interrupted, say, show_table
+from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
+from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
-from graphveil.errors import InputError
-from graphveil.experiments.papers.figures.figure import Terms
-from graphveil.experiments.papers.page import not_runnable, papers_page
-from graphveil.experiments.papers.paper import figures_on, find_parts, in_columns, only, papers
-from graphveil.experiments.papers.parts import Paper, PaperCell, PaperFigure, PaperTable
-from graphveil.experiments.papers.result import (
+from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.figure import check_figure
+from graphveil.experiments.paper_result import (
     QUICK,
+    QUICK_FIGURE,
     UNFINISHED,
     FigureAnswer,
     PaperAnswer,
+    SweptAnswer,
     TableAnswer,
     answers,
     apart,
+    figure_answer,
+    not_runnable,
+    papers_page,
+    write_computed,
 )
-from graphveil.experiments.runs.cells import Cells
-from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.runs.format import counted
+from graphveil.experiments.papers import (
+    POINT_HEAD,
+    ComputedFigure,
+    Panel,
+    Paper,
+    PaperCell,
+    PaperFigure,
+    PaperTable,
+    Terms,
+    figures_on,
+    find_parts,
+    in_columns,
+    only,
+    papers,
+)
+from graphveil.experiments.study import ready
+from graphveil.experiments.study_result import write_figure
+from graphveil.experiments.study_runner import Cells
 from graphveil.experiments.table import Table
+from graphveil.files import write_whole
+from graphveil.number_format import counted
+
+
+def check_files(
+    paper: Paper, figures: Sequence[PaperFigure], out: Path | None, *, on_page: bool = False
+) -> list[Path | None]:
+    """Where each figure is drawn; refused before anything is computed where it could not be.
+
+    Figures that are ``on_page`` are drawn to a file only where one is named.
+    """
+    if out is not None and len(figures) != 1:
+        known = ", ".join(f"{paper.name}/{figure.name}" for figure in paper.figures) or "none here"
+        raise InputError(f"--out is for one figure, this draws {len(figures)}: name one ({known})")
+    if out is None and on_page:
+        return [None] * len(figures)
+    return [check_figure(out or Path(f"{paper.name}-{figure.name}.svg")) for figure in figures]
+
+
+def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tuple[FigureAnswer, bool]:
+    """Compute and draw a figure; and whether that was interrupted."""
+    columns = (Description(), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(figure.name, total=1.0)
+
+        def watch(what: str, share: float) -> None:
+            bars.update(bar, description=f"{figure.name}: {what}", completed=share)
+
+        try:
+            answer = figure_answer(figure, replace(terms, progress=watch))
+        except KeyboardInterrupt:
+            return FigureAnswer(figure, note=UNFINISHED), True
+    if answer.computed is None:
+        return answer, False
+    if file is not None:
+        write_computed(answer.computed, answer.heading, file)
+    return replace(answer, file=file), False
+
+
+def swept_figure(
+    figure: PaperFigure,
+    file: Path | None,
+    terms: Terms,
+    *,
+    jobs: int | None,
+    engine: Engine,
+    everything: bool,
+    any_version: bool,
+) -> tuple[FigureAnswer, bool]:
+    """Run a sweep and draw it; and whether that was interrupted. What is not finished is not drawn."""
+    try:
+        sweep = figure.found_sweep
+        if terms.runs is not None and not terms.quick:
+            sweep = sweep.over({"runs": terms.runs})
+        asked = ready(sweep, everything=everything, quick=terms.quick)
+    except GraphveilError as error:
+        return FigureAnswer(figure, note=str(error)), False
+    result = run_sweep(asked, jobs=jobs, engine=engine, tolerant=True, any_version=any_version)
+    answer = FigureAnswer(figure, swept=SweptAnswer(asked, result))
+    if not answer.ran:
+        return replace(answer, note=UNFINISHED if result.interrupted else ""), result.interrupted
+    if file is not None and not result.interrupted:
+        write_figure(result, file)
+        answer = replace(answer, file=file)
+    return answer, result.interrupted
+
+
+def show_figure(answer: FigureAnswer, quick: bool) -> None:
+    """A table for each panel, what follows from them, and where the figure is."""
+    say("", answer.heading)
+    if not answer.ran:
+        say(answer.missing)
+        return
+    if answer.swept is not None:
+        for remark in answer.swept.remarks:
+            say(remark)
+        show_sweep(answer.swept.result, quick)
+        if rows := answer.point_rows():
+            show_table(Table.of(POINT_HEAD, rows))
+    if answer.computed is not None:
+        _show_computed(answer.computed, quick)
+    if answer.figure.note:
+        say(answer.figure.note)
+    if answer.file is not None:
+        say(f"The figure is in {answer.file}.")
+
+
+def _show_computed(computed: ComputedFigure, quick: bool) -> None:
+    if quick:
+        say(QUICK_FIGURE)
+    for panel in computed.panels:
+        say("", f"{panel.title}: {panel.y_label}")
+        print_panel(panel)
+    say()
+    for sentence in computed.findings:
+        say(sentence)
+
+
+def print_panel(panel: Panel) -> None:
+    """A row for each line, a column for each x."""
+    show_table(Table.of(panel.head(), panel.rows(), text=panel.head()[-1:]))
+
 
 # A paper with those of its tables and figures that are asked for.
 Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]

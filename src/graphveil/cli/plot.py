@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
+from graphveil.cli.console import one_bar, say
+from graphveil.cli.options import Asked, Terms, experiment_of, grouped
 from graphveil.errors import InputError
-from graphveil.experiments.runs.predictions import check_predictions, learn_again
-from graphveil.experiments.show.figure import check_figure
-from graphveil.experiments.show.run_figures import RUN_FIGURES
+from graphveil.experiments.figure import check_figure
+from graphveil.experiments.predictions import check_predictions, learn_again
+from graphveil.experiments.run_figures import RUN_FIGURES
 
 
 @grouped
@@ -35,7 +33,7 @@ def plot(
     """
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
-    spec = spec_of(asked, terms, seed=seed)
+    spec = experiment_of(asked, terms, seed=seed)
     check_figure(out)
     check_predictions(spec)
     with one_bar() as inside:

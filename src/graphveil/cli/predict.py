@@ -9,17 +9,75 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.bars import one_bar
-from graphveil.cli.console import say
-from graphveil.cli.engines import chosen_engine
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
-from graphveil.cli.in_shards import written_in_shards
-from graphveil.cli.options import AsJson, EngineName, Workers
-from graphveil.experiments.runs.format import file_size
-from graphveil.experiments.runs.predictions import Predictions, check_predictions, predict_spec
-from graphveil.experiments.runs.predictions_file import check_predictions_file, record_file
+from graphveil.cli.console import one_bar, say, saying
+from graphveil.cli.options import (
+    AsJson,
+    Asked,
+    EngineName,
+    Terms,
+    Workers,
+    chosen_engine,
+    experiment_of,
+    grouped,
+)
+from graphveil.engine.engine import Engine
+from graphveil.errors import InputError
+from graphveil.experiments.compute import RECORD, Kind, RowFiles, compute_unit
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.predictions import (
+    Predictions,
+    check_predictions,
+    check_predictions_file,
+    predict_experiment,
+    record_file,
+)
+from graphveil.files import write_whole
+from graphveil.graphs.load import large_shards
+from graphveil.number_format import file_size
+from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
+from graphveil.version import __version__
+
+# Said when it is interrupted.
+GOES_ON = "what was learned up to the last checkpoint is kept, and the same command goes on from there"
+
+
+def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, as_json: bool) -> bool:
+    """Write a folder of files where the graph is sharded and large, and tell; False where it is not, and a file will do."""
+    if large_shards(spec.data) is None:
+        if engine.workers is not None:
+            raise InputError(
+                f"--workers write {kind} of sharded graphs that are too large for one process, and {spec.data} is none: leave --workers out"
+            )
+        return False
+    spec.check()
+    files = RowFiles(out, kind)
+    files.begin()
+    with one_bar() as inside, saying(GOES_ON), engine.open():
+        unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+    privacy = Privacy.model_validate(unit.privacy)
+    record = {
+        "method": spec.method,
+        "data": spec.data,
+        "epsilon": spec.budgets.epsilon,
+        "seed": spec.seed,
+        "version": __version__,
+        "folder": str(out),
+        "kind": kind,
+        "privacy": unit.privacy,
+        "statement": privacy.sentence,
+        "also": unit.also,
+        "seconds": unit.seconds["total"],
+        "peak_mb": unit.peak_mb,
+    }
+    write_whole(out / RECORD, (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
+    if as_json:
+        say(json.dumps(record, ensure_ascii=False))
+    else:
+        say(
+            f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {out / RECORD}: {privacy.sentence}"
+        )
+    return True
 
 
 @grouped
@@ -50,14 +108,14 @@ def predict(
 
     Example: graphveil predict base --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = spec_of(asked, terms, seed=seed)
+    spec = experiment_of(asked, terms, seed=seed)
     if written_in_shards(spec, "predictions", out, chosen_engine(engine, workers, None), as_json):
         return
     check_predictions_file(out)
     check_predictions(spec)
     start = time.perf_counter()
     with one_bar() as inside:
-        predictions = predict_spec(spec, inside=inside)
+        predictions = predict_experiment(spec, inside=inside)
     predictions.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}

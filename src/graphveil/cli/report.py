@@ -9,10 +9,10 @@ import typer
 
 from graphveil.cli.audit import progress
 from graphveil.cli.console import say, warn
-from graphveil.cli.kept import results_file
 from graphveil.errors import InputError
-from graphveil.experiments.runs.records import Record, ResultStore, latest, read_results
-from graphveil.experiments.show.report import HOPS, TITLE, write_report
+from graphveil.experiments.report import HOPS, TITLE, write_report
+from graphveil.experiments.result_store import Record, ResultStore, latest, read_results
+from graphveil.experiments.unit_store import results_file
 
 
 def report(

@@ -9,17 +9,24 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirmed, say, show_table, warn
-from graphveil.cli.groups import grouped
-from graphveil.cli.kept import results_file
-from graphveil.cli.options import AsJson
-from graphveil.cli.pages import PAGE
+from graphveil.cli.console import PAGE, confirmed, say, show_table, warn
+from graphveil.cli.options import AsJson, grouped
 from graphveil.errors import InputError
-from graphveil.experiments.runs.export import check_export, to_dict, write_export, write_whole
-from graphveil.experiments.runs.format import counted
-from graphveil.experiments.runs.records import Kept, ResultStore
-from graphveil.experiments.runs.selection import ORDERS, Selection, check_tag, ordered
-from graphveil.experiments.show.results import results_page, results_table
+from graphveil.experiments.report import results_page, results_table
+from graphveil.experiments.result_store import (
+    ORDERS,
+    Kept,
+    ResultStore,
+    Selection,
+    check_export,
+    check_tag,
+    ordered,
+    to_dict,
+    write_export,
+)
+from graphveil.experiments.unit_store import results_file
+from graphveil.files import write_whole
+from graphveil.number_format import counted
 from graphveil.registry import unknown_name
 
 TITLE = "graphveil: kept results"

@@ -1,31 +1,145 @@
-"""graphveil run: a method on a graph, beside its control."""
+"""graphveil run: a method on a graph, beside its control; over several budgets as a table and a curve."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, say, show_table
-from graphveil.cli.curve import How, run_budgets
-from graphveil.cli.engines import chosen_engine
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
-from graphveil.cli.interrupts import going_on, interrupted, saying
-from graphveil.cli.kept import check_resume, keep, results_file, told
-from graphveil.cli.options import AnyVersion, AsJson, CheckpointEvery, EngineName, Jobs, Resume, Workers
-from graphveil.cli.parse import parse_numbers
+from graphveil.cli.console import (
+    Console,
+    Description,
+    check_resume,
+    going_on,
+    interrupted,
+    keep,
+    say,
+    saying,
+    show_table,
+    told,
+)
+from graphveil.cli.options import (
+    AnyVersion,
+    AsJson,
+    Asked,
+    CheckpointEvery,
+    EngineName,
+    Jobs,
+    Resume,
+    Terms,
+    Workers,
+    chosen_engine,
+    default_file,
+    experiment_of,
+    grouped,
+    parse_numbers,
+)
+from graphveil.cli.sweep import run_sweep
 from graphveil.engine.crew import EVERY
+from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
-from graphveil.experiments.runs.format import counted
-from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.result_table import result_sentences, result_table
-from graphveil.experiments.runs.runner import parts_of, run_spec
-from graphveil.experiments.runs.unit import UnitResult
-from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.figure import check_figure
+from graphveil.experiments.result import Result, result_sentences, result_table
+from graphveil.experiments.runner import parts_of, run_experiment
+from graphveil.experiments.statistics import Summary
+from graphveil.experiments.study import Axis, ReadySweep, Sweep
+from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.table import Table
+from graphveil.experiments.unit import UnitResult
+from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.methods.terms import options_of
+from graphveil.number_format import budget, counted, gained
+from graphveil.privacy.record import Privacy
+
+EPSILON = "epsilon"
+
+
+@dataclass(frozen=True)
+class How:
+    """How runs are computed, and which are reused."""
+
+    jobs: int | None = None
+    resume: bool = True
+    any_version: bool = False
+    engine: Engine = HERE
+
+
+def run_budgets(
+    spec: Experiment, budgets: Sequence[float], how: How, out: Path | None, as_json: bool
+) -> None:
+    """Run, keep, draw and tell an experiment at several budgets."""
+    how.engine.check_units("a run at several budgets")
+    if twice := [each for place, each in enumerate(budgets) if each in budgets[:place]]:
+        raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
+    for each in budgets:
+        spec.having(epsilon=each).check()
+    file = check_figure(out or default_file(spec.having(epsilon=budgets[0]), ".svg", budgets))
+    sweep = over_budgets(spec, budgets)
+    ready = ReadySweep(sweep, tuple(sweep.cells()))
+    result = run_sweep(
+        ready, jobs=how.jobs, engine=how.engine, fresh=not how.resume, any_version=how.any_version
+    )
+    drawn = None if result.interrupted else file
+    if drawn is not None:
+        write_figure(result, drawn)
+    if as_json:
+        figure = None if drawn is None else str(drawn)
+        say(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))
+    else:
+        show_budgets(result, drawn)
+    if result.interrupted:
+        state = f"{len(result.results)} of {len(budgets)} budgets are finished"
+        raise interrupted(f"{state}; every finished run is kept, and {going_on(not how.resume)} from there")
+
+
+def over_budgets(spec: Experiment, budgets: Sequence[float]) -> Sweep:
+    """The sweep of an experiment over its budget for features."""
+    own = ("method", "data", "task", "backbone", "runs", "seed", "settings", "data_options", "control")
+    base = {**{name: getattr(spec, name) for name in own}, **options_of(spec)}
+    del base[EPSILON]
+    values = tuple(budgets)
+    axis = Axis(EPSILON, values, "ε", tuple({EPSILON: value} for value in values))
+    return Sweep("run", f"{spec.method} on {spec.data}, {spec.budgets.mechanism}", base, (axis,))
+
+
+def show_budgets(result: SweepResult, drawn: Path | None) -> None:
+    """A row for each budget with what it gains, the verdicts, and where the curve is."""
+    if not result.results:
+        return
+    say(f"{result.sweep.title}: {result.metric}, with 95% intervals")
+    head, rows = result.head(), result.rows()
+    for title, column in _gains(result):
+        if any(column):
+            head.append(title)
+            rows = [[*row, gained(each)] for row, each in zip(rows, column, strict=True)]
+    show_table(Table.of(head, rows))
+    done = [found for _, found in sorted(result.results.items())]
+    for found in done:
+        if found.verdict:
+            say(found.verdict)
+    privacy = done[-1].to_dict()["privacy"]
+    if privacy is not None:
+        at = budget(done[-1].spec.budgets.epsilon)
+        say(
+            f"Each budget is asked for in runs of its own. At {at}: {Privacy.model_validate(privacy).sentence}"
+        )
+    if drawn is not None:
+        say(f"The curve is in {drawn}.")
+
+
+def _gains(result: SweepResult) -> list[tuple[str, list[Summary | None]]]:
+    """What each budget gains over the control and over structure, where it is finished."""
+    found = [result.results.get((x, 0, 0)) for x in range(len(result.sweep.axes[0].values))]
+    return [
+        ("gain over the control", [None if each is None else each.gain for each in found]),
+        ("gain over structure", [None if each is None else each.gain_over_structure for each in found]),
+    ]
 
 
 @grouped
@@ -75,7 +189,7 @@ def run(
 
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
-    given = spec_of(asked, terms, runs=runs, seed=seed, control=not no_control)
+    given = experiment_of(asked, terms, runs=runs, seed=seed, control=not no_control)
     how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs, checkpoint_every))
     check_resume(resume, any_version)
     budgets = parse_numbers("epsilon", epsilon)
@@ -89,7 +203,7 @@ def run(
     run_one(given if budgets is None else given.having(epsilon=budgets[0]), how, as_json)
 
 
-def run_one(spec: Spec, how: How, as_json: bool) -> None:
+def run_one(spec: Experiment, how: How, as_json: bool) -> None:
     """Run, keep and tell one experiment."""
     spec.check()
     going = f"every finished run is kept, and {going_on(not how.resume)} from there"
@@ -105,7 +219,7 @@ def run_one(spec: Spec, how: How, as_json: bool) -> None:
         raise interrupted(f"{state}, are finished and kept; {going_on(not how.resume)} from there")
 
 
-def watched(spec: Spec, how: How) -> Result:
+def watched(spec: Experiment, how: How) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk; those that were kept before are told."""
     store = UnitStore(results_file(), how.any_version)
     columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -119,7 +233,7 @@ def watched(spec: Spec, how: How) -> Result:
             computed += 1
             bars.update(whole, completed=done, total=total)
 
-        result = run_spec(
+        result = run_experiment(
             spec,
             jobs=how.jobs,
             engine=how.engine,

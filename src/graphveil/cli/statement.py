@@ -12,12 +12,11 @@ from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.examine import Audit
 from graphveil.channels.words import SeededWords
 from graphveil.cli.audit import progress, read_plan
-from graphveil.cli.console import say
+from graphveil.cli.console import check_page, say
 from graphveil.cli.options import AsJson
-from graphveil.cli.pages import check_page
 from graphveil.errors import InputError
-from graphveil.experiments.runs.export import write_whole
-from graphveil.experiments.show.statement import Gathered, Question, Statement, composed, statement_page
+from graphveil.experiments.statement import Gathered, Question, Statement, composed, statement_page
+from graphveil.files import write_whole
 
 DOES_NOT_HOLD = 1
 

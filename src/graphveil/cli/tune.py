@@ -11,23 +11,33 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, say, show_table
-from graphveil.cli.engines import chosen_engine
-from graphveil.cli.experiment import Asked, Terms, spec_of
-from graphveil.cli.groups import grouped
-from graphveil.cli.interrupts import interrupted, saying
-from graphveil.cli.kept import results_file, told
-from graphveil.cli.named import default_file
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Workers
+from graphveil.cli.console import Console, Description, interrupted, say, saying, show_table, told
+from graphveil.cli.options import (
+    AnyVersion,
+    AsJson,
+    Asked,
+    EngineName,
+    Terms,
+    Workers,
+    chosen_engine,
+    default_file,
+    experiment_of,
+    grouped,
+)
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
-from graphveil.experiments.runs.format import counted, exact_text, points
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
-from graphveil.experiments.tuning.settings_file import write_settings
-from graphveil.experiments.tuning.space import Space
-from graphveil.experiments.tuning.trials import TrialStore
-from graphveil.experiments.tuning.tuner import Tuned, check_search, tune_spec
+from graphveil.experiments.tuning import (
+    Space,
+    TrialStore,
+    Tuned,
+    check_search,
+    tune_experiment,
+    write_settings,
+)
+from graphveil.experiments.unit_store import results_file
+from graphveil.number_format import counted, exact_text, points
 
 INTERRUPTED = 130
 
@@ -81,7 +91,7 @@ def tune(
 
     Example: graphveil tune base --data town --epsilon 4 --trials 200 --engine ray://10.0.0.7:6379
     """
-    spec = spec_of(asked, terms, runs=runs, seed=seed)
+    spec = experiment_of(asked, terms, runs=runs, seed=seed)
     space = check_search(spec, trials, jobs)
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a search")
@@ -100,7 +110,7 @@ def tune(
 
 
 def watched(
-    spec: Spec, space: Space, trials: int, jobs: int | None, engine: Engine, any_version: bool
+    spec: Experiment, space: Space, trials: int, jobs: int | None, engine: Engine, any_version: bool
 ) -> Tuned:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
@@ -113,7 +123,7 @@ def watched(
             best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
             bars.update(whole, description=best, completed=len(tuned.trials))
 
-        return tune_spec(
+        return tune_experiment(
             spec,
             trials=trials,
             jobs=jobs,
@@ -148,9 +158,9 @@ def show(tuned: Tuned, file: Path) -> None:
     console.print(f"  {escape(command(spec, file))}")
 
 
-def command(spec: Spec, file: Path) -> str:
+def command(spec: Experiment, file: Path) -> str:
     """The call that runs the tuned settings, from the first seed that the search has not used."""
-    plain = Spec(spec.method, spec.data)
+    plain = Experiment(spec.method, spec.data)
     words = ["graphveil", "run", spec.method, "--data", spec.data]
     own = {name: getattr(spec, name) for name in ("task", "backbone")}
     given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from graphveil.channels.canonical import digest
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import Learned
-from graphveil.experiments.runs.format import counted
-from graphveil.experiments.specs.spec import Part
+from graphveil.experiments.experiment import Part
+from graphveil.number_format import counted
 from graphveil.version import __version__
 
 FORMAT = "graphveil-card-1"

@@ -6,10 +6,10 @@ from typing import Any
 
 from graphveil.audit.exact_text import exact_epsilon
 from graphveil.collect.card import BESIDE
-from graphveil.experiments.runs.costs import number
-from graphveil.experiments.runs.format import percent
-from graphveil.experiments.show.page import Section, page
+from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
+from graphveil.number_format import percent
+from graphveil.privacy.record import number
 
 NAMES = {"control": "control", "structure": "structure", "unasked": "volunteers alone"}
 

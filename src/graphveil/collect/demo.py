@@ -35,12 +35,12 @@ from graphveil.collect.rounds import LEAST_ANSWERS
 from graphveil.collect.storage import Collection, create_collection
 from graphveil.collect.study import Learned, Terms, learn_collection, learned_alone
 from graphveil.errors import ServerError
-from graphveil.experiments.runs.format import counted, percent
-from graphveil.experiments.specs.spec import Spec
+from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split
 from graphveil.graphs.town import Town, generate_town
 from graphveil.mechanisms import Reports
 from graphveil.methods.terms import Budgets
+from graphveil.number_format import counted, percent
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.parts import join_parts
 
@@ -65,9 +65,11 @@ class Study:
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> Experiment:
         """The method as it is run."""
-        return Spec(self.method, "collection", settings=self.settings, budgets=Budgets(epsilon=self.epsilon))
+        return Experiment(
+            self.method, "collection", settings=self.settings, budgets=Budgets(epsilon=self.epsilon)
+        )
 
 
 TOGL, VEIL = Study("togl", 2.0), Study("veil", 2.0)

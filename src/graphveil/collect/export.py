@@ -16,7 +16,7 @@ from sqlalchemy import select
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
-from graphveil.experiments.store.whole_file import write_whole
+from graphveil.files import write_whole
 
 # Rows that are in memory at one time.
 CHUNK = 50_000

@@ -15,10 +15,16 @@ from graphveil.collect.card import MODEL_FILE
 from graphveil.collect.card_page import card_page
 from graphveil.collect.study import Learned
 from graphveil.errors import InputError
-from graphveil.experiments.runs.export import PARQUET, write_whole
-from graphveil.experiments.runs.model_file import save
-from graphveil.experiments.runs.predictions import calibrated_rows, parts_of_split, predicted_classes
-from graphveil.experiments.runs.predictions_file import CSV, write_predictions
+from graphveil.experiments.model import save
+from graphveil.experiments.predictions import (
+    CSV,
+    calibrated_rows,
+    parts_of_split,
+    predicted_classes,
+    write_predictions,
+)
+from graphveil.experiments.result_store import PARQUET
+from graphveil.files import write_whole
 
 PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
 Columns = dict[str, NDArray[Any]]

@@ -16,12 +16,10 @@ from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, Rounds, charge_round
 from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
-from graphveil.experiments.runs.model import Asked, Model, check_model, known_before
-from graphveil.experiments.runs.model_file import check_saved
-from graphveil.experiments.runs.parts import PARTS, run_parts
-from graphveil.experiments.runs.privacy_record import Privacy, privacy_record
-from graphveil.experiments.runs.unit import Prepared, prepare
-from graphveil.experiments.specs.spec import Part, Spec
+from graphveil.experiments.experiment import Experiment, Part
+from graphveil.experiments.model import Asked, Model, check_model, check_saved, known_before
+from graphveil.experiments.parts import PARTS, run_parts
+from graphveil.experiments.unit import Prepared, prepare
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.graphs.panel import Panel
@@ -32,6 +30,7 @@ from graphveil.methods.outcome import Outcome
 from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up
+from graphveil.privacy.record import Privacy, privacy_record
 
 # The largest δ that books can have.
 LARGEST = 1 - 1e-9
@@ -103,7 +102,7 @@ class Learned:
     public books of the rounds that were used, ``books`` those of all rounds of the collection.
     """
 
-    spec: Spec
+    spec: Experiment
     study: str
     graph: Graph
     users: Users
@@ -158,7 +157,7 @@ class Learned:
 
 
 def learn_collection(
-    collection: Collection, spec: Spec, terms: Terms, progress: Progress | None = None
+    collection: Collection, spec: Experiment, terms: Terms, progress: Progress | None = None
 ) -> Learned:
     """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
 
@@ -213,7 +212,7 @@ def learned_alone(
     return _run(prepared, Replay(list(told)))
 
 
-def check_collected(spec: Spec) -> None:
+def check_collected(spec: Experiment) -> None:
     """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
     spec.check()
     if spec.found_method.reads_features:
@@ -240,7 +239,7 @@ def check_collected(spec: Spec) -> None:
         )
 
 
-def _sides(collection: Collection, spec: Spec) -> tuple[Graph, Users]:
+def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
     if spec.budgets.private_links and not collection.private_links:
         raise InputError(
@@ -284,7 +283,7 @@ def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
     return (*told, *questions.norms, *first)
 
 
-def _beside(spec: Spec, graph: Graph) -> Sequence[Part]:
+def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
     """What the method is compared with."""
     if not spec.found_method.reports_features:
         return ()
@@ -297,7 +296,9 @@ def _run(prepared: Prepared, users: Respondents, *, keep_trained: bool = False) 
         return prepared.method.run(replace(prepared.job, users=users, keep_trained=keep_trained))
 
 
-def _model(prepared: Prepared, spec: Spec, outcome: Outcome, replayed: Sequence[Replayed]) -> Model | None:
+def _model(
+    prepared: Prepared, spec: Experiment, outcome: Outcome, replayed: Sequence[Replayed]
+) -> Model | None:
     """What was trained, to be kept in a file; None where the method trains nothing that could be applied to others."""
     try:
         check_model(spec)

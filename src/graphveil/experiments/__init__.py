@@ -1,34 +1,29 @@
 """Experiments: runs with their controls, what they say together, how it is shown, the search for settings, and embeddings."""
 
-from graphveil.experiments.embeddings.embedding import Embedding, embed, embed_spec, read_embedding
-from graphveil.experiments.runs.model import Model, train_model
-from graphveil.experiments.runs.model_file import load_model, save
-from graphveil.experiments.runs.predictions import Predictions, predict, predict_spec
-from graphveil.experiments.runs.records import Record, ResultStore, read_results
-from graphveil.experiments.runs.result import Result
-from graphveil.experiments.runs.runner import run, run_spec
-from graphveil.experiments.runs.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
-from graphveil.experiments.runs.unit_store import UnitStore
-from graphveil.experiments.show.report import write_report
-from graphveil.experiments.show.result_figure import draw_scores
-from graphveil.experiments.show.run_figures import RUN_FIGURES
-from graphveil.experiments.specs.settings_file import read_settings
-from graphveil.experiments.specs.spec import Spec
-from graphveil.experiments.sweeps.result import SweepResult
-from graphveil.experiments.sweeps.run_sweep import sweep
-from graphveil.experiments.tuning.settings_file import write_settings
-from graphveil.experiments.tuning.trials import TrialStore
-from graphveil.experiments.tuning.tuner import Tuned, tune, tune_spec
+from graphveil.experiments.embedding import Embedding, embed, embed_experiment, read_embedding
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.experiment_file import read_settings
+from graphveil.experiments.model import Model, load_model, save, train_model
+from graphveil.experiments.predictions import Predictions, predict, predict_experiment
+from graphveil.experiments.report import write_report
+from graphveil.experiments.result import Result
+from graphveil.experiments.result_store import Record, ResultStore, read_results
+from graphveil.experiments.run_figures import RUN_FIGURES, draw_scores
+from graphveil.experiments.runner import run, run_experiment
+from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
+from graphveil.experiments.study_result import SweepResult, sweep
+from graphveil.experiments.tuning import TrialStore, Tuned, tune, tune_experiment, write_settings
+from graphveil.experiments.unit_store import UnitStore
 
 __all__ = [
     "RUN_FIGURES",
     "Embedding",
+    "Experiment",
     "Model",
     "Predictions",
     "Record",
     "Result",
     "ResultStore",
-    "Spec",
     "Summary",
     "SweepResult",
     "TrialStore",
@@ -37,22 +32,22 @@ __all__ = [
     "bootstrap",
     "draw_scores",
     "embed",
-    "embed_spec",
+    "embed_experiment",
     "load_model",
     "paired_gain",
     "predict",
-    "predict_spec",
+    "predict_experiment",
     "read_embedding",
     "read_results",
     "read_settings",
     "run",
-    "run_spec",
+    "run_experiment",
     "save",
     "sweep",
     "t_interval",
     "train_model",
     "tune",
-    "tune_spec",
+    "tune_experiment",
     "verdict",
     "write_report",
     "write_settings",

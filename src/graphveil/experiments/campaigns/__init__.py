@@ -1,1 +1,0 @@
-"""Attacks over several runs and budgets, beside chance, control and bound."""

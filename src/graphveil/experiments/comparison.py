@@ -1,0 +1,286 @@
+"""Kept results compared, each with each, over the seeds that both have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from graphveil.errors import InputError
+from graphveil.experiments.experiment import DATA_PREFIX
+from graphveil.experiments.result_store import Kept, Record
+from graphveil.experiments.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
+from graphveil.experiments.table import Table
+from graphveil.experiments.unit_store import Origin
+from graphveil.number_format import counted, low_to_high, points, reach, rounded
+
+# A pair has one difference, and one difference has no spread.
+FEWEST = 2
+# Differences of scores are the same but for so much.
+ROUNDING = 1e-12
+HOLM = "p after Holm"
+HEAD = ("first", "second", "difference", "interval", "p", HOLM, "seeds", "in words")
+NUMBERS = frozenset(HEAD[2:7])
+READING = (
+    "Differences are the first minus the second, in points, over the seeds that both have: the same graph, split and seed each "
+    "time. Intervals are 95% t-intervals of the mean difference, p is that of a paired two-sided t-test."
+)
+LIMITS = (
+    "Seeds draw splits, reports and weights anew, but the graph is always the same: nothing here says what another graph would "
+    "give."
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two results over the seeds that both have. ``corrected`` is p after Holm, where there is more than one pair."""
+
+    first: Kept
+    second: Kept
+    seeds: tuple[int, ...]
+    difference: Summary
+    p: float
+    corrected: float | None = None
+    # What makes it less sure, besides that other versions of graphveil may have computed the two.
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> str:
+        """Both by their names."""
+        return f"{name(self.first)} and {name(self.second)}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What makes it less sure, in sentences."""
+        said = [f"{self.named}: {doubt}" for doubt in self.doubts]
+        if self.first.origin != self.second.origin:
+            said.append(
+                f"{name(self.first)} was computed by {self.first.origin}, {name(self.second)} by {self.second.origin}: a difference "
+                "may be theirs."
+            )
+        return tuple(said)
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is a difference, as far as 95% say."""
+        return (self.p if self.corrected is None else self.corrected) < 1 - CONFIDENCE
+
+    @property
+    def words(self) -> str:
+        """What the numbers say."""
+        if not self.sure:
+            return "no measurable difference"
+        where = "above" if self.difference.mean > 0 else "below"
+        return f"{points(abs(self.difference.mean))}{reach(self.difference)} points {where}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair in the form that `--json` prints."""
+        return {
+            "first": self.first.number,
+            "second": self.second.number,
+            "seeds": list(self.seeds),
+            "difference": asdict(self.difference),
+            "p": self.p,
+            "p_holm": self.corrected,
+            "differs": self.sure,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several results, each compared with each."""
+
+    results: tuple[Kept, ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def headline(self) -> str:
+        """What all of it says, in one sentence."""
+        sure = [pair for pair in self.pairs if pair.sure]
+        if not sure:
+            return f"No measurable difference between {counted(len(self.results), 'result')}."
+        largest = max(sure, key=lambda pair: abs(pair.difference.mean))
+        said = f"{name(largest.first)} is {largest.words} {name(largest.second)}"
+        if len(self.pairs) == 1:
+            return f"{said}."
+        return f"{len(sure)} of {counted(len(self.pairs), 'comparison')} show a difference, the largest where {said}."
+
+    @property
+    def sentences(self) -> list[str]:
+        """How to read the numbers, and what is to be known of single pairs."""
+        said = [READING]
+        if len(self.pairs) > 1:
+            said.append(
+                f"There are {counted(len(self.pairs), 'comparison')}, and one of several looks like a difference by chance more easily: "
+                "the words rest on p after Holm's correction, by which all of them together are wrong in at most 5% of cases. Intervals "
+                "are not corrected."
+            )
+        return [*said, LIMITS, *self._notes()]
+
+    def _notes(self) -> list[str]:
+        """What is to be known of pairs: what holds of several of them is said once, with their names."""
+        if len(self.pairs) == 1:
+            return list(self.pairs[0].notes)
+        about: dict[str, list[str]] = {}
+        for pair in self.pairs:
+            for doubt in pair.doubts:
+                about.setdefault(doubt, []).append(pair.named)
+        said = [
+            f"{'All pairs' if len(named) == len(self.pairs) else ', '.join(named)}: {doubt}"
+            for doubt, named in about.items()
+        ]
+        origins: dict[Origin, list[str]] = {}
+        for each in self.results:
+            origins.setdefault(each.origin, []).append(name(each))
+        if len(origins) > 1:
+            computed = ", ".join(f"{' and '.join(named)} by {origin}" for origin, named in origins.items())
+            said.append(
+                f"Results were computed by several versions, and a difference may be theirs: {computed}."
+            )
+        return said
+
+    def table(self) -> Table:
+        """A row for each pair; one comparison needs no correction."""
+        head = tuple(name for name in HEAD if name != HOLM or len(self.pairs) > 1)
+        rows = (
+            (
+                name(pair.first),
+                name(pair.second),
+                points(pair.difference.mean, signed=True),
+                low_to_high(pair.difference, signed=True),
+                p_text(pair.p),
+                *([] if pair.corrected is None else [p_text(pair.corrected)]),
+                str(len(pair.seeds)),
+                pair.words,
+            )
+            for pair in self.pairs
+        )
+        return Table(head, tuple(rows), NUMBERS)
+
+
+def compare(results: Sequence[Kept]) -> Comparison:
+    """Compare each with each; whatever cannot be paired is refused."""
+    if len(results) < 2:
+        raise InputError(f"a comparison needs at least 2 results, got {len(results)}: name another one")
+    for first, second in combinations(results, 2):
+        if first.number == second.number:
+            raise InputError(f"result {first.number} is named twice: name another one to compare it with")
+    pairs = [_pair(first, second) for first, second in combinations(results, 2)]
+    if len(pairs) > 1:
+        corrected = holm([pair.p for pair in pairs])
+        pairs = [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
+    return Comparison(tuple(results), tuple(pairs))
+
+
+def name(kept: Kept) -> str:
+    """A result by its number and its method, with its budget where it has one.
+
+    >>> record = Record(method="base", data="town", epsilon=2.0, runs=(0.5,), mean=0.5)
+    >>> name(Kept(7, record))
+    '7 (base, ε = 2)'
+    """
+    record = kept.record
+    return f"{kept.number} ({record.method}{f', ε = {record.epsilon:g}' if record.epsilon else ''})"
+
+
+def p_text(value: float) -> str:
+    """A p value, of which the smallest say only that they are.
+
+    >>> p_text(0.0321), p_text(0.00002)
+    ('0.032', '< 0.0001')
+    """
+    return "< 0.0001" if value < 1e-4 else rounded(value, 2)
+
+
+def _pair(first: Kept, second: Kept) -> Pair:
+    _check_alike(first, second)
+    one, other = _scores(first), _scores(second)
+    seeds = tuple(sorted(one.keys() & other.keys()))
+    if len(seeds) < FEWEST:
+        raise InputError(
+            f"{name(first)} has the seeds {_told(one)} and {name(second)} the seeds {_told(other)}: a pair needs at least {FEWEST} "
+            "seeds that both have; run one of them again with the --seed and the --runs of the other"
+        )
+    values, others = [one[seed] for seed in seeds], [other[seed] for seed in seeds]
+    difference, unpaired = paired_gain(values, others), len(one.keys() | other.keys()) - len(seeds)
+    doubts = tuple(_doubts(first.record, second.record, difference, unpaired))
+    return Pair(first, second, seeds, difference, paired_p(values, others), doubts=doubts)
+
+
+def _check_alike(first: Kept, second: Kept) -> None:
+    """Refuse two results that were not scored on the same users of the same graph."""
+    one, other = first.record, second.record
+    for what, value, another in (
+        ("graph", one.data, other.data),
+        ("task", one.task, other.task),
+        ("metric", one.metric, other.metric),
+    ):
+        if value != another:
+            raise InputError(
+                f"{name(first)} has the {what} {value} and {name(second)} {another}: only results with the same {what} can be paired"
+            )
+    if _loaded(one) != _loaded(other):
+        raise InputError(
+            f"{name(first)} was loaded with {_loaded(one)} and {name(second)} with {_loaded(other)}: only results of the same "
+            "graph with the same split can be paired"
+        )
+    if one.data_digest and other.data_digest and one.data_digest != other.data_digest:
+        raise InputError(
+            f"{one.data} was changed between {name(first)} and {name(second)}: run the older one again"
+        )
+
+
+def _loaded(record: Record) -> str:
+    """What the loader was told, a split too, always written in the same way."""
+    below = {
+        key.removeprefix(DATA_PREFIX): value
+        for key, value in record.setup.settings.items()
+        if key.startswith(DATA_PREFIX)
+    }
+    options = {**record.setup.data_options, **below}
+    return json.dumps(options, sort_keys=True, default=str) if options else "no options"
+
+
+def _scores(kept: Kept) -> dict[int, float]:
+    """The score of each seed."""
+    record = kept.record
+    seeds = record.seeds
+    if seeds is None:
+        if record.interrupted:
+            raise InputError(
+                f"{name(kept)} was interrupted and does not say which seeds it has: run it again"
+            )
+        seeds = tuple(range(record.seed, record.seed + len(record.runs)))
+    return dict(zip(seeds, record.runs, strict=True))
+
+
+def _without_spread(difference: Summary) -> bool:
+    """Whether all differences are the same, but for rounding, and not 0."""
+    assert difference.low is not None and difference.high is not None
+    return abs(difference.mean) > ROUNDING and difference.high - difference.low < ROUNDING
+
+
+def _told(scores: dict[int, float]) -> str:
+    """Seeds in few words: those of a result follow each other, but for those of an interrupted one."""
+    seeds = sorted(scores)
+    whole = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+
+
+def _doubts(one: Record, other: Record, difference: Summary, unpaired: int) -> list[str]:
+    doubts = []
+    if _without_spread(difference):
+        doubts.append(
+            "every seed has the same difference, so p rests on no spread. Scores go in steps of one test user, and few seeds can be the "
+            "same by chance: take more."
+        )
+    if unpaired:
+        doubts.append(
+            f"{counted(unpaired, 'seed')} that only one of them has {'is' if unpaired == 1 else 'are'} left out."
+        )
+    if not (one.data_digest and other.data_digest):
+        doubts.append(f"nobody knows whether {one.data} was the same, since results did not say so before.")
+    return doubts

@@ -1,0 +1,321 @@
+"""Where a unit is computed: in this process, in another one, by workers that share a graph, or on a sharded graph."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from graphveil.engine.crew import EVERY, Crew
+from graphveil.engine.engine import HERE, Engine
+from graphveil.engine.learning import learn_in_parts, worker_numbers
+from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
+from graphveil.engine.shard_part import partitions_of, shard_part
+from graphveil.engine.shard_users import ShardUsers
+from graphveil.errors import InputError
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, load_names
+from graphveil.experiments.parts import PARTS
+from graphveil.experiments.unit import UnitResult, check_cost, make_job, make_ready, run_unit, scored
+from graphveil.experiments.unit_store import results_file, this_version
+from graphveil.graphs import Graph, Users
+from graphveil.graphs.load import large_shards
+from graphveil.graphs.part import GraphPart
+from graphveil.graphs.shards import Shards, open_shards
+from graphveil.graphs.tables import Column, Lists, load_library, write_table
+from graphveil.graphs.world import ALONE, World
+from graphveil.mechanisms import entry
+from graphveil.methods import find_method
+from graphveil.methods.backbone_names import check_backbone
+from graphveil.methods.job import Progress
+from graphveil.methods.outcome import Outcome
+from graphveil.privacy.record import privacy_record
+
+CHECKPOINTS = "checkpoints"
+
+
+def kept_trainings(
+    spec: Experiment, part: Part, run: int, workers: int | None = None, every: int = EVERY
+) -> Keeping:
+    """Where the trainings of a unit are kept until it is done: in a folder named by all that they depend on."""
+    told = (spec.key(part, run), input_digest(spec, part), this_version().source, workers)
+    name = hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+    return Keeping(_folder() / name, every)
+
+
+def forget_trainings(spec: Experiment, units: Iterable[tuple[Part, int]], workers: int | None = None) -> None:
+    """Remove what is kept of these units: they are done, or are to begin anew."""
+    if _folder().is_dir():
+        for part, run in units:
+            remove(kept_trainings(spec, part, run, workers))
+
+
+def remove(keeping: Keeping) -> None:
+    """Remove what is kept of a unit, and the folder of all of them after the last."""
+    shutil.rmtree(keeping.folder, ignore_errors=True)
+    with suppress(OSError):
+        keeping.folder.parent.rmdir()
+
+
+def _folder() -> Path:
+    return results_file().parent / CHECKPOINTS
+
+
+# Written last: a folder without it is not complete.
+RECORD = "record.json"
+Kind = Literal["predictions", "embeddings"]
+
+
+@dataclass(frozen=True)
+class RowFiles:
+    """A folder for rows of one kind, with a file a partition."""
+
+    folder: Path
+    kind: Kind
+
+    def begin(self) -> None:
+        """Make the folder, so that one which cannot be written is told of before anything is learned; nothing is written over.
+
+        A folder that is empty, or holds files of partitions without the record that is written last, was left by an interrupt: it is
+        filled anew.
+        """
+        if self.folder.exists() and not self._was_interrupted():
+            raise InputError(
+                f"{self.folder} is there already: name a new folder, into which a file goes for each partition"
+            )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder} cannot be made ({error.strerror}): name another folder"
+            ) from None
+
+    def _was_interrupted(self) -> bool:
+        return self.folder.is_dir() and all(
+            each.match("part-[0-9][0-9][0-9][0-9]*") for each in self.folder.iterdir()
+        )
+
+    def write(self, part: GraphPart, users: ShardUsers, outcome: Outcome) -> None:
+        """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and what was learned of each."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for partition, (begin, end) in zip(users.partitions, users.places, strict=True):
+            told: dict[str, Column] = {"original": part.original[begin:end]}
+            if part.ids is not None:
+                told["id"] = part.ids[begin:end]
+            told |= self._columns(outcome, begin, end)
+            write_table(self.folder / f"part-{partition:04d}.parquet", told)
+
+    def _columns(self, outcome: Outcome, begin: int, end: int) -> dict[str, Column]:
+        if self.kind == "embeddings":
+            if outcome.embedding is None:
+                raise InputError("this method has no embedding: take another one, like base")
+            rows = np.ascontiguousarray(outcome.embedding[begin:end])
+            return {"embedding": Lists(rows.reshape(-1), rows.shape[1])}
+        assert outcome.scores is not None
+        scores = outcome.scores[begin:end]
+        chances = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float32)
+        chances /= chances.sum(axis=1, keepdims=True)
+        return {
+            "class": scores.argmax(axis=1).astype(np.int32),
+            "probabilities": Lists(chances.reshape(-1), chances.shape[1]),
+        }
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """What each worker is given: the same for all of them, as each reads its own partitions.
+
+    ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
+    """
+
+    spec: Experiment
+    part: Part
+    run: int
+    folder: Path
+    method: str
+    keeping: Keeping | None = None
+    most_gigabytes: float | None = None
+    on_disk: bool = False
+    out: RowFiles | None = None
+
+
+@dataclass(frozen=True)
+class ShardOutcome:
+    """What a worker brings back: no row of a user, but counts, what was spent, and what it took."""
+
+    taken: PartOutcome
+    hits: int
+    tested: int
+    privacy: dict[str, Any]
+    asked: int
+
+
+def run_shard_unit(
+    spec: Experiment,
+    part: Part,
+    run: int,
+    progress: Progress | None,
+    *,
+    crew: Crew | None,
+    workers: int,
+    keeping: Keeping | None = None,
+    out: RowFiles | None = None,
+) -> UnitResult:
+    """Learn from a sharded graph and score it, by a crew of workers, or in this process from disk where there is no crew."""
+    start = time.perf_counter()
+    method = PARTS[part].method_of(spec).name
+    folder = Path(spec.data).expanduser()
+    work = ShardWork(
+        spec, part, run, folder, method, keeping, spec.machine.max_memory, on_disk=crew is None, out=out
+    )
+    shards = open_shards(folder)
+    check_shards(spec, shards)
+    partitions_of(shards, 0, workers)
+    if crew is None:
+        parts = [learn_shards(work, ALONE, progress)]
+    else:
+        parts = crew.run(learn_shards, [work] * workers, progress)
+    return _unit(part, run, parts, time.perf_counter() - start, shared=crew is not None)
+
+
+def check_shards(spec: Experiment, shards: Shards) -> None:
+    """Refuse, before anybody is started, what is not learned from a sharded graph."""
+    if spec.task != "node" or shards.manifest.metric != "accuracy":
+        raise InputError(
+            "on a sharded graph classes are predicted and measured by accuracy: load it whole for anything else"
+        )
+    if not spec.turnout.complete or spec.has_levels or spec.loader_options:
+        raise InputError(
+            "on a sharded graph everybody answers, without levels, and with the split of its files: leave out participation, levels and "
+            "data.… settings"
+        )
+
+
+def learn_shards(work: ShardWork, world: World, progress: Progress | None = None) -> ShardOutcome:
+    """Learn as one worker of a world, from the partitions that fall to it."""
+    spec, seed = work.spec, work.spec.seed + work.run
+    idle = loaded(partial(_load, spec), work.most_gigabytes)
+    check_backbone(spec.backbone)
+    shards, method = open_shards(work.folder), find_method(work.method)
+    part = shard_part(shards, world, on_disk=work.on_disk)
+    public = part.without_labels() if spec.budgets.private_labels else part
+    assert isinstance(public, GraphPart)
+    job = make_job(spec, work.part, method, public, seed, None)
+    questions = method.questions(job)
+    check_cost(spec, work.part, questions)
+    users = ShardUsers(
+        shards,
+        part,
+        partitions_of(shards, world.rank, world.size),
+        seed,
+        blind=PARTS[work.part].blind,
+        unsound=not entry(spec.budgets.mechanism).sound,
+    )
+    users.open(questions.needed(part.node_count), questions.cost.delta)
+    taken = replace(learn_on(public, replace(job, users=users), work, progress), idle_mb=idle)
+    scores = taken.outcome.scores
+    assert scores is not None
+    if work.out is not None:
+        work.out.write(part, users, taken.outcome)
+    hits, tested = users.hits(scores) if shards.simulated else (0, 0)
+    records = [privacy_record(ledger, ()) for ledger in users.ledgers]
+    privacy = _added([record.to_dict() for record in records])
+    asked = sum(int(ledger.ever_asked.sum()) for ledger in users.ledgers)
+    bare = replace(taken.outcome, scores=None, embedding=None)
+    return ShardOutcome(
+        replace(taken, outcome=bare, original=np.empty(0, dtype=np.int64)), hits, tested, privacy, asked
+    )
+
+
+def _load(spec: Experiment) -> None:
+    load_names(spec)
+    load_library()
+
+
+def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One record for the users of all partitions, who were asked the same: the costliest one, with everybody counted."""
+    whole = max(records, key=lambda record: (record["total"] or {"epsilon": 0.0})["epsilon"])
+    rounds = [dict(each) for each in whole["rounds"]]
+    for place, each in enumerate(rounds):
+        each["users"] = sum(
+            record["rounds"][place]["users"] for record in records if len(record["rounds"]) > place
+        )
+    return {**whole, "rounds": rounds}
+
+
+def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float, *, shared: bool) -> UnitResult:
+    taken = [each.taken for each in parts]
+    first = taken[0].outcome
+    stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
+    tested, asked = sum(each.tested for each in parts), sum(each.asked for each in parts)
+    score = sum(each.hits for each in parts) / tested if tested else first.validation_score
+    return UnitResult(
+        part,
+        run,
+        score,
+        first.detail,
+        _added([each.privacy for each in parts]),
+        {**stages, "total": seconds},
+        max(each.peak_mb for each in taken),
+        {**first.also, **(worker_numbers(taken) if shared else {"on_disk": 1.0})},
+        asked,
+        asked,
+    )
+
+
+def compute_unit(
+    spec: Experiment,
+    part: Part,
+    run: int,
+    progress: Progress | None = None,
+    given: tuple[Graph, Users] | None = None,
+    engine: Engine = HERE,
+    out: RowFiles | None = None,
+) -> UnitResult:
+    """Part ``part`` of run ``run``, in this process or by the engine's workers; a large sharded graph is read where it lies.
+
+    What workers have written down is gone when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
+    """
+    shards = None if given is not None else large_shards(spec.data)
+    if engine.workers is None and shards is None:
+        return run_unit(spec, part, run, progress, given)
+    crew = None if engine.workers is None else engine.crew()
+    keeping = None
+    if given is None:
+        keeping = kept_trainings(spec, part, run, engine.workers, engine.checkpoint_every)
+    if shards is not None:
+        workers = engine.workers or 1
+        unit = run_shard_unit(spec, part, run, progress, crew=crew, workers=workers, keeping=keeping, out=out)
+    else:
+        assert crew is not None and engine.workers is not None
+        start = time.perf_counter()
+        ready = make_ready(spec, part, run, progress, given)
+        load = partial(load_names, spec)
+        name, host = ready.method.name, engine.host()
+        outcome = learn_in_parts(name, ready.job, crew, engine.workers, load, host=host, keeping=keeping)
+        unit = scored(spec, part, run, ready, outcome, start)
+    if keeping is not None:
+        remove(keeping)
+    return unit
+
+
+def digest_for(spec: Experiment, part: Part, given: Given | None) -> str | None:
+    """What the data are that somebody else is to read; None where they are sent along."""
+    return input_digest(spec, part) if given is None else None
+
+
+def unit_elsewhere(
+    spec: Experiment, part: Part, number: int, given: Given | None, digest: str | None
+) -> UnitResult:
+    """A unit, where the data are those of the digest."""
+    if digest is not None:
+        load_names(spec)
+        check_same(spec, digest, part)
+    return compute_unit(spec, part, number, None, given)

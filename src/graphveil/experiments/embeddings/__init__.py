@@ -1,1 +1,0 @@
-"""What a method learned of every user, as a file."""

@@ -1,0 +1,266 @@
+"""What hops leave of reports: the Dirichlet energy of SKA and HOA at the budgets that were run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphveil import denoise
+from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.figure import HEIGHT, LINES, TEXT_SIZE, TITLE_SIZE, WIDTH, Drawing
+from graphveil.experiments.page import Section
+from graphveil.experiments.result_store import Record
+from graphveil.experiments.table import Table
+from graphveil.experiments.unit import answering, job_levels, with_levels
+from graphveil.graphs import Graph, Users, load
+from graphveil.methods import Job
+from graphveil.methods.terms import Budgets
+from graphveil.number_format import budget, percent, rounded, rounded_or_whole
+from graphveil.privacy import Nobody
+
+# Wide reports are projected to so many columns first; their energies are then right to √(2/256) = 9% (one deviation) or better.
+SKETCH = 256
+# A mechanism that reports every value needs users x features numbers: so many gigabytes are allowed, if a run allowed no other.
+MAX_GIGABYTES = 2.0
+# Up to so much, the curves of reports and control are called the same.
+SAME = 0.05
+SKA, HOA = LINES[0].day, LINES[4].day
+STYLES = ("-", "--", "-.", ":")
+MEANING = (
+    "The Dirichlet energy says how different neighbours are: Σ ‖h_i/√deg_i - h_j/√deg_j‖² over all neighbours j of a user i, "
+    "averaged over users, here in units of the energy of the reports before the first hop. Where it is near 0, hops have made "
+    "everybody in a component alike, which is called over-smoothing: SKA (the last of K hops) loses energy geometrically, HOA "
+    "(the mean of hops 1 to K) like 1/K²; bipartite components are an exception, named where there are any."
+)
+THEOREM = (
+    "UPGNET's Theorem 4 says that HOA's energy over SKA's goes to 0 and reads that as less smoothing. It is the wrong way "
+    "round: less energy is more smoothing, and in a connected graph that is not bipartite the ratio grows without bound in "
+    "the end, though at a few hops it may be below 1."
+)
+HOW = (
+    "Each curve is one simulated collection with the seed of the first run, on the graph as it is loaded here. Of more than "
+    f"{SKETCH} features, energies are estimated from {SKETCH} random projections, to within 9% (one standard deviation) or better."
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The energies of one simulated collection; ``epsilon`` None is the control."""
+
+    epsilon: float | None
+    energies: denoise.HopEnergies
+
+    @property
+    def label(self) -> str:
+        """Its name in pictures and tables."""
+        return "control" if self.epsilon is None else budget(self.epsilon)
+
+
+def smoothing(
+    name: str, specs: Sequence[Experiment], hops: int, tell: Callable[[str], None] = lambda _: None
+) -> list[Section]:
+    """One section a mechanism for the runs on one graph. What cannot be loaded or asked here is named, and skipped."""
+    if not specs:
+        return []
+    try:
+        tell(f"loading {name}")
+        graph, users = load(specs[0].data, seed=0, **_options(specs[0]))
+    except (GraphveilError, OSError, TypeError) as error:
+        tell(f"{name} cannot be loaded here: {error}")
+        missing = f"{name} cannot be loaded here, so the energy of its reports is not shown."
+        return [Section(f"{name}: energy over hops", (missing,), level=3)]
+    kinds: dict[str, list[Experiment]] = {}
+    for spec in sorted(
+        specs, key=lambda spec: (spec.budgets.mechanism, spec.budgets.epsilon or 0.0, spec.seed)
+    ):
+        kinds.setdefault(mechanism_name(spec), []).append(spec)
+    return [_section(name, kind, chosen, graph, users, hops, tell) for kind, chosen in kinds.items()]
+
+
+def experiment_of(record: Record) -> Experiment | None:
+    """What was run, as far as it decides the reports; None where features were not reported, or links were private."""
+    if record.epsilon is None or record.mechanism is None:
+        return None
+    if record.privacy is not None and record.privacy.links is not None:
+        return None
+    setup = record.setup
+    return Experiment(
+        record.method,
+        record.data,
+        seed=record.seed,
+        settings=setup.settings,
+        data_options=setup.data_options,
+        budgets=Budgets(epsilon=record.epsilon, delta=setup.budgets.delta, mechanism=record.mechanism),
+        levels=setup.levels,
+    )
+
+
+def mechanism_name(spec: Experiment) -> str:
+    """A mechanism with whatever it was set to."""
+    extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
+    told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
+    return f"{spec.budgets.mechanism} ({told})" if told else spec.budgets.mechanism
+
+
+def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> Curve:
+    """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
+    if spec.has_levels:
+        users = with_levels(spec, users, spec.seed)
+    job = Job(
+        graph,
+        Nobody(),
+        None,
+        spec.seed,
+        budgets=spec.budgets,
+        levels=job_levels(spec),
+        mechanism_options=spec.mechanism_options,
+    )
+    plan = job.feature_plan()
+    size = graph.node_count * plan.build().report_length * 8 / 1e9
+    if size > MAX_GIGABYTES:
+        raise InputError(
+            f"{spec.budgets.mechanism} reports every value: {size:.1f} GB are too many for a report"
+        )
+    # Each user may spend what the plan claims at most: nothing else is asked here.
+    ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
+    asked = answering(spec, "control" if blind else "method", users, ledger, spec.seed)
+    estimate = asked.report(plan).estimate()
+    return Curve(
+        None if blind else spec.budgets.epsilon,
+        denoise.energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,
+    )
+
+
+def _section(
+    name: str,
+    kind: str,
+    specs: Sequence[Experiment],
+    graph: Graph,
+    users: Users,
+    hops: int,
+    tell: Callable[[str], None],
+) -> Section:
+    title = f"{name}: energy over hops, {kind}"
+    # One collection a budget: the first seed's.
+    chosen = list({spec.budgets.epsilon: spec for spec in reversed(specs)}.values())[::-1]
+    curves, refused = [], []
+    for spec, blind in [*((spec, False) for spec in chosen), (chosen[-1], True)]:
+        tell(f"energy of {kind} on {name}, {'control' if blind else budget(spec.budgets.epsilon)}")
+        try:
+            curves.append(collect(spec, graph, users, hops, blind=blind))
+        except (GraphveilError, TypeError) as error:
+            refused.append(
+                f"Not shown: {'the control' if blind else budget(spec.budgets.epsilon)}, since {error}."
+            )
+    if not curves:
+        return Section(title, tuple(refused), level=3)
+    bipartite = _bipartite(name, denoise.find_components(graph), curves[0].energies)
+    text = (*bipartite, *_measured(curves, hops), *refused)
+    return Section(title, text, picture(curves, f"{name}, {kind}"), table(curves, hops), level=3)
+
+
+def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergies) -> tuple[str, ...]:
+    """What bipartite components do to the energy of this graph, if it has any."""
+    if not shape.bipartite_count:
+        return ()
+    those, all_of = shape.bipartite_count, shape.constant.shape[1]
+    says = (
+        f"Of the {all_of} components of {name} that have edges, {those} are bipartite (pairs, stars and others with edges only "
+        f"between two groups), with {int(shape.bipartite.sum()):,} users in all. There SKA swaps the two groups forever: its "
+        f"energy stays above {rounded(energies.floor, 2)} of the start, so over all users HOA/SKA does go to 0. That is no merit "
+        "of HOA's against over-smoothing; the second picture leaves these components out."
+    )
+    return (says,)
+
+
+def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
+    """What the numbers say here: where HOA overtakes SKA, and whether the control looks the same."""
+    budgets = [curve for curve in curves if curve.epsilon is not None]
+    if not budgets:
+        return ()
+    best = max(budgets, key=lambda curve: curve.epsilon or 0.0)
+    mixing = best.energies.mixing or best.energies
+    where = " without the bipartite components" if best.energies.mixing else ""
+    below = np.flatnonzero(mixing.ratio[1:] <= 1) + 1
+    last = int(below[-1]) if len(below) else 0
+    says = f"At {best.label} and K = {hops}, HOA's energy is {rounded_or_whole(mixing.ratio[hops])} times SKA's{where}"
+    if last == hops:
+        says += ": up to here HOA smooths more, since its mean cancels what SKA flips from hop to hop."
+    else:
+        says += f"; HOA keeps more than SKA from K = {last + 1} on."
+    sentences = [says]
+    for control in (curve for curve in curves if curve.epsilon is None):
+        pairs = ((best.energies.ska, control.energies.ska), (best.energies.hoa, control.energies.hoa))
+        gap = max(float(np.abs(one / np.maximum(other, 1e-300) - 1).max()) for one, other in pairs)
+        sentences.append(
+            f"The control, whose reports carry nothing, is within {percent(gap, '.2g')} of the curves at {best.label}"
+            + (": almost all that is smoothed here is noise." if gap < SAME else ".")
+        )
+    return tuple(sentences)
+
+
+def picture(curves: Sequence[Curve], title: str) -> str:
+    """Energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
+    split = any(curve.energies.mixing for curve in curves)
+    drawing = Drawing((1.5 * WIDTH if split else WIDTH, HEIGHT), panels=2 if split else 1)
+    for axes, outside in zip(drawing.axes, (False, True), strict=False):
+        for place, curve in enumerate(curves):
+            energies = (curve.energies.mixing or curve.energies) if outside else curve.energies
+            for kind, values, colour in (("SKA", energies.ska, SKA), ("HOA", energies.hoa, HOA)):
+                _draw(axes, curve, values, f"{kind}, {curve.label}", colour, STYLES[place % len(STYLES)])
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.set_xlabel("hops K")
+        if split:
+            axes.set_title("without bipartite components" if outside else "all users", fontsize=TEXT_SIZE)
+    drawing.axes[0].set_ylabel("energy (reports = 1)")
+    drawing.figure.suptitle(title, fontsize=TITLE_SIZE)
+    drawing.legend(columns=min(len(curves), 4))
+    return drawing.svg()
+
+
+def _draw(axes: Any, curve: Curve, values: Any, label: str, colour: str, style: str) -> None:
+    hops = np.arange(1, len(values))
+    shown = np.where(values[1:] > 0, values[1:], np.nan)
+    if curve.epsilon is None:
+        at = np.array(_ticks(len(hops), 2)) - 1
+        axes.plot(hops[at], shown[at], "x", color=colour, label=label, markersize=7)
+    else:
+        axes.plot(hops, shown, style, color=colour, label=label)
+
+
+def table(curves: Sequence[Curve], hops: int) -> Table:
+    """The same in numbers, for some K."""
+    split = any(curve.energies.mixing for curve in curves)
+    names = ("SKA", "HOA", "HOA/SKA")
+    head = ("reports", "K", *names, *(f"{name}, not bipartite" for name in names if split))
+    rows = []
+    for curve in curves:
+        for k in _ticks(hops, 4):
+            mixing = curve.energies.mixing or curve.energies
+            parts = (curve.energies, mixing) if split else (curve.energies,)
+            numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
+            rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
+    return Table(head, tuple(rows), frozenset(head[1:]))
+
+
+def _ticks(hops: int, base: int) -> list[int]:
+    """1, base, base², … up to the number of hops, and that number."""
+    powers = [1]
+    while powers[-1] * base <= hops:
+        powers.append(powers[-1] * base)
+    return sorted({*powers, hops}) if base > 2 else powers
+
+
+def _options(spec: Experiment) -> dict[str, Any]:
+    """What the loader is told; JSON has no tuples."""
+    options = spec.loader_options
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}

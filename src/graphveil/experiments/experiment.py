@@ -1,0 +1,398 @@
+"""Experiment: everything that decides the numbers of one experiment, checked, and what it reads."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from graphveil.errors import InputError, UnknownNameError
+from graphveil.graphs.convert import from_pyg
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.identity import data_digest, file_digest
+from graphveil.graphs.levels import level_source
+from graphveil.graphs.outside_data import LOADERS
+from graphveil.graphs.private_edges import private_edges_file
+from graphveil.graphs.splits import SplitRecipe, check_private_labels, check_seed, recipe_of
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import entry
+from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
+from graphveil.mechanisms.registry import load_entry, origin
+from graphveil.methods import Settings, find_method
+from graphveil.methods.backbone_names import backbone_digest, check_backbone
+from graphveil.methods.link_variants import VARIANTS
+from graphveil.methods.method import Method, check_norms, check_panel, load_method, method_origin
+from graphveil.methods.tasks import Task, find_task
+from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, nested, options_of
+from graphveil.outside import is_reference
+from graphveil.registry import unknown_name
+
+
+def load_names(spec: Experiment) -> None:
+    """Load method and mechanisms, in this process; a mechanism that nothing is called is for `Experiment.check` to refuse."""
+    load_method(spec.method)
+    for name in (spec.budgets.mechanism, spec.budgets.link_mechanism):
+        with suppress(UnknownNameError):
+            load_entry(name)
+
+
+def check_data(source: str) -> None:
+    """Refuse a file that has no function for a graph, before anything heavy is imported."""
+    if is_reference(source):
+        LOADERS.load(source)
+
+
+def outside_digests(spec: Experiment) -> dict[str, str]:
+    """What stands behind the names of a spec that are not the library's own, by field; data have a digest anyway."""
+    method, mechanism, links = (
+        method_origin(spec.method),
+        origin(spec.budgets.mechanism),
+        origin(spec.budgets.link_mechanism),
+    )
+    digests = {
+        "method": None if method is None else method.digest,
+        "mechanism": None if mechanism is None else mechanism.digest,
+        "link_mechanism": None if links is None else links.digest,
+        "backbone": backbone_digest(spec.backbone),
+    }
+    return {field: digest for field, digest in digests.items() if digest is not None}
+
+
+Part = Literal["method", "control", "structure", "edgeless", "unasked"]
+PRIVATE_EDGES = "private_edges"
+MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment: a method on a dataset with a budget, N runs from a seed. Make it with `Experiment.of`.
+
+    ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
+    key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
+    Mechanism and backbone are the method's own unless they are given.
+    """
+
+    method: str
+    data: str
+    task: str = "node"
+    backbone: str = ""
+    runs: int = 1
+    seed: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    data_options: dict[str, Any] = field(default_factory=dict)
+    control: bool = True
+    budgets: Budgets = field(default_factory=Budgets)
+    levels: Levels = field(default_factory=Levels)
+    turnout: Turnout = field(default_factory=Turnout)
+    volunteers: Volunteers = field(default_factory=Volunteers)
+    machine: Machine = field(default_factory=Machine)
+
+    def __post_init__(self) -> None:
+        method = load_method(self.method)
+        if not self.backbone:
+            object.__setattr__(self, "backbone", method.backbone)
+        if not self.budgets.mechanism:
+            object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
+        if not self.budgets.link_mechanism:
+            object.__setattr__(self, "budgets", replace(self.budgets, link_mechanism=method.link_mechanism))
+        load_names(self)
+
+    @classmethod
+    def of(cls, method: str, data: str, **options: Any) -> Experiment:
+        """A spec from options by name: its own fields, and those of its records (epsilon, levels, device and so on).
+
+        >>> Experiment.of("base", "town", epsilon=1.0, runs=3).budgets.epsilon
+        1.0
+        """
+        return cls(method, data, **nested(options, cls))
+
+    def having(self, **options: Any) -> Experiment:
+        """The same with other options, by name."""
+        return replace(self, **nested(options, self))
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options, by name, that are not what they are where nothing is said."""
+        plain = options_of(Experiment(self.method, self.data))
+        return {name: value for name, value in options_of(self).items() if value != plain[name]}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: the fields, and nothing that was looked up here."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def found_method(self) -> Method:
+        """The method itself, looked up once."""
+        return find_method(self.method)
+
+    @cached_property
+    def found_task(self) -> Task:
+        """The task itself, looked up once."""
+        return find_task(self.task)
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        """The settings that are the method's."""
+        prefixes = (MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX)
+        return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
+
+    def full_settings(self) -> Settings:
+        """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
+        return self._full_settings
+
+    @cached_property
+    def _full_settings(self) -> Settings:
+        return self.found_method.settings_for(
+            self.method_settings, self.data, self.task, self.budgets.mechanism
+        )
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether users choose a privacy level: where method and mechanism have levels."""
+        return self.found_method.reports_levels and takes_levels(self.budgets.mechanism)
+
+    def level_budgets(self) -> tuple[float, ...]:
+        """The public budgets of the levels."""
+        assert self.budgets.epsilon is not None
+        count, budgets = self.levels.levels, self.levels.budgets
+        if count is None and budgets is None:
+            count = self.found_method.level_count
+        return level_budgets(self.budgets.epsilon, count, budgets)
+
+    @property
+    def mechanism_options(self) -> dict[str, Any]:
+        """The settings that are the mechanism's."""
+        return self._below(MECHANISM_PREFIX)
+
+    @property
+    def link_options(self) -> dict[str, Any]:
+        """The settings that are the mechanism's for links, which links are private, and the variant of the private graph.
+
+        They stand below "link.", or are settings of a method that has some of these names itself.
+        """
+        if not self.budgets.private_links:
+            return self._below(LINK_PREFIX)
+        settings = self.full_settings()
+        own = [name for name in self.found_method.link_settings if self._serves_links(name)]
+        return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
+
+    def _serves_links(self, name: str) -> bool:
+        """Whether the mechanism for links has an option; where it takes public links, some may be private."""
+        accepted = inspect.signature(entry(self.budgets.link_mechanism).build).parameters
+        return ("public" if name == PRIVATE_EDGES else name) in accepted
+
+    @property
+    def private_edges(self) -> Any:
+        """Which links are private, a share of them or a file, where others are public; None where all are."""
+        return self.link_options.get(PRIVATE_EDGES) if self.budgets.private_links else None
+
+    @property
+    def loader_options(self) -> dict[str, Any]:
+        """What the loader is told."""
+        return {**self.data_options, **self._below(DATA_PREFIX)}
+
+    def _below(self, prefix: str) -> dict[str, Any]:
+        return {key[len(prefix) :]: value for key, value in self.settings.items() if key.startswith(prefix)}
+
+    def check(self) -> None:
+        """Refuse what cannot be run, before anything heavy is imported."""
+        method, budgets = self.found_method, self.budgets
+        task = self.found_task
+        self.full_settings()
+        check_backbone(self.backbone)
+        if method.reports_features and budgets.epsilon is None:
+            raise InputError(
+                f"{self.method} reports features and needs a budget: give --epsilon, for example 1"
+            )
+        if not method.reports_features and budgets.epsilon is not None:
+            raise InputError(
+                f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+            )
+        budgets.check()
+        self._check_levels()
+        task.check_budgets(budgets)
+        if budgets.private_labels:
+            split = self.loader_options.get("split")
+            if split == "few" or isinstance(split, SplitRecipe):
+                check_private_labels(recipe_of(split))
+        self._check_links()
+        if budgets.norm_epsilon is not None:
+            check_norms(method)
+        self._check_turnout()
+        self._check_volunteers()
+        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
+            raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
+        check_seed(self.seed, self.runs)
+        self.machine.check()
+        check_data(self.data)
+
+    def check_given(self, graph: Graph) -> None:
+        """Refuse what cannot be run on a graph that is given with its users."""
+        if self.budgets.private_labels:
+            check_private_labels(graph.recipe)
+
+    def _check_levels(self) -> None:
+        mechanism = self.budgets.mechanism
+        if self.has_levels:
+            self.level_budgets()
+            self.levels.check()
+            return
+        if takes_levels(mechanism):
+            raise InputError(
+                f"{mechanism} is for users who choose a privacy level, which {self.method} has not: "
+                "take ppgnn, or another mechanism"
+            )
+        for name in self.levels.given:
+            raise InputError(
+                f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
+                "ask for: leave it out, or take ppgnn with ppm"
+            )
+
+    def _check_links(self) -> None:
+        options = self._below(LINK_PREFIX)
+        own = [name for name in self.found_method.link_settings if name in self.method_settings]
+        given = [f"{LINK_PREFIX}{name}" for name in options] + own
+        if given and not self.budgets.private_links:
+            raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
+        for name in options:
+            if name in ("public", "private_users"):
+                raise InputError(
+                    f"{LINK_PREFIX}{name} follows from which links are private: give private_edges"
+                )
+            if name in own:
+                raise InputError(f"{name} and {LINK_PREFIX}{name} are the same: give one of them")
+        for name in [*own, *(name for name in options if name == PRIVATE_EDGES)]:
+            if not self._serves_links(name):
+                raise InputError(
+                    f"{name} has no meaning for {self.budgets.link_mechanism}: leave it out, or take --link-mechanism edgerr"
+                )
+        if self.private_edges is not None:
+            private_edges_file(self.private_edges)
+        variant = options.get("variant", VARIANTS[0])
+        if variant not in VARIANTS:
+            raise unknown_name("variant of links", str(variant), VARIANTS)
+        if "variant" in options and entry(self.budgets.link_mechanism).trust == "curator":
+            raise InputError(
+                f"{LINK_PREFIX}variant has no meaning for {self.budgets.link_mechanism}, whose graph is taken as it is: leave it out"
+            )
+
+    def _check_turnout(self) -> None:
+        self.turnout.check()
+        method, budgets = self.found_method, self.budgets
+        asks = method.reports_features or budgets.private_labels or budgets.private_links
+        if not self.turnout.complete and (method.reads_features or not asks):
+            raise InputError(
+                f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+            )
+
+    @property
+    def uses_panel(self) -> bool:
+        """Whether volunteers' rows are used, where there are volunteers."""
+        return self.found_method.uses_panel(self.full_settings())
+
+    def _check_volunteers(self) -> None:
+        if self.volunteers.panel is None:
+            return
+        self.volunteers.check()
+        check_panel(self.found_method, self.full_settings())
+        if self.has_levels:
+            raise InputError(
+                f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
+                "their level: leave panel out"
+            )
+
+    def key(self, part: Part, run: int) -> str:
+        """All of a spec that decides the numbers of one part of one run, always written in the same way."""
+        shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
+        shared["full_settings"] = self.full_settings().model_dump()
+        outside = outside_digests(self)
+        if part == "structure":
+            outside = {}
+            shared = {
+                "data": self.data,
+                "options": self.loader_options,
+                "seed": self.seed + run,
+                "task": self.task,
+                "label_epsilon": self.budgets.label_epsilon,
+                "links": [self.budgets.link_epsilon, self.budgets.link_mechanism, self.link_options]
+                if self.budgets.private_links
+                else None,
+                "turnout": shared["turnout"],
+                "device": self.machine.device,
+            }
+        if outside:
+            shared["outside"] = outside
+        return json.dumps([part, shared], sort_keys=True, default=str)
+
+
+def input_digest(spec: Experiment, part: Part = "method") -> str:
+    """A digest of all data that one part of an experiment reads: another content, another digest."""
+    whole = data_digest(spec.data, spec.loader_options)
+    levels = level_source(spec.levels.level_distribution or "uniform")
+    edges = None if spec.private_edges is None else private_edges_file(spec.private_edges)
+    files = [] if edges is None else [edges]
+    if part != "structure":
+        files += [levels] if spec.has_levels and isinstance(levels, Path) else []
+        files += spec.found_method.public_files(spec.full_settings())
+    return "+".join([whole, *(file_digest(file) for file in files)])
+
+
+def check_same(spec: Experiment, digest: str, part: Part = "method") -> None:
+    """Refuse to compute from other data than those that an experiment began with."""
+    if input_digest(spec, part) != digest:
+        raise InputError(
+            f"{spec.data} was changed while it was computed with, or is another one on the machine that computes ({platform.node()}): "
+            "give all machines the same files and run it again"
+        )
+
+
+def check_unchanged(spec: Experiment, digest: str, part: Part = "method") -> None:
+    """Refuse to keep what was computed while its data changed."""
+    if input_digest(spec, part) != digest:
+        raise InputError(
+            f"{spec.data} was changed while it was computed with, so nobody knows what this run has read: run it again"
+        )
+
+
+# The two sides of a graph that is given as an object.
+Given = tuple[Graph, Users]
+# What `from_pyg` takes besides the data, as options of a call that takes Data.
+PYG_OPTIONS = ("range", "binary", "split", "label", "metric", "ids", "name")
+
+
+def take_data(
+    data: Any, users: Users | None, options: dict[str, Any]
+) -> tuple[str, Given | None, dict[str, Any]]:
+    """The name of what is given, its two sides where it is no name, and the options that are left for a spec.
+
+    PyG's Data goes through `from_pyg`, with ``range``, ``binary``, ``split``, ``label``, ``metric``, ``ids`` and ``name`` of the options.
+    With the name of a dataset these are options of its loader, so that ``range=(0, 1)`` means the same in both.
+    """
+    if isinstance(data, Graph):
+        if users is None:
+            raise InputError("give a graph together with its users, or the name of a dataset alone")
+        _refuse(options, "a graph that is divided already: give it to from_pyg or from_arrays")
+        return data.name, (data, users), options
+    if users is not None:
+        raise InputError("give a graph together with its users, or the name of a dataset alone")
+    left = {key: value for key, value in options.items() if key not in PYG_OPTIONS}
+    own = {key: value for key, value in options.items() if key in PYG_OPTIONS}
+    if isinstance(data, str):
+        return data, None, left | ({"data_options": {**left.get("data_options", {}), **own}} if own else {})
+    if not hasattr(data, "edge_index"):
+        raise InputError(
+            f"data must be the name of a dataset, a path, a graph with its users, or PyG's Data, got {type(data).__name__}"
+        )
+    given = from_pyg(data, seed=int(options.get("seed", 0)), **own)
+    return given[0].name, given, left
+
+
+def _refuse(options: dict[str, Any], what: str) -> None:
+    for name in PYG_OPTIONS:
+        if name in options:
+            raise InputError(f"{name} has no meaning for {what}")

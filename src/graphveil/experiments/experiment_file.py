@@ -1,0 +1,154 @@
+"""Experiments and settings in TOML files: the fields of an experiment, each of the right type, and packaged files by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from graphveil.errors import InputError
+from graphveil.experiments.experiment import Experiment
+from graphveil.files import read_json, read_toml
+from graphveil.methods.terms import RECORDS
+
+# The two tables of a file: how the settings were found, and the settings.
+HEADER, SETTINGS = "tuned", "settings"
+NONE = "none"  # TOML knows no null; `--set` writes it so too
+
+
+def read_settings(file: Path, method: str) -> dict[str, Any]:
+    """The settings of a TOML or JSON file: its table ``settings``, or all of it if it has none.
+
+    A file that was tuned for another method is refused. Whether the settings exist is for the method to say.
+    """
+    content = _parsed(file)
+    if SETTINGS not in content:
+        return flat(content)
+    header, settings = content.get(HEADER, {}), content[SETTINGS]
+    if not isinstance(header, dict) or not isinstance(settings, dict):
+        raise InputError(
+            f"{file}: {HEADER} and {SETTINGS} must be tables: for example [{SETTINGS}], then lr = 0.01"
+        )
+    unknown = sorted(set(content) - {HEADER, SETTINGS})
+    if unknown:
+        raise InputError(
+            f"{file} has {unknown[0]!r} beside [{SETTINGS}]: put it into [{SETTINGS}], or leave it out"
+        )
+    if header.get("method", method) != method:
+        raise InputError(
+            f"{file} was tuned for {header['method']}, not for {method}: tune {method}, or run {header['method']} with it"
+        )
+    return flat(settings)
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    read = read_json if file.suffix == ".json" else read_toml
+    content = read(file, "name a TOML or JSON file of settings")
+    if not isinstance(content, dict):
+        raise InputError(f'{file} must hold an object of settings, like {{"lr": 0.01}}')
+    return content
+
+
+def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Tables inside become dotted keys, as in `--set data.users=200`."""
+    keys: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            keys |= flat(value, f"{above}{key}.")
+        else:
+            keys[above + key] = None if value == NONE else value
+    return keys
+
+
+SUFFIX = ".toml"
+OPTIONS = "data_options"
+# Some fields of a Experiment.
+Fields = dict[str, Any]
+
+
+def packaged(room: str) -> dict[str, Path]:
+    """The files of one room of experiments that come with graphveil, by name."""
+    return {
+        file.stem: file for file in sorted((Path(__file__).parent / "catalogue" / room).glob("*" + SUFFIX))
+    }
+
+
+def known_only(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Refuse a key that has no meaning."""
+    names = tuple(known)
+    for key in table:
+        if key not in names:
+            raise InputError(f"{where} has no {key!r}: it takes {', '.join(names)}")
+
+
+def typed(table: Mapping[str, Any], key: str, kind: type, where: str, default: Any = None) -> Any:
+    """A value of a table that must be of one kind; without a default it must be there."""
+    value = table.get(key, default)
+    if value is None:
+        raise InputError(f"{where} needs {key}, {_KINDS[kind]}")
+    if not isinstance(value, kind):
+        raise InputError(f"{where}: {key} must be {_KINDS[kind]}, got {value!r}")
+    return value
+
+
+_KINDS: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
+
+
+def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
+    """The fields of a Experiment in a table; tables inside ``settings`` become dotted keys."""
+    hints = _hints()
+    known_only(table, hints, where)
+    fields: Fields = {}
+    for key, value in table.items():
+        if key in (SETTINGS, OPTIONS):
+            inside = typed(table, key, dict, where)
+            fields[key] = flat(inside) if key == SETTINGS else inside
+            continue
+        value = tuple(value) if isinstance(value, list) else None if value == NONE else value
+        try:
+            fields[key] = hints[key].validate_python(value, strict=True)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise InputError(f"{where}: {key}: {problem}, got {table[key]!r}") from None
+    return fields
+
+
+def one_field(field: str, value: Any, where: str) -> Fields:
+    """One field of a Experiment by its name, or one setting as ``settings.KEY``."""
+    name, dot, key = field.partition(".")
+    key = key.strip("\"'")
+    if name == SETTINGS and dot and key:
+        return experiment_fields({SETTINGS: {key: value}}, where)
+    return experiment_fields({field: value}, where)
+
+
+def merged(*parts: Fields) -> Fields:
+    """Fields over fields, the later ones winning; settings are merged one by one."""
+    whole: Fields = {}
+    for part in parts:
+        inside = {key: {**whole.get(key, {}), **part[key]} for key in (SETTINGS, OPTIONS) if key in part}
+        whole = {**whole, **part, **inside}
+    return whole
+
+
+def build_experiment(given: Fields, where: str) -> Experiment:
+    """The experiment, checked."""
+    for name in ("method", "data"):
+        if name not in given:
+            raise InputError(f"{where} needs {name}: name one in its base")
+    try:
+        spec = Experiment.of(**given)
+        spec.check()
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from None
+    return spec
+
+
+@cache
+def _hints() -> dict[str, TypeAdapter[Any]]:
+    own = {name: hint for name, hint in get_type_hints(Experiment).items() if name not in RECORDS}
+    options = {name: hint for record in RECORDS.values() for name, hint in get_type_hints(record).items()}
+    return {name: TypeAdapter(hint) for name, hint in {**own, **options}.items()}

@@ -1,1 +1,0 @@
-"""Printed tables, as TOML files, and their numbers computed again."""

@@ -1,1 +1,0 @@
-"""Experiments as they are run: units, their privacy, what they say together, and how both are kept."""

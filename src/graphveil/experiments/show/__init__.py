@@ -1,1 +1,0 @@
-"""Results as they are shown: figures, pages, the report and the demonstration."""

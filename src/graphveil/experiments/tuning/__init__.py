@@ -1,1 +1,0 @@
-"""The choice of settings: the search by validation scores, and what privacy levels cost."""

@@ -1,0 +1,380 @@
+"""One part of one run: load, ask, learn, score. What a worker process does."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil import learn
+from graphveil.errors import GraphveilError, InputError, PrivacyError
+from graphveil.experiments.experiment import Experiment, Part, load_names
+from graphveil.experiments.parts import PARTS
+from graphveil.graphs import Graph, Users, load
+from graphveil.graphs.identity import data_digest
+from graphveil.graphs.levels import draw_levels, level_source, read_levels
+from graphveil.graphs.panel import refuse_levels, with_panel
+from graphveil.graphs.private_edges import divide_edges
+from graphveil.mechanisms import Mechanism, entry
+from graphveil.methods import Job
+from graphveil.methods.backbone_names import check_backbone
+from graphveil.methods.job import Progress
+from graphveil.methods.method import Method, public_part
+from graphveil.methods.outcome import Outcome
+from graphveil.methods.questions import Questions
+from graphveil.methods.terms import Levels
+from graphveil.privacy import Ledger, Nobody, Respondents
+from graphveil.privacy.record import Privacy, privacy_record
+from graphveil.settings import peak_megabytes
+
+# Parts of a budget add up to it but for rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """The score of one part of one run, and what it took.
+
+    ``also`` is what was measured besides. Where norms of features were learned too: ``norm_error``, the mean absolute error on
+    test users, and ``norm_constant``, that of one guess for everybody, the mean of what training users report. Where links are
+    private: ``links_kept`` and ``links_left_out``, pairs of the private graph, and links that are expected among reported pairs
+    which are not in it; ``links_public`` of the pairs are public links, where some may be. Where not everybody answers: ``class_bias`` and ``degree_bias``, how far those who do differ from all (see
+    `Users.turnout_bias`). So many users were ``asked`` anything, and so many of them ``answered``. ``alone`` says that it ran in a process of its own with no other
+    beside it, so that seconds and memory are its own.
+    """
+
+    part: Part
+    run: int
+    score: float
+    detail: str
+    privacy: dict[str, Any]
+    seconds: dict[str, float]
+    peak_mb: float
+    also: dict[str, float] = field(default_factory=dict)
+    asked: int = 0
+    answered: int = 0
+    alone: bool = False
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers have shared it, a part of the graph each; None where one process has learned it."""
+        return int(self.also["workers"]) if "workers" in self.also else None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How well one run of a method did on its validation users."""
+
+    metric: str
+    score: float
+    loss: float
+
+
+def run_unit(
+    spec: Experiment,
+    part: Part,
+    run: int,
+    progress: Progress | None = None,
+    given: tuple[Graph, Users] | None = None,
+) -> UnitResult:
+    """Part ``part`` of run ``run``: split, reports and model all use the seed S + run."""
+    start = time.perf_counter()
+    with learn.one_thread():
+        ready, outcome = learn_unit(spec, part, run, progress, given)
+    return scored(spec, part, run, ready, outcome, start)
+
+
+def scored(
+    spec: Experiment, part: Part, run: int, ready: Ready, outcome: Outcome, start: float
+) -> UnitResult:
+    """What was learned from ``start`` on, judged by the users: their test labels stay with them."""
+    with learn.one_thread():
+        score = spec.found_task.test_score(ready.graph, ready.users, outcome)
+    seconds = {**outcome.seconds, "total": time.perf_counter() - start}
+    gc.collect()
+    return UnitResult(
+        part,
+        run,
+        score,
+        outcome.detail,
+        ready.privacy().to_dict(),
+        seconds,
+        peak_megabytes(),
+        _also(ready, outcome),
+        *ready.turnout,
+    )
+
+
+def validate_unit(
+    spec: Experiment, run: int, progress: Progress | None = None, given: tuple[Graph, Users] | None = None
+) -> Validation:
+    """The method in run ``run`` as `run_unit` runs it, judged by its validation users; test labels are never read.
+
+    The score is the graph's metric. Where labels are private it is the accuracy against the reported ones.
+    """
+    with learn.one_thread():
+        ready, outcome = learn_unit(spec, "method", run, progress, given)
+    gc.collect()
+    metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
+    return Validation(metric, score, outcome.validation_loss)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A method with all that it will ask, before there is anybody who could answer: the data with the split of this run.
+
+    ``users`` are those that were loaded, who judge what was learned; nobody answers the job's questions yet.
+    """
+
+    method: Method
+    graph: Graph
+    users: Users
+    job: Job
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What features are reported by in each round, where they are."""
+        return self.job.questions.mechanisms
+
+
+@dataclass(frozen=True)
+class Ready(Prepared):
+    """A method before it asks anybody: a job whose users declared its cost.
+
+    The job's users answer plans and nothing else, and the ledger says what they have spent.
+    """
+
+    ledger: Ledger
+    # Whether raw features were handed over.
+    raw: bool = False
+    # Who answers, where not everybody does.
+    who: NDArray[np.bool_] | None = None
+    # Whether some are asked nothing at all.
+    partial: bool = False
+
+    @property
+    def turnout(self) -> tuple[int, int]:
+        """How many users have been asked so far, and how many of them answer."""
+        asked = self.ledger.ever_asked
+        return int(asked.sum()), int((asked if self.who is None else asked & self.who).sum())
+
+    def privacy(self) -> Privacy:
+        """What was read and reported so far."""
+        panel = self.job.graph.panel
+        return privacy_record(
+            self.ledger,
+            ("features",) if self.raw else (),
+            silent=self.who is not None,
+            partial=self.partial,
+            volunteers=None if panel is None else panel.users,
+        )
+
+
+def make_ready(
+    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> Ready:
+    """Load, split, and let simulated users declare what the method will ask for.
+
+    Whoever runs the job does so within `learn.one_thread`, for the numbers that `run_unit` has.
+    """
+    prepared = prepare(spec, part, run, progress, given)
+    method, users, seed = prepared.method, prepared.users, spec.seed + run
+    ledger, who = prepared.job.questions.open_ledger(users), who_answers(spec, users, seed)
+    job = replace(
+        prepared.job,
+        users=answering(spec, part, users, ledger, seed, who),
+        raw=users.raw.rows() if method.reads_features else None,
+    )
+    return Ready(method, prepared.graph, users, job, ledger, job.raw is not None, who)
+
+
+def prepare(
+    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> Prepared:
+    """Load, split, and see what the method will ask for; the job's graph is what is public before anybody answers."""
+    # A fresh process has not loaded them; and users answer only mechanisms that were there before they declared.
+    load_names(spec)
+    check_backbone(spec.backbone)
+    seed = spec.seed + run
+    graph, users = _divided(spec, *(given or load_data(spec)), seed)
+    method = PARTS[part].method_of(spec)
+    graph = _with_volunteers(spec, part, graph, users, seed)
+    # A method's own code sees what is public, from the first question on.
+    edges = None if spec.private_edges is None else divide_edges(graph, spec.private_edges, seed)
+    public = public_part(
+        graph,
+        private_labels=spec.budgets.private_labels,
+        private_links=spec.budgets.private_links,
+        edges=edges,
+    )
+    job = make_job(spec, part, method, public, seed, progress)
+    job = replace(job, private_users=None if edges is None else edges.private_users)
+    questions = method.questions(job)
+    check_cost(spec, part, questions)
+    return Prepared(method, graph, users, replace(job, questions=questions))
+
+
+def who_answers(spec: Experiment, users: Users, seed: int) -> NDArray[np.bool_] | None:
+    """Who answers in the run of that seed; None where everybody does. The same users are silent in all its parts."""
+    turnout = spec.turnout
+    return None if turnout.complete else users.turnout(turnout.participation, seed, turnout.silence)
+
+
+def has_panel(spec: Experiment, given: tuple[Graph, Users] | None = None) -> bool:
+    """Whether an experiment learns from volunteers: drawn ones, or those that its data come with."""
+    if not spec.uses_panel:
+        return False
+    if spec.volunteers.panel is not None:
+        return True
+    try:
+        return (given or load_data(spec))[0].panel is not None
+    except GraphveilError:
+        # Whoever runs it is told why it cannot be loaded; whoever counts units goes on.
+        return False
+
+
+def _with_volunteers(spec: Experiment, part: Part, graph: Graph, users: Users, seed: int) -> Graph:
+    """The graph with the volunteers of this run; without any where their rows are not used, as structure uses none."""
+    if PARTS[part].method or not spec.uses_panel:
+        return graph.without_panel()
+    if spec.volunteers.panel is not None:
+        return with_panel(graph, users, spec.volunteers.panel, seed)
+    if graph.panel is not None:
+        refuse_levels(users)
+    return graph
+
+
+def check_cost(spec: Experiment, part: Part, questions: Questions) -> None:
+    """Refuse a method that asks for more than it was given."""
+    budgets, features = spec.budgets, 0.0
+    if PARTS[part].asks_features and budgets.epsilon is not None:
+        features = max(spec.level_budgets()) if spec.has_levels else budgets.epsilon
+        features += budgets.norm_epsilon or 0.0
+    given = {
+        "features": features,
+        "label": budgets.label_epsilon or 0.0,
+        "links": budgets.link_epsilon or 0.0,
+    }
+    for subject, claim in questions.claims.items():
+        if claim.epsilon > given.get(subject, 0.0) * (1 + ROUNDING):
+            raise PrivacyError(
+                f"{spec.method} asks for epsilon {claim.epsilon:g} about {subject}, more than the {given.get(subject, 0.0):g} that "
+                "it was given: its questions must stay within the budget"
+            )
+
+
+def answering(
+    spec: Experiment,
+    part: Part,
+    users: Users,
+    ledger: Ledger,
+    seed: int,
+    who: NDArray[np.bool_] | None = None,
+) -> Respondents:
+    """Users who answer on a ledger as this part of an experiment needs them; printed variants can be studied too."""
+    unsound = not entry(spec.budgets.mechanism).sound
+    # Only what the experiment names: a method that writes a curator's plan by itself is refused.
+    curator = spec.budgets.private_links and entry(spec.budgets.link_mechanism).trust == "curator"
+    asked = users.answering(
+        ledger, seed=seed, blind=PARTS[part].blind, unsound=unsound, who=who, curator=curator
+    )
+    return PARTS[part].users(asked)
+
+
+def learn_unit(
+    spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
+) -> tuple[Ready, Outcome]:
+    """Split, ask and learn."""
+    ready = make_ready(spec, part, run, progress, given)
+    # What takes long to load is loaded before the method counts its seconds.
+    import_module("graphveil.learn.registry")
+    return ready, ready.method.run(ready.job)
+
+
+def _divided(spec: Experiment, graph: Graph, users: Users, seed: int) -> tuple[Graph, Users]:
+    """The data with the split of that seed: of users, or of links."""
+    if spec.has_levels:
+        users = with_levels(spec, users, seed)
+    return spec.found_task.divide(graph, users, seed)
+
+
+def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
+    """Users who have chosen a level: the own one where they have, else from a file, or drawn for this run."""
+    if spec.levels.level_distribution is None and users.have_levels:
+        return users
+    source = level_source(spec.levels.level_distribution or "uniform")
+    if isinstance(source, str):
+        return users.with_levels(draw_levels(len(users), len(spec.level_budgets()), source, seed))
+    return users.with_levels(read_levels(source, len(users)))
+
+
+def _also(ready: Ready, outcome: Outcome) -> dict[str, float]:
+    """How well norms of test users' features were predicted, where they were, and how those who answered differ from all."""
+    graph, users = ready.graph, ready.users
+    measured = dict(outcome.also)
+    if outcome.norms is not None and outcome.constant_norm is not None:
+        measured["norm_error"] = users.evaluate_norms(outcome.norms, graph)
+        constant = np.full(len(users), outcome.constant_norm)
+        measured["norm_constant"] = users.evaluate_norms(constant, graph)
+    if ready.who is not None:
+        measured |= users.turnout_bias(ready.who)
+    return measured
+
+
+def make_job(
+    spec: Experiment, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None
+) -> Job:
+    """What a method is given, before anybody has declared a budget."""
+    settings = spec.full_settings()
+    if PARTS[part].method:
+        settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
+    job = Job(
+        graph,
+        Nobody(),
+        settings,
+        seed,
+        budgets=spec.budgets,
+        levels=job_levels(spec),
+        machine=replace(spec.machine, device=_device(spec.machine.device)),
+        mechanism_options=spec.mechanism_options,
+        link_options=spec.link_options,
+        backbone=spec.backbone,
+        progress=progress,
+    )
+    return PARTS[part].job(job)
+
+
+def job_levels(spec: Experiment) -> Levels:
+    """What a job is told of levels: their budgets, where users choose one."""
+    return replace(spec.levels, levels=None, budgets=spec.level_budgets() if spec.has_levels else None)
+
+
+def _device(asked: str) -> str:
+    import torch
+
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no GPU that torch can use: leave --device out, or give cpu")
+    return asked
+
+
+@lru_cache(maxsize=1)
+def _cached(name: str, options: tuple[tuple[str, Any], ...], _digest: str) -> tuple[Graph, Users]:
+    return load(name, seed=0, **dict(options))
+
+
+def load_data(spec: Experiment) -> tuple[Graph, Users]:
+    """The graph of a spec and its users; what was loaded last is kept, so that its units do not load it again."""
+    options = spec.loader_options
+    try:
+        # With the digest, a file that was changed is loaded again, and what is kept is kept for what was computed with.
+        return _cached(spec.data, tuple(sorted(options.items())), data_digest(spec.data, options))
+    except TypeError as error:
+        raise InputError(f"{spec.data} cannot be loaded with {options}: {error}") from None

@@ -1,0 +1,98 @@
+"""Colours: enough contrast by day and by night, and roles that people who see fewer colours tell apart."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from graphveil.experiments.figure import (
+    FAINT,
+    INK,
+    LINES,
+    PAPER,
+    ROLES,
+    SHADE,
+    TONES,
+    following_mode,
+    variables,
+)
+
+# How people without one kind of cones see linear colours (Machado, Oliveira, Fernandes 2009, severity 1).
+SEEN = {
+    "all cones": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+# Distances in CIELAB: about 2 can just be seen side by side.
+APART = 15.0
+
+
+def linear(colour):
+    parts = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    """The ratio of WCAG 2."""
+    light = sorted(
+        (float(linear(each) @ [0.2126, 0.7152, 0.0722]) + 0.05 for each in (one, other)), reverse=True
+    )
+    return light[0] / light[1]
+
+
+def lab(rgb):
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    ratio = to_xyz @ np.clip(rgb, 0, 1) / [0.9505, 1.0, 1.089]
+    f = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def shades(tone):
+    return {"day": tone.day, "night": tone.night}
+
+
+def test_white_on_black_has_the_largest_contrast_there_is():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+@pytest.mark.parametrize("mode", ["day", "night"])
+@pytest.mark.parametrize("tone", [*ROLES, *LINES], ids=lambda tone: tone.name)
+def test_lines_stand_out_from_the_paper(tone, mode):
+    # WCAG 2.2, 1.4.11: what is drawn has a contrast of at least 3.
+    assert contrast(shades(tone)[mode], shades(PAPER)[mode]) >= 3
+
+
+@pytest.mark.parametrize("mode", ["day", "night"])
+@pytest.mark.parametrize("ground", [PAPER, SHADE], ids=lambda tone: tone.name)
+@pytest.mark.parametrize("tone", [INK, FAINT], ids=lambda tone: tone.name)
+def test_texts_can_be_read(tone, ground, mode):
+    # WCAG 2.2, 1.4.3: small text has a contrast of at least 4.5.
+    assert contrast(shades(tone)[mode], shades(ground)[mode]) >= 4.5
+
+
+@pytest.mark.parametrize("mode", ["day", "night"])
+@pytest.mark.parametrize("eyes", SEEN)
+def test_roles_differ_for_everybody(eyes, mode):
+    seen = {tone.name: lab(np.array(SEEN[eyes]) @ linear(shades(tone)[mode])) for tone in ROLES}
+    near = {
+        pair: round(float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])), 1)
+        for pair in itertools.combinations(seen, 2)
+        if np.linalg.norm(seen[pair[0]] - seen[pair[1]]) < APART
+    }
+    assert near == {}
+
+
+def test_no_two_tones_share_a_name_or_a_colour():
+    for values in ({tone.name for tone in TONES}, {tone.day for tone in TONES}):
+        assert len(values) == len(TONES)
+
+
+def test_colours_without_a_name_stay_as_they_are():
+    assert following_mode('<path style="fill: #123456"/>') == '<path style="fill: #123456"/>'
+
+
+def test_every_variable_is_set_by_day_and_by_night():
+    for tone in TONES:
+        assert f"--{tone.name}: {tone.day};" in variables()
+        assert f"--{tone.name}: {tone.night};" in variables()

@@ -1,0 +1,147 @@
+"""The demonstration's table, figure and sentence, from results that are made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphveil.audit import audit
+from graphveil.experiments.demo import (
+    HEAD,
+    SMALL,
+    Demo,
+    asked_rows,
+    difference,
+    drawing,
+    headline,
+    html,
+    rows,
+    small_rows,
+)
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.result import Result
+from graphveil.experiments.unit import UnitResult
+
+SECONDS = {"report": 0.0, "denoise": 0.0, "train": 0.0}
+NOTHING = "No budget here clearly buys anything over asking nobody"
+
+
+def result(name, epsilon, **scores):
+    """A result with the scores of its parts, one a run."""
+    units = tuple(
+        UnitResult(part, run, score, "", {}, SECONDS, 1.0)
+        for part, each in scores.items()
+        for run, score in enumerate(each)
+    )
+    options = {} if epsilon is None else {"epsilon": epsilon, "mechanism": "multibit"}
+    return Result(Experiment.of(name, "town", runs=2, **options), "accuracy", "1", units, 1.0)
+
+
+@pytest.fixture
+def demo():
+    return made_up()
+
+
+def made_up():
+    structure, blind = [0.70, 0.72], [0.70, 0.72]
+    return Demo(
+        veil=(
+            result("veil", 1.0, method=[0.70, 0.73], control=blind, structure=structure),
+            result("veil", 4.0, method=[0.90, 0.92], control=blind),
+        ),
+        base=(
+            result("base", 1.0, method=[0.6, 0.62], control=[0.6, 0.6]),
+            result("base", 4.0, method=[0.65, 0.67], control=[0.6, 0.6]),
+        ),
+        plain=result("nonprivate", None, method=[1.0, 1.0]),
+    )
+
+
+def test_the_table_has_a_line_a_method_and_budget_the_largest_first(demo):
+    table = rows(demo)
+    assert [row[:2] for row in table] == [
+        ("none", "nonprivate"),
+        ("ε = 4", "veil"),
+        ("ε = 4", "base"),
+        ("ε = 1", "veil"),
+        ("ε = 1", "base"),
+        ("-", "structure"),
+    ]
+    assert all(len(row) == len(HEAD) for row in table)
+
+
+def test_gains_over_structure_are_paired_with_those_runs_of_the_first_result(demo):
+    by_line = {row[:2]: dict(zip(HEAD, row, strict=True)) for row in rows(demo)}
+    assert by_line["ε = 4", "veil"]["over structure"] == "+20.0 ± 0.0"
+    assert by_line["ε = 4", "base"]["over structure"] == "-5.0 ± 0.0"
+    assert by_line["ε = 4", "base"]["gain"].startswith("+6.0")
+
+
+def test_the_headline_is_about_the_smallest_budget_that_clearly_bought_something(demo):
+    assert headline(demo) == (
+        "One randomized report from each user (ε = 4) lets the server tell the kind of 91.0 in 100 users, instead of 71.0 when it asks nobody."
+    )
+
+
+def test_the_difference_has_its_interval_and_what_base_gives(demo):
+    said = difference(demo)
+    assert said.startswith(
+        "That is +20.0 ± 0.0 points (mean and 95% interval of 2 runs), with the method veil;"
+    )
+    assert said.endswith("(base), it is 66.0, less than asking nobody.")
+
+
+def test_the_difference_does_not_say_less_where_base_has_more(demo):
+    better = result("base", 4.0, method=[0.80, 0.82], control=[0.6, 0.6])
+    said = difference(Demo(demo.veil, (better,), demo.plain))
+    assert "less than" not in said
+    assert said.endswith("(base), it is 81.0.")
+
+
+def test_a_terminal_has_a_line_a_budget(demo):
+    assert len(SMALL) == len(small_rows(demo)[0])
+    assert [row[0] for row in small_rows(demo)] == ["ε = 1", "ε = 4"]
+    assert small_rows(demo)[1][3] == "+20.0 ± 0.0"
+    assert small_rows(Demo(demo.veil))[1][4:] == ("-", "-")
+
+
+def test_who_was_asked_what_is_read_off_the_privacy_record(demo):
+    about = {"subject": "features", "epsilon": 4.0, "exact": 3.9, "mechanism": "krr"}
+    rounds = [about | {"round": 1, "users": 1000}, about | {"round": 2, "users": 3000, "of": "class"}]
+    first, last = demo.veil
+    (unit, *others) = last.units
+    told = replace(last, units=(replace(unit, privacy={"rounds": rounds}), *others))
+    table = asked_rows(replace(demo, veil=(first, told)))
+    assert [row[:2] for row in table] == [
+        ("veil", "1,000"),
+        ("veil", "3,000"),
+        ("structure", "nobody"),
+        ("nonprivate", "everybody"),
+    ]
+    assert "interests" in table[0][2] and "public model" in table[1][2]
+    assert table[1][3] == "3.9"
+
+
+def test_the_headline_says_where_nothing_was_bought(demo):
+    assert headline(Demo(demo.veil[:1], demo.base)).startswith(NOTHING)
+    assert difference(Demo(demo.veil[:1], demo.base)) == ""
+    one_run = result("veil", 4.0, method=[0.9], structure=[0.7])
+    assert headline(Demo((one_run,))).startswith(NOTHING)
+
+
+def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):
+    by_mechanism = {name: audit(name, epsilon=4.0, quick=True) for name in ("multibit", "krr")}
+    one = Demo(demo.veil, demo.base, audits=(by_mechanism["multibit"],))
+    both = Demo(demo.veil, demo.base, audits=tuple(by_mechanism.values()))
+    assert one.exact(demo.base[1]) == "4 (exact, rounded up)"
+    assert one.exact(demo.base[1]).digits.startswith("3.99999")
+    assert one.exact(demo.veil[1]) == "-"
+    assert both.exact(demo.veil[1]) == "4 (exact, rounded up)"
+    assert both.exact(demo.veil[0]) == "-"
+
+
+def test_figure_and_page_are_there_at_every_stage(demo):
+    for so_far in (Demo(demo.veil[:1]), Demo(demo.veil, demo.base), demo):
+        assert drawing(so_far).svg().startswith("<svg")
+        assert headline(so_far) in html(so_far)

@@ -1,0 +1,347 @@
+"""Embeddings: what they hold, what they cost, and the files they are kept in."""
+
+import json
+from dataclasses import fields
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import BudgetError, InputError
+from graphveil.experiments import Experiment, embed_experiment, read_embedding
+from graphveil.experiments import embedding as files
+from graphveil.experiments.embedding import About, reduce_columns
+from graphveil.experiments.unit import make_ready
+from graphveil.graphs import from_arrays
+from graphveil.methods import Method, find_method, method_names
+from graphveil.methods import method as method_module
+from graphveil.privacy.record import privacy_record
+
+SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
+parquet = pytest.param(
+    ".parquet",
+    marks=pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pyarrow: graphveil[parquet]"),
+)
+SUFFIXES = pytest.mark.parametrize("suffix", [".npz", parquet])
+
+
+def experiment_of(name, **options):
+    budget = 2.0 if find_method(name).reports_features else None
+    options = {"epsilon": budget, "settings": {"epochs": 3}, "data_options": SMALL, **options}
+    return Experiment.of(name, "town", **options)
+
+
+@pytest.fixture(scope="module")
+def embedding():
+    return embed_experiment(SPEC)
+
+
+class Means(Method):
+    """Reports as they are, asked for so many times; no label is needed."""
+
+    name = "means"
+    summary = "reports alone"
+    times = 1
+
+    def learn(self, job):
+        raise AssertionError("nothing is learned for this embedding")
+
+    def embed(self, job):
+        answers = [job.users.report(job.feature_plan()).estimate().dense() for _ in range(self.times)]
+        return np.mean(answers, axis=0).astype(np.float32)
+
+
+@pytest.fixture
+def means(monkeypatch):
+    method = Means()
+    monkeypatch.setitem(method_module._methods._items, "means", method)
+    return method
+
+
+def unlabelled():
+    random = np.random.default_rng(0)
+    rows = (random.random((40, 8)) < 0.5).astype(float)
+    return from_arrays(random.integers(0, 40, (90, 2)), rows, None, range=(0, 1), name="unlabelled")
+
+
+def test_an_embedding_says_where_it_comes_from(embedding):
+    assert embedding.shape == (200, 16) and embedding.values.dtype == np.float32
+    assert (embedding.method, embedding.data, embedding.task, embedding.seed) == ("base", "town", "node", 3)
+    assert (embedding.epsilon, embedding.mechanism, embedding.backbone) == (2.0, "multibit", "gcn")
+    assert (embedding.version, embedding.users, embedding.reduced_from) == (gv.__version__, 200, None)
+    assert embedding.settings["epochs"] == 3 and embedding.settings["lr"] == 0.01
+    assert embedding.settings["data.users"] == 200
+    assert embedding.edges == gv.load("town", **SMALL)[0].edge_count
+
+
+@SUFFIXES
+def test_a_file_brings_all_of_it_back(embedding, suffix, tmp_path):
+    file = tmp_path / f"town{suffix}"
+    embedding.save(file)
+    again = gv.read_embedding(file)
+    assert np.array_equal(again.values, embedding.values) and again.values.dtype == np.float32
+    assert again.about() == embedding.about()
+    assert [found.name for found in tmp_path.iterdir()] == [file.name]
+
+
+@SUFFIXES
+def test_the_same_seed_gives_the_same_file(embedding, suffix, tmp_path):
+    first, second = (tmp_path / f"{name}{suffix}" for name in "ab")
+    embedding.save(first)
+    embed_experiment(SPEC).save(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_another_seed_gives_another_embedding(embedding):
+    assert not np.array_equal(
+        embed_experiment(experiment_of("base", seed=4)).values,
+        embed_experiment(experiment_of("base", seed=3)).values,
+    )
+    assert np.array_equal(embed_experiment(experiment_of("base", seed=3)).values, embedding.values)
+
+
+def test_a_parquet_file_reads_as_a_table(embedding, tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    embedding.save(tmp_path / "town.parquet")
+    table = reader.ParquetFile(tmp_path / "town.parquet").read()
+    assert table.column_names == ["user", *(f"e{place}" for place in range(16))]
+    assert table["user"].to_pylist() == list(range(200))
+    assert json.loads(table.schema.metadata[b"graphveil"])["statement"] == embedding.statement
+
+
+def test_rows_of_a_parquet_file_belong_to_their_users_in_any_order(embedding, tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    file = tmp_path / "town.parquet"
+    embedding.save(file)
+    reader.write_table(reader.ParquetFile(file).read().sort_by([("user", "descending")]), file)
+    assert np.array_equal(read_embedding(file).values, embedding.values)
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_but_structure_has_an_embedding_of_users(name):
+    spec = experiment_of(name)
+    if name == "structure":
+        with pytest.raises(InputError, match="structure has no embedding for the task node: take another"):
+            embed_experiment(spec)
+    else:
+        found = embed_experiment(spec)
+        assert found.shape[0] == 200 and found.values.std() > 0
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in method_names() if name != "structure" and "link" in find_method(name).tasks]
+)
+def test_links_are_embedded_from_those_of_training_alone(name):
+    found = embed_experiment(experiment_of(name, task="link"))
+    assert (found.task, found.shape[0]) == ("link", 200)
+    assert found.edges == round(0.85 * gv.load("town", **SMALL)[0].edge_count)
+    assert "known labels" not in found.statement
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("base", {}),
+        ("lpgnn", {"label_epsilon": 1.5}),
+        ("solitude", {"link_epsilon": 6.0}),
+        ("base", {"mechanism": "gaussian", "epsilon": 0.5, "delta": 1e-5}),
+    ],
+)
+def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
+    spec = experiment_of(name, **options)
+    ready = make_ready(spec, "method", 0, None, None)
+    ready.method.run(ready.job)
+    ledger = ready.ledger
+    found = embed_experiment(spec)
+    assert found.privacy == privacy_record(ledger).to_dict()
+    assert found.privacy["features"]["epsilon"] == ledger.total("features").epsilon
+    for subject in ("features", "labels", "links"):
+        cost = found.privacy[subject]
+        assert cost is None or f"ε = {cost['epsilon']:g}" in found.statement
+    assert f"Reports are simulated with seed {spec.seed}" in found.statement
+
+
+def test_private_links_are_neither_counted_nor_said_to_be_public():
+    found = embed_experiment(experiment_of("solitude", link_epsilon=6.0))
+    assert found.edges is None
+    assert "every link costs ε = 6" in found.statement and "rest on known labels" in found.statement
+
+
+def test_private_labels_are_not_said_to_be_public():
+    found = embed_experiment(experiment_of("lpgnn", label_epsilon=1.0))
+    assert "labels at ε = 1" in found.statement and "known labels" not in found.statement
+
+
+def test_raw_features_claim_no_privacy():
+    found = embed_experiment(experiment_of("nonprivate"))
+    assert found.statement.endswith("raw features were read: this claims no privacy.")
+    assert (found.privacy["total"], found.epsilon, found.mechanism) == (None, None, None)
+    labels = embed_experiment(experiment_of("nonprivate", label_epsilon=1.0)).statement
+    assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1" in labels
+
+
+def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):
+    graph, users = unlabelled()
+    found = gv.embed("means", graph, users, epsilon=1.0)
+    assert found.shape == (40, 8) and found.data == "unlabelled"
+    assert found.privacy["features"] == {"epsilon": 1.0, "delta": 0.0}
+    assert "rest on links besides" in found.statement
+
+
+def test_a_method_that_needs_labels_says_so():
+    with pytest.raises(InputError, match="base needs train users with a label"):
+        gv.embed("base", *unlabelled(), epsilon=1.0)
+
+
+def test_nobody_can_be_asked_for_more_than_was_declared(means, monkeypatch):
+    monkeypatch.setattr(means, "times", 2)
+    with pytest.raises(BudgetError):
+        gv.embed("means", *unlabelled(), epsilon=1.0)
+
+
+def test_rows_that_are_not_one_a_user_are_refused(means, monkeypatch):
+    monkeypatch.setattr(means, "embed", lambda job: np.zeros((3, 2), dtype=np.float32))
+    with pytest.raises(InputError, match="one row for each of 40 users, got shape"):
+        gv.embed("means", *unlabelled(), epsilon=1.0)
+
+
+def test_fewer_columns_are_the_truncated_svd_of_all(embedding):
+    reduced = embed_experiment(SPEC, dims=4)
+    left, singular, _ = np.linalg.svd(embedding.values.astype(float), full_matrices=False)
+    assert (reduced.shape, reduced.reduced_from) == ((200, 4), 16)
+    assert np.allclose(np.abs(reduced.values), np.abs(left[:, :4] * singular[:4]), atol=1e-4)
+    assert reduced.privacy == embedding.privacy
+
+
+def test_all_columns_keep_all_products():
+    values = np.random.default_rng(0).normal(size=(30, 50)).astype(np.float32)
+    reduced = reduce_columns(values, 30)
+    assert np.allclose(reduced @ reduced.T, values @ values.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("dims", [0, -1, True, 1.5])
+def test_dims_below_one_are_refused(dims):
+    with pytest.raises(InputError, match="dims must be an integer of at least 1"):
+        embed_experiment(SPEC, dims=dims)
+
+
+def test_more_dims_than_there_are_columns_are_refused():
+    with pytest.raises(InputError, match="200 rows and 16 columns.* to 17 dims: give at most 16"):
+        embed_experiment(SPEC, dims=17)
+
+
+@pytest.mark.parametrize("name", ["runs", "control"])
+def test_what_one_run_has_not_is_refused(name):
+    with pytest.raises(InputError, match=f"leave {name} out"):
+        gv.embed("base", "town", epsilon=1.0, **{name: 1})
+
+
+def test_a_graph_without_its_users_is_refused():
+    with pytest.raises(InputError, match="give a graph together with its users"):
+        gv.embed("base", unlabelled()[0], epsilon=1.0)
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(embedding, tmp_path, monkeypatch):
+    file = tmp_path / "town.npz"
+    embedding.save(file)
+    before = file.read_bytes()
+
+    def cut_off(stream, values, text):
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_write_npz", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        embedding.save(file)
+    assert [found.name for found in tmp_path.iterdir()] == ["town.npz"] and file.read_bytes() == before
+
+
+def test_a_full_disk_is_said_in_a_sentence(embedding, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write_npz", full)
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\)"):
+        embedding.save(tmp_path / "town.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("town.csv", r"name one that ends in .npz or .parquet"),
+        ("nowhere/town.npz", "nowhere is not a folder"),
+        ("folder.npz", "folder.npz is a folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused(embedding, name, words, tmp_path):
+    (tmp_path / "folder.npz").mkdir()
+    with pytest.raises(InputError, match=words):
+        embedding.save(tmp_path / name)
+
+
+def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(embedding, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"pip install 'graphveil\[parquet\]'"):
+        embedding.save(tmp_path / "town.parquet")
+    embedding.save(tmp_path / "town.npz")
+
+
+@SUFFIXES
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 half", b"PAR1 half PAR1", b"\x93NUMPY\x01\x00"])
+def test_a_file_that_is_none_is_refused(content, suffix, tmp_path):
+    file = tmp_path / f"odd{suffix}"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="name a file that `graphveil embed` has written"):
+        read_embedding(file)
+
+
+def test_another_archive_is_refused(tmp_path):
+    file = tmp_path / "odd.npz"
+    np.savez(file, edges=[[0, 1]])
+    with pytest.raises(InputError, match="holds no embedding"):
+        read_embedding(file)
+    with pytest.raises(InputError, match="is not there"):
+        read_embedding(tmp_path / "none.npz")
+
+
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+    np.savez_compressed(
+        tmp_path / "odd.npz", values=np.zeros((1 << 20, 24), np.float32), about=np.array("{}")
+    )
+    assert (tmp_path / "odd.npz").stat().st_size < 200_000
+    with pytest.raises(
+        InputError, match=r"asks for 0.101 GB of memory, more than the 0.0671 GB .* `graphveil embed`"
+    ):
+        read_embedding(tmp_path / "odd.npz")
+
+
+def test_another_table_is_refused(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow: graphveil[parquet]")
+    from pyarrow import parquet
+
+    file = tmp_path / "odd.parquet"
+    parquet.write_table(arrow.table({"user": [0, 1], "e0": [0.5, 1.5]}), file)
+    with pytest.raises(InputError, match="column 'e0' must be float32, got float64"):
+        read_embedding(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"users": 7}, "one row for each of 7 users"),
+        ({"seed": "x"}, "seed: "),
+        ({"privacy": None}, "privacy: "),
+    ],
+)
+def test_a_damaged_description_is_refused(embedding, change, words, tmp_path):
+    file = tmp_path / "town.npz"
+    files.write_values(file, embedding.values, {**embedding.about(), **change})
+    with pytest.raises(InputError, match=words):
+        read_embedding(file)
+
+
+def test_what_is_known_of_an_embedding_is_what_a_file_keeps(embedding):
+    assert list(embedding.about()) == [each.name for each in fields(About)]

@@ -1,0 +1,106 @@
+"""Kept results in files: what stands in them, and what is refused."""
+
+import csv
+import json
+
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.experiments import result_store as export
+from graphveil.experiments.result_store import (
+    COLUMNS,
+    Kept,
+    Record,
+    check_export,
+    read_results,
+    row,
+    to_dict,
+    write_export,
+)
+
+RECORD = Record.model_validate(
+    {
+        "method": "base",
+        "data": "town",
+        "epsilon": 2.0,
+        "mechanism": "multibit",
+        "seed": 2**64 - 2,
+        "runs": [0.5, 0.7],
+        "mean": 0.6,
+        "low": -0.1,
+        "high": 1.3,
+        "control": {"mean": 0.5},
+        "structure": {"mean": 0.4, "low": 0.3, "high": 0.5, "name": "label propagation"},
+        "gain": {"mean": 0.1, "low": 0.05, "high": 0.15},
+        "spec": {"settings": {"epochs": 3}, "budgets": {"label_epsilon": 4.0}},
+        "time": "2026-01-01T00:00:00+00:00",
+        "verdict": 'adds "much", and more',
+    }
+)
+RESULTS = [Kept(3, RECORD, ("a", "b")), Kept(7, RECORD.model_copy(update={"epsilon": None, "gain": None}))]
+
+
+def test_a_row_has_a_value_for_every_column_and_no_other():
+    assert list(row(RESULTS[0])) == list(COLUMNS)
+
+
+def test_a_csv_file_reads_as_a_table(tmp_path):
+    write_export(tmp_path / "x.csv", RESULTS)
+    with (tmp_path / "x.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert (first["number"], first["tags"], first["epsilon"], first["runs"]) == ("3", "a b", "2.0", "2")
+    assert (first["mean"], first["control_mean"], first["control_low"]) == ("0.6", "0.5", "")
+    assert (first["structure_name"], first["gain_high"]) == ("label propagation", "0.15")
+    assert (first["label_epsilon"], json.loads(first["settings"])) == ("4.0", {"epochs": 3})
+    assert json.loads(first["scores"]) == [0.5, 0.7]
+    assert first["verdict"] == 'adds "much", and more'
+    assert (second["epsilon"], second["gain_mean"], second["tags"]) == ("", "", "")
+
+
+def test_a_parquet_file_reads_as_a_table_of_the_right_types(tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    write_export(tmp_path / "x.parquet", RESULTS)
+    table = reader.ParquetFile(tmp_path / "x.parquet").read()
+    types = {name: str(table.schema.field(name).type) for name in table.column_names}
+    assert types == {name: {"float64": "double"}.get(kind, kind) for name, kind in COLUMNS.items()}
+    assert table["epsilon"].to_pylist() == [2.0, None]
+    assert table["seed"].to_pylist() == [2**64 - 2] * 2
+    assert table["tags"].to_pylist() == ["a b", ""]
+    assert table["interrupted"].to_pylist() == [False, False]
+
+
+def test_a_parquet_file_of_no_result_has_its_columns(tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    write_export(tmp_path / "x.parquet", [])
+    assert reader.ParquetFile(tmp_path / "x.parquet").read().column_names == list(COLUMNS)
+
+
+def test_a_json_file_has_whole_records_and_is_read_as_results(tmp_path):
+    write_export(tmp_path / "x.json", RESULTS)
+    whole = json.loads((tmp_path / "x.json").read_text())["results"]
+    assert whole == [to_dict(each) for each in RESULTS]
+    assert (whole[0]["number"], whole[0]["tags"], whole[0]["runs"]) == (3, ["a", "b"], [0.5, 0.7])
+    assert read_results([tmp_path / "x.json"]) == [each.record for each in RESULTS]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.xls", "x.xls has an unknown form: name a file that ends in .html, .csv, .parquet, .json"),
+        ("x", "has an unknown form"),
+        ("nowhere/x.csv", "nowhere is not a folder"),
+        ("folder.csv", "folder.csv is a folder: name a file"),
+    ],
+)
+def test_a_file_that_could_not_be_written_is_refused(name, words, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match=words):
+        check_export(tmp_path / name, (".html",))
+
+
+def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "find_spec", lambda _: None)
+    with pytest.raises(
+        InputError, match=r"needs pyarrow, .*: pip install 'graphveil\[parquet\]', or name a .csv"
+    ):
+        check_export(tmp_path / "x.parquet")

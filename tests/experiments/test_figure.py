@@ -1,0 +1,101 @@
+"""Figures: the same content, the same bytes, whatever the process is set to."""
+
+import matplotlib
+import pytest
+from matplotlib.text import Text
+
+from graphveil.errors import InputError
+from graphveil.experiments.figure import Drawing, check_figure, with_fixed_names
+from tests.hostile_words import HOSTILE, obeyed
+
+
+def drawn(label="a", size=(4.0, 3.0)):
+    drawing = Drawing(size)
+    drawing.axes[0].plot([0, 1], [0, 1], marker="o", label=label)
+    drawing.axes[0].set_xlabel(label)
+    drawing.legend(columns=1)
+    return drawing
+
+
+def test_the_same_drawing_has_the_same_bytes():
+    assert drawn().svg() == drawn().svg()
+    assert drawn().png() == drawn().png()
+
+
+def test_two_figures_on_a_page_share_no_name_of_a_part():
+    names = [{part for part in drawn(label).svg().split('"') if part.startswith("part-")} for label in "ab"]
+    assert names[0] and not names[0] & names[1]
+
+
+def test_every_name_that_is_used_is_there():
+    svg = drawn().svg()
+    used = {part.removeprefix("#") for part in svg.split('"') if part.startswith("#part-")}
+    assert used and all(f'id="{name}"' in svg for name in used)
+
+
+@pytest.mark.parametrize("size", [6.0, 20.0])
+def test_texts_have_their_size_whatever_the_process_prefers(size):
+    expected = drawn().png()
+    with matplotlib.rc_context({"font.size": size}):
+        found = drawn().png()
+    assert found == expected
+
+
+def test_dollar_signs_are_shown_as_they_are():
+    drawing = drawn("$x^2$")
+    drawing.svg()
+    shown = [text for text in drawing.figure.findobj(Text) if "$" in text.get_text()]
+    assert shown and not any(text.get_parse_math() for text in shown)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
+def test_what_others_wrote_is_letters_and_nothing_else(words):
+    svg = drawn(words).svg().replace("\n", " ")
+    assert "harm" in svg and obeyed(svg) == []
+
+
+def test_an_element_without_random_names_stays_as_it_is():
+    assert with_fixed_names('<svg><g id="axes_1"/></svg>') == '<svg><g id="axes_1"/></svg>'
+
+
+def test_a_file_that_is_no_figure_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is no figure: name a file that ends in .svg or .png"):
+        check_figure(tmp_path / "x.pdf")
+
+
+def test_a_figure_in_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        check_figure(tmp_path / "nowhere" / "x.svg")
+
+
+@pytest.mark.parametrize(("name", "start"), [("x.svg", b"<svg"), ("x.png", b"\x89PNG")])
+def test_the_end_of_a_files_name_says_what_is_written(tmp_path, name, start):
+    drawn().write(check_figure(tmp_path / name))
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_rows_of_panels_are_counted_row_by_row():
+    drawing = Drawing((4.0, 3.0), 2, rows=2, shared=False)
+    places = [axes.get_position() for axes in drawing.axes]
+    assert places[0].x0 < places[1].x0 and places[0].y0 > places[2].y0
+    assert [len(axes.get_shared_y_axes().get_siblings(axes)) for axes in drawing.axes] == [1] * 4
+
+
+def test_a_legend_of_everywhere_has_the_lines_of_all_panels_each_once():
+    drawing = Drawing((4.0, 3.0), 2)
+    for axes, labels in zip(drawing.axes, ("ab", "bc"), strict=True):
+        for label in labels:
+            axes.plot([0, 1], [0, 1], label=label)
+    drawing.legend(columns=1, everywhere=True)
+    (legend,) = drawing.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c"]
+
+
+def test_a_heading_breaks_sentences_into_lines_above_all_panels():
+    drawing = Drawing((4.0, 3.0))
+    drawing.heading("A title", ["words " * 20])
+    title, lines = drawing.figure.texts[-1], drawing.figure.texts[:-1]
+    assert title.get_text() == "A title" and len(lines) > 1
+    assert all(1 < line.get_position()[1] < title.get_position()[1] for line in lines)
+    assert " ".join(line.get_text() for line in reversed(lines)) == ("words " * 20).strip()

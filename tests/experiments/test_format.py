@@ -1,0 +1,140 @@
+"""Numbers as they are printed: each form in one place."""
+
+import math
+
+import pytest
+
+from graphveil.experiments.result_store import Scores
+from graphveil.experiments.statistics import Summary
+from graphveil.number_format import (
+    MEGABYTES,
+    NUMBER,
+    PERCENT,
+    SECONDS,
+    budget,
+    counted,
+    exact_text,
+    file_size,
+    gained,
+    low_to_high,
+    percent,
+    points,
+    reach,
+    rounded,
+    rounded_or_whole,
+    value_text,
+)
+
+WHOLE = Summary(0.5, 0.45, 0.56)
+SINGLE = Summary(0.5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("unit", "summary", "text"),
+    [
+        (PERCENT, WHOLE, "50.0 [45.0, 56.0]"),
+        (PERCENT, SINGLE, "50.0"),
+        (PERCENT, None, "-"),
+        (NUMBER, Summary(0.12345, 0.1, 0.15), "0.123 [0.1, 0.15]"),
+        (SECONDS, Summary(2.0, 1.0, 3.0), "2.0 [1.0, 3.0] s"),
+        (MEGABYTES, Summary(812.4, None, None), "812 MB"),
+    ],
+)
+def test_an_interval_has_the_form_of_its_unit(unit, summary, text):
+    assert unit.interval(summary) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"), [(81.25, 0.5, "81.2 ± 0.5"), (81.25, None, "81.2"), (None, 0.5, "-")]
+)
+def test_a_printed_number_stands_before_its_spread(value, spread, text):
+    assert PERCENT.with_spread(value, spread) == text
+
+
+def test_points_are_hundredths():
+    assert [points(score) for score in (0.8126, -0.012, 0.0, None)] == ["81.3", "-1.2", "0.0", "-"]
+
+
+def test_signed_points_say_plus_too():
+    assert [points(score, signed=True) for score in (0.012, -0.012, 0.0)] == ["+1.2", "-1.2", "+0.0"]
+
+
+def test_an_interval_goes_from_low_to_high():
+    assert low_to_high(WHOLE) == "45.0 to 56.0"
+    assert low_to_high(Summary(0.0, -0.01, 0.01), signed=True) == "-1.0 to +1.0"
+
+
+def test_one_run_has_no_interval():
+    assert low_to_high(SINGLE) == "one run"
+    assert reach(SINGLE) == ""
+
+
+def test_the_reach_is_half_of_the_interval():
+    assert reach(WHOLE) == " ± 5.5"
+
+
+@pytest.mark.parametrize(
+    ("gain", "text"),
+    [(Summary(0.012, 0.002, 0.022), "+1.2 ± 1.0"), (Summary(-0.012, None, None), "-1.2"), (None, "-")],
+)
+def test_a_gain_has_a_sign_and_a_reach(gain, text):
+    assert gained(gain) == text
+
+
+def test_scores_of_a_record_are_printed_as_summaries_are():
+    assert gained(Scores(mean=0.012, low=0.002, high=0.022)) == "+1.2 ± 1.0"
+
+
+def test_percentages_have_the_digits_that_are_asked_for():
+    assert [percent(0.0375), percent(0.25, ".0f"), percent(-0.25, "+.1f")] == ["3.8%", "25%", "-25.0%"]
+
+
+def test_numbers_are_rounded_to_digits():
+    assert [rounded(12345.0), rounded(0.00012345, 2), rounded(None)] == ["1.23e+04", "0.00012", "-"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.012345, "0.0123"), (999.4, "999"), (1000.0, "1,000"), (123456.7, "123,457"), (2e9, "2e+09")],
+)
+def test_a_large_number_keeps_its_digits_until_it_is_too_long(value, text):
+    assert rounded_or_whole(value) == text
+
+
+def test_budgets_have_no_needless_digits():
+    assert [budget(epsilon) for epsilon in (4.0, 0.5, None)] == ["ε = 4", "ε = 0.5", "no ε"]
+
+
+def test_things_are_counted():
+    assert [counted(number, "graph") for number in (0, 1, 1200)] == ["0 graphs", "1 graph", "1,200 graphs"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(999, "999 bytes"), (1000, "1 kB"), (999_499, "999 kB"), (1_000_000, "1.0 MB"), (2_540_000, "2.5 MB")],
+)
+def test_a_files_size_is_in_the_unit_that_suits_it(count, text):
+    assert file_size(count) == text
+
+
+VALUES = [(4.0, "4"), (1e-4, "0.0001"), (True, "true"), (None, "none"), ("selu", "selu"), (7, "7")]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES)
+def test_a_value_is_short_and_as_a_command_takes_it(value, text):
+    assert value_text(value) == exact_text(value) == text
+
+
+def test_a_value_that_a_command_takes_is_not_rounded():
+    assert value_text(0.123456789) == "0.123457"
+    assert [exact_text(value) for value in (0.123456789, math.pi, 1 / 3)] == [
+        "0.123456789",
+        "3.141592653589793",
+        "0.3333333333333333",
+    ]
+
+
+def test_several_values_have_something_between_them():
+    assert value_text([1, 2.5, None]) == "1, 2.5, none"
+    assert exact_text((1.0, 2.5)) == "1,2.5"
+    assert exact_text((1.0, 2.5), "_") == "1_2.5"

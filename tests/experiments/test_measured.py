@@ -1,0 +1,175 @@
+"""Sweeps whose value is another measure than the score."""
+
+import re
+
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.experiments.measures import MEASURES, Reading
+from graphveil.experiments.result import Result
+from graphveil.experiments.statistics import Summary
+from graphveil.experiments.study import find_sweep, read_sweep
+from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.unit import UnitResult
+from graphveil.outside import is_reference
+from tests.experiments.test_sweep import AXES, SMALL
+
+OWN = """
+from graphveil.experiments.measures import Measure, Reading
+from graphveil.number_format import SECONDS, NUMBER
+from graphveil.experiments.statistics import Summary
+
+DOUBLE = Measure("double", NUMBER, apart=lambda spec: Reading({"method": Summary(2 * spec.budgets.epsilon, None, None)}, "twice"))
+BROKEN = Measure("broken", NUMBER, read=lambda result: result.nothing)
+EMPTY = Measure("empty", NUMBER, read=lambda result: None)
+"""
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A sweep with some lines at its top; what a file beside it brought is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+
+    def write(*lines, axes=AXES):
+        file = tmp_path / "small.toml"
+        file.write_text("\n".join(lines) + SMALL + axes)
+        return read_sweep(file)
+
+    yield write
+    for name in [name for name in MEASURES if is_reference(name)]:
+        MEASURES.forget(name)
+
+
+def computed(sweep, parts=("method", "control", "structure")):
+    """Results of all cells, as if they had run: a unit takes as many seconds as its ε, and its score follows from it."""
+    found = {}
+    for cell in sweep.cells():
+        epsilon = cell.spec.budgets.epsilon
+        seconds = {"report": epsilon / 2, "denoise": 0.0, "train": epsilon / 2, "total": 99.0}
+        units = tuple(
+            UnitResult(part, run, epsilon / 10 + run / 100, "", {}, seconds, 100.0 + run)
+            for part in parts
+            for run in range(2)
+        )
+        found[cell.x, cell.line, cell.panel] = Result(cell.spec, "accuracy", "0", units, 1.0)
+    return SweepResult(sweep, found)
+
+
+def test_the_value_is_the_score_unless_a_measure_is_named(written):
+    result = computed(written())
+    assert (result.sweep.measured, result.metric) == ("score", "accuracy")
+    assert result.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure"]
+    assert result.summary(0, 0, "control").mean == pytest.approx(0.105)
+
+
+def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_nor_structure(
+    written, tmp_path
+):
+    result = computed(written('measure = "seconds"'))
+    assert result.head() == ["ε", "rate = 0.01", "rate = 0.1"]
+    assert result.rows() == [
+        ["1", "1.0 [1.0, 1.0] s", "1.0 [1.0, 1.0] s"],
+        ["4", "4.0 [4.0, 4.0] s", "4.0 [4.0, 4.0] s"],
+    ]
+    told = result.to_dict()
+    assert (told["measure"], told["unit"]) == ("seconds", "seconds")
+    assert told["cells"][0]["measured"] == {"method": {"mean": 1.0, "low": 1.0, "high": 1.0}}
+    write_figure(result, tmp_path / "small.svg")
+    drawn = (tmp_path / "small.svg").read_text()
+    assert "time of one run (s)" in drawn
+    assert "its control" not in drawn and "accuracy" not in drawn
+
+
+def test_a_measure_of_two_parts_has_a_control_and_no_structure(written):
+    result = computed(written('measure = "spread"'), ("method", "control"))
+    assert result.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control"]
+
+
+def test_memory_is_drawn_in_megabytes_and_scores_in_percent(written, tmp_path):
+    for measure, label in (("peak_mb", "largest memory of one run (MB)"), ("score", "accuracy (%)")):
+        write_figure(computed(written(f'measure = "{measure}"')), tmp_path / "small.svg")
+        assert label in (tmp_path / "small.svg").read_text()
+
+
+def test_a_measure_that_does_its_own_fills_the_same_table(written):
+    sweep = written('measure = "own.py:DOUBLE"')
+    cells = sweep.cells()
+    readings = [sweep.measure.of(cell.spec) for cell in cells]
+    result = SweepResult.of_readings(sweep, cells, readings, interrupted=False)
+    assert result.rows() == [["1", "2", "2"], ["4", "8", "8"]]
+    assert result.notes == ["twice"]
+    assert result.metric == "own.py:DOUBLE"
+
+
+def test_what_could_not_be_measured_is_raised_and_what_is_not_finished_is_missing(written):
+    sweep = written('measure = "own.py:DOUBLE"')
+    cells = sweep.cells()
+    done = [Reading({"method": Summary(1.0, None, None)}), None, None, None]
+    assert SweepResult.of_readings(sweep, cells, done, interrupted=True).rows()[1] == ["4", "-", "-"]
+    with pytest.raises(InputError, match="no graph"):
+        SweepResult.of_readings(sweep, cells, [InputError("no graph"), *done[1:]], interrupted=False)
+
+
+def test_notes_that_differ_stand_behind_their_cells(written):
+    sweep = written('measure = "own.py:DOUBLE"')
+    cells = sweep.cells()
+    readings = [Reading({}, "one" if cell.x else "two") for cell in cells]
+    assert SweepResult.of_readings(sweep, cells, readings, interrupted=False).notes == [
+        "ε = 1, rate = 0.01; ε = 1, rate = 0.1: two",
+        "ε = 4, rate = 0.01; ε = 4, rate = 0.1: one",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (['measure = "speed"'], "small.toml: measure: no measure is named 'speed': choose one of score"),
+        (["measure = 5"], "small.toml: measure must be a text, got 5"),
+        (['measure = "own.py:NONE"'], "small.toml: measure: own.py has no 'NONE': it has"),
+        (['measure = "other.py:X"'], "small.toml: measure: there is no file 'other.py'"),
+        (['measure = "attack:x"'], "small.toml: measure: attack: takes the number of an attribute"),
+        (['measure = "seconds"', 'spread = "sd"'], "small.toml: spread is drawn around scores"),
+        (['measure = "attack"', 'also = ["class_bias"]'], "small.toml: attack learns nothing"),
+    ],
+)
+def test_a_measure_that_cannot_be_is_refused_with_file_and_field(written, lines, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        written(*lines)
+
+
+def test_a_measure_that_needs_two_runs_refuses_one(written):
+    sweep = written('measure = "spread"')
+    with pytest.raises(
+        InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs at least 2 runs, got 1"
+    ):
+        sweep.over({"runs": 1}).cells()
+
+
+def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
+    sweep = find_sweep("ldpge-epsilon")
+    assert (sweep.spread, sweep.measuring("seconds").spread, sweep.measuring("score").spread) == (
+        "sd",
+        "",
+        "sd",
+    )
+    with pytest.raises(InputError, match="silence: attack learns nothing"):
+        find_sweep("silence").measuring("attack")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("BROKEN", "own.py:BROKEN fails: AttributeError: 'Result' object has no attribute 'nothing'"),
+        ("EMPTY", "own.py:EMPTY must return a Reading of graphveil.experiments.measures, got None"),
+    ],
+)
+def test_a_measure_of_one_s_own_that_fails_is_told(written, name, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        computed(written(f'measure = "own.py:{name}"')).rows()
+
+
+def test_a_packaged_sweep_measures_an_attack():
+    sweep = find_sweep("inference")
+    assert sweep.measure.read is None and sweep.measure.unit.name == "percent"
+    assert sweep.lines == ["mechanism = multibit", "mechanism = piecewise", "mechanism = hds"]

@@ -1,0 +1,203 @@
+"""Experiments with methods, mechanisms, backbones and graphs from files."""
+
+import pytest
+
+import graphveil as gv
+from graphveil.engine.engine import Engine
+from graphveil.errors import InputError
+from graphveil.experiments import Experiment, UnitStore, run_experiment
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.experiment import outside_digests
+from graphveil.experiments.report import _reads_features
+from graphveil.experiments.study import read_sweep
+from graphveil.experiments.tuning import Space, Trial, TrialStore
+from graphveil.methods.base import Base
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
+CODE = """
+import graphveil as gv
+from graphveil.learn import MLP as Own
+from graphveil.methods.base import Base
+
+class Mine(Base):
+    name = "mine"
+
+def build(epsilon, dims, range, binary=False):
+    return gv.mechanism("onebit", epsilon=epsilon, dims=dims, range=range, binary=binary)
+
+def few(users=300):
+    return gv.load("town", users=users, features=16, telling=4, labelled=0.2, validated=0.2)
+"""
+SMALL = {"users": 300, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+EPOCHS = {"epochs": 3}
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(CODE)
+    return path
+
+
+def whole(file, **options):
+    """All four from the file."""
+    return Experiment.of(
+        f"{file}:Mine",
+        f"{file}:few",
+        epsilon=2.0,
+        mechanism=f"{file}:build",
+        backbone=f"{file}:Own",
+        settings=EPOCHS,
+        **options,
+    )
+
+
+def inside():
+    """The same from the library."""
+    return Experiment.of(
+        "base", "town", epsilon=2.0, mechanism="onebit", backbone="mlp", settings=EPOCHS, data_options=SMALL
+    )
+
+
+def test_numbers_are_those_of_the_same_things_inside(file):
+    theirs, ours = run_experiment(whole(file)), run_experiment(inside())
+    for part in ("method", "control", "structure"):
+        assert theirs.scores(part) == ours.scores(part)
+
+
+def test_processes_of_their_own_load_the_same_file_and_change_no_number(file):
+    spec = whole(file, runs=2, control=False)
+    assert run_experiment(spec, jobs=2).scores() == run_experiment(spec).scores()
+
+
+def test_a_file_that_changes_meanwhile_is_refused_by_processes(file):
+    spec = whole(file, runs=2, control=False)
+    spec.check()
+    file.write_text(CODE + "\n")
+    units = runner_module._parallel(spec, [("method", 0), ("method", 1)], 2, Engine(), None, None)
+    with pytest.raises(InputError, match="was changed while an experiment was running"):
+        list(units)
+
+
+def test_kept_runs_are_found_as_long_as_the_file_is_the_same(file, tmp_path, monkeypatch):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    run_experiment(whole(file), store=store)
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
+    run_experiment(whole(file), store=store, reuse=True)
+    file.write_text(CODE + "# another\n")
+    assert store.find(whole(file), ["method", "control", "structure"]) == []
+
+
+def test_a_file_that_changes_meanwhile_changes_nothing_and_is_not_what_runs_are_kept_under(file, tmp_path):
+    store = UnitStore(tmp_path / "runs.jsonl")
+    spec = whole(file, runs=2, control=False)
+    wrong = CODE.replace(
+        "class Mine(Base):", "class Mine(Base):\n    def learn(self, job):\n        return None\n"
+    )
+    result = run_experiment(spec, store=store, watch=lambda *_: file.write_text(wrong))
+    assert len(result.scores()) == 2
+    file.write_text(CODE)
+    assert len(store.find(whole(file, runs=2, control=False), ["method"])) == 2
+
+
+def test_a_stored_result_runs_no_file(file):
+    file.write_text("raise AssertionError('it was run')")
+    assert _reads_features(f"{file}:Mine") is False
+
+
+def test_what_the_structure_gives_depends_on_the_data_alone(file):
+    def key():
+        return Experiment.of(f"{file}:Mine", "town", epsilon=2.0).key("structure", 0)
+
+    before = key()
+    file.write_text(CODE + "# another\n")
+    assert key() == before == Experiment.of("base", "town", epsilon=1.0).key("structure", 0)
+
+
+def test_keys_of_the_library_s_own_name_nothing_from_outside():
+    assert outside_digests(inside()) == {}
+    assert "outside" not in Experiment.of("base", "town", epsilon=2.0).key("method", 0)
+
+
+def test_every_field_from_outside_is_part_of_the_key(file):
+    assert set(outside_digests(whole(file))) == {"method", "mechanism", "backbone"}
+
+
+def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
+    store = TrialStore(tmp_path / "a.sqlite")
+    space = Space.of(whole(file))
+    store.add(whole(file), space, Trial(space.defaults, "accuracy", (0.5,), (1.0,)))
+
+    def kept():
+        return len(store.find(whole(file), Space.of(whole(file))))
+
+    assert kept() == 1
+    file.write_text(CODE + "# another\n")
+    assert kept() == 0
+
+
+def test_the_record_says_whose_the_claim_is(file):
+    told = run_experiment(whole(file, control=False)).to_dict()["privacy"]
+    assert told["outside"] == [f"{file}:build"]
+    assert (
+        "outside"
+        not in run_experiment(Experiment.of("base", f"{file}:few", epsilon=2.0, settings=EPOCHS)).to_dict()[
+            "privacy"
+        ]
+    )
+
+
+def test_a_mechanism_that_a_method_s_file_registers_is_its_author_s_too(file):
+    file.write_text(
+        CODE.replace('name = "mine"', 'name, mechanism = "mine", "bits-of-a-test"')
+        + "\ngv.register('bits-of-a-test')(build)\n"
+    )
+    result = run_experiment(
+        Experiment.of(f"{file}:Mine", f"{file}:few", epsilon=2.0, settings=EPOCHS, control=False)
+    )
+    assert result.to_dict()["privacy"]["outside"] == [f"{file}:bits-of-a-test"]
+
+
+def test_a_sweep_may_name_files(file, tmp_path):
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(
+        f'[base]\nmethod = "{file}:Mine"\ndata = "town"\nepsilon = 1.0\n'
+        f'[[axes]]\nfield = "mechanism"\nvalues = ["multibit", "{file}:build"]\n'
+    )
+    assert [cell.spec.budgets.mechanism for cell in read_sweep(sweep).cells()] == [
+        "multibit",
+        f"{file}:build",
+    ]
+
+
+class Own(Base):
+    name = "own-of-a-test"
+
+
+@pytest.mark.parametrize("method", [Own, Own()])
+def test_a_method_may_be_given_as_an_object(method):
+    result = gv.run(method, "town", epsilon=2.0, settings=EPOCHS, data_options=SMALL, control=False)
+    same = gv.run("base", "town", epsilon=2.0, settings=EPOCHS, data_options=SMALL, control=False)
+    assert result.scores() == same.scores() and result.spec.method == "own-of-a-test"
+
+
+def test_an_object_runs_in_this_process_alone(tmp_path):
+    for options in ({"jobs": 2}, {"store": UnitStore(tmp_path / "runs.jsonl")}):
+        with pytest.raises(InputError, match="runs in this process alone"):
+            gv.run(Own(), "town", epsilon=2.0, **options)
+
+
+def test_no_embedding_of_classes_comes_from_a_module_without_a_known_hidden_layer(file, tmp_path):
+    layers = tmp_path / "layers.py"
+    layers.write_text(
+        "import torch\n\nclass Flat(torch.nn.Linear):\n"
+        "    def __init__(self, inputs, hidden, outputs):\n        super().__init__(inputs, outputs)\n"
+        "    def forward(self, x, edge_index):\n        return super().forward(x)\n"
+    )
+    options = {"epsilon": 2.0, "backbone": f"{layers}:Flat", "settings": EPOCHS}
+    with pytest.raises(
+        InputError, match="base has no embedding for the task node: .* or gcn for .*layers.py:Flat"
+    ):
+        gv.embed("base", f"{file}:few", **options)
+    assert gv.embed("base", f"{file}:few", task="link", **options).shape == (300, 64)

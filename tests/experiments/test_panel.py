@@ -1,0 +1,267 @@
+"""Runs with volunteers: who sees their rows, what is told of them, and what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError, PrivacyError
+from graphveil.experiments import Experiment, ResultStore
+from graphveil.experiments.runner import parts_of, run_experiment
+from graphveil.experiments.unit import make_ready, run_unit
+from graphveil.experiments.unit_store import UnitStore
+from graphveil.graphs.load import load
+from graphveil.methods import Method
+from graphveil.privacy.record import Privacy
+
+pytestmark = pytest.mark.usefixtures("forget_outside")
+
+METHOD = f"{Path(__file__).parents[1] / 'volunteering.py'}:Volunteering"
+SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
+SMALL |= {"labelled": 0.3, "validated": 0.2}
+
+
+def experiment_of(method=METHOD, **options):
+    given = {"epsilon": 4.0, "panel": 20, "data_options": SMALL, **options}
+    return Experiment.of(method, "town", **given)
+
+
+def ready_of(part="method", run=0, given=None, **options):
+    return make_ready(experiment_of(**options), part, run, None, given)
+
+
+def marked():
+    """The same town, a tenth of whose users are volunteers, whoever trains."""
+    graph, users = load("town", **SMALL)
+    raw = users.raw
+    return gv.from_arrays(
+        graph.pairs(),
+        raw.features,
+        raw.labels,
+        range=(0, 1),
+        panel=np.arange(len(users)) % 10 == 0,
+        split=graph.recipe,
+    )
+
+
+@pytest.mark.parametrize("part", ["method", "control", "unasked"])
+def test_method_and_control_get_the_same_volunteers(part):
+    panel, own = ready_of(part).job.graph.panel, ready_of()
+    raw = own.users.raw.features
+    assert np.array_equal(panel.users, own.job.graph.panel.users)
+    assert own.graph.train[panel.users].all()
+    assert np.array_equal(panel.rows, raw[panel.users]) and panel.rows.shape == (20, 16)
+
+
+def test_every_run_draws_its_own_volunteers():
+    runs = [ready_of(run=run).job.graph.panel.users.tolist() for run in (0, 0, 1)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_volunteers_change_neither_the_split_nor_who_is_silent():
+    without, own = (ready_of(panel=panel, participation=0.5) for panel in (None, 20))
+    assert np.array_equal(own.graph.train, without.graph.train) and np.array_equal(own.who, without.who)
+
+
+def test_structure_sees_no_volunteers():
+    assert ready_of("structure").job.graph.panel is None
+    assert ready_of("structure", panel=None, given=marked()).job.graph.panel is None
+
+
+def test_methods_that_take_none_see_no_volunteers_of_the_data():
+    seen = []
+
+    class Looking(Method):
+        name = "looking"
+        summary = "looks for volunteers"
+
+        def feature_plans(self, job):
+            seen.append(job.graph.panel)
+            return super().feature_plans(job)
+
+        def learn(self, job):
+            seen.append(job.graph.panel)
+            raise InputError("it has looked")
+
+    with pytest.raises(InputError, match="it has looked"):
+        gv.run(Looking, *marked(), epsilon=1.0)
+    assert seen == [None, None]
+
+
+def test_no_volunteers_are_handed_over_where_settings_use_none():
+    ready = ready_of(panel=None, given=marked(), settings={"use": False})
+    assert ready.job.graph.panel is None and ready.privacy().panel is None
+
+
+def test_volunteers_of_the_data_are_taken_where_none_are_drawn():
+    panel = ready_of(panel=None, given=marked()).job.graph.panel
+    assert panel.users.tolist() == list(range(0, 240, 10))
+
+
+def test_volunteers_besides_those_of_the_data_are_refused():
+    with pytest.raises(InputError, match="comes with 24 volunteers of its own"):
+        ready_of(given=marked())
+
+
+def test_volunteers_of_the_data_among_users_with_levels_are_refused():
+    graph, users = marked()
+    given = (graph, users.with_levels(np.ones(240, dtype=int)))
+    with pytest.raises(InputError, match="give their row, not their level"):
+        ready_of(panel=None, given=given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"method": "base"},
+            "base does not learn from volunteers' raw features, so panel has no meaning for it",
+        ),
+        ({"panel": 0}, "panel must be an integer of at least 1, got 0"),
+        ({"settings": {"use": False}}, "uses no volunteers with these settings"),
+        ({"method": "structure", "epsilon": None}, "structure does not learn from volunteers"),
+    ],
+)
+def test_a_panel_that_cannot_be_is_refused_before_anything_is_loaded(options, words):
+    with pytest.raises(InputError, match=words):
+        experiment_of(**options).check()
+
+
+def test_methods_that_take_volunteers_are_named_where_another_refuses_them():
+    experiment_of().check()
+    with pytest.raises(InputError, match=r"take one of .*volunteering"):
+        experiment_of("base").check()
+
+
+def test_labels_of_volunteers_stay_private():
+    ready = ready_of(label_epsilon=2.0)
+    assert (ready.job.graph.labels == -1).all()
+    assert set(ready.job.graph.panel.users) <= set(ready.job.questions.labels.users)
+
+
+def test_nobody_answers_about_features_where_only_volunteers_count():
+    ready = ready_of("unasked")
+    assert ready.job.unasked and not ready.job.questions.claims
+    with pytest.raises(PrivacyError, match=r"must not ask where job\.unasked is True"):
+        ready.job.users.report(ready.job.feature_plan())
+    assert ready.ledger.spent.max() == 0
+
+
+def test_private_labels_are_reported_where_only_volunteers_count():
+    ready = ready_of("unasked", label_epsilon=2.0)
+    ready.method.run(ready.job)
+    privacy = ready.privacy()
+    assert privacy.labels.epsilon == 2.0 and privacy.features is None
+
+
+def test_the_record_tells_of_volunteers_in_every_part_that_has_them():
+    for part in ("method", "control", "unasked"):
+        assert run_unit(experiment_of(), part, 0).privacy["panel"] == {"users": 20, "raw": True}
+    assert run_unit(experiment_of(), "structure", 0).privacy["panel"] is None
+
+
+def spent_by(ready):
+    ready.method.run(ready.job)
+    return ready.ledger.spent
+
+
+def test_volunteers_pay_nothing_for_the_rows_that_they_give():
+    ready = ready_of()
+    spent = spent_by(ready)
+    volunteers = ready.job.graph.panel.users
+    assert (spent[volunteers] == 0).all()
+    assert (np.delete(spent, volunteers) == 4.0).all()
+
+
+def test_a_volunteer_who_is_also_asked_is_charged_like_everybody():
+    ready = ready_of(settings={"ask_all": True})
+    assert (spent_by(ready) == 4.0).all()
+    assert ready.privacy().panel.asked == 20
+
+
+def test_the_sentence_and_the_cell_name_volunteers():
+    told = Privacy.model_validate(run_unit(experiment_of(), "method", 0).privacy)
+    assert told.sentence == (
+        "20 volunteers gave their raw features; everybody else reported features at ε = 4; the server needs no trust "
+        "but the volunteers'."
+    )
+    assert told.cell == "20 volunteers raw; features ε = 4; local"
+    assert told.trust == "local"
+
+
+def test_where_volunteers_are_asked_too_nobody_is_left_out_of_the_sentence():
+    unit = run_unit(experiment_of(settings={"ask_all": True}), "method", 0)
+    assert unit.privacy["panel"] == {"users": 20, "raw": True, "asked": 20}
+    sentence = Privacy.model_validate(unit.privacy).sentence
+    assert sentence.startswith(
+        "20 volunteers gave their raw features; every user reported features at ε = 4;"
+    )
+
+
+def test_where_nobody_is_asked_volunteers_are_named_alone():
+    told = Privacy.model_validate(run_unit(experiment_of(), "unasked", 0).privacy)
+    assert told.sentence == (
+        "20 volunteers gave their raw features; nobody else reported anything private to this method's server."
+    )
+    assert told.cell == "20 volunteers raw; nothing reported"
+
+
+def test_only_runs_with_volunteers_have_a_part_without_asking():
+    assert parts_of(experiment_of()) == ["method", "control", "structure", "unasked"]
+    assert parts_of(experiment_of(panel=None)) == ["method", "control", "structure"]
+    assert parts_of(experiment_of(panel=None), marked())[-1] == "unasked"
+    assert parts_of(experiment_of(control=False)) == ["method"]
+
+
+def test_units_are_counted_where_a_graph_cannot_be_loaded(tmp_path):
+    missing = Experiment.of(METHOD, str(tmp_path / "none.npz"), epsilon=4.0)
+    assert parts_of(missing) == ["method", "control", "structure"]
+
+
+def test_a_result_with_volunteers_is_kept_and_read_back(tmp_path):
+    file = tmp_path / "results.sqlite"
+    spec = experiment_of(runs=2)
+    result = run_experiment(spec, store=UnitStore(file))
+    fields = result.to_dict()
+    gain = fields["gain_over_unasked"]
+    assert gain["mean"] == pytest.approx(fields["mean"] - fields["unasked"]["mean"])
+    assert "volunteers alone" in result.verdict
+    ResultStore(file).add(result)
+    (record,) = ResultStore(file).records()
+    assert record.setup.volunteers.panel == 20
+    assert record.privacy.panel.users == 20 and record.privacy.volunteers == 20
+    assert record.unasked.mean == fields["unasked"]["mean"]
+    assert record.gain_over_unasked.mean == gain["mean"]
+    again = run_experiment(spec, store=UnitStore(file), reuse=True)
+    assert again.scores("unasked") == result.scores("unasked")
+
+
+def test_another_number_of_volunteers_is_another_unit_but_not_for_structure():
+    some, others = experiment_of(), experiment_of(panel=21)
+    assert all(some.key(part, 0) != others.key(part, 0) for part in ("method", "control", "unasked"))
+    assert some.key("structure", 0) == others.key("structure", 0)
+
+
+def test_an_embedding_tells_of_volunteers():
+    embedding = gv.embed(METHOD, "town", epsilon=4.0, panel=20, data_options=SMALL)
+    assert embedding.statement.startswith("20 volunteers gave their raw features; everybody else reported")
+    assert embedding.privacy["panel"] == {"users": 20, "raw": True}
+
+
+def test_a_changed_panel_of_a_file_is_another_input(tmp_path):
+    from graphveil.experiments.experiment import input_digest
+    from graphveil.graphs.npz import Raw, write_npz
+
+    graph, users = marked()
+    raw = Raw(graph.pairs(), users.raw.labels, users.raw.features, range=(0, 1))
+    digests = []
+    for place in (3, 4):
+        file = tmp_path / f"{place}" / "club.npz"
+        file.parent.mkdir()
+        write_npz(file, replace(raw, panel=np.arange(240) == place))
+        digests.append(input_digest(Experiment.of(METHOD, str(file), epsilon=4.0)))
+    assert digests[0] != digests[1]

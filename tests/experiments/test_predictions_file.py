@@ -1,0 +1,78 @@
+"""Files of predictions: a table, and the record beside it."""
+
+import csv
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.experiments import predictions as files
+
+COLUMNS = {
+    "user": np.arange(2),
+    "id": np.array(["ada", "bob"]),
+    "part": np.array(["train", "test"]),
+    "class": np.array([1, 0]),
+    "probability": np.array([0.75, 2 / 3], dtype=np.float32),
+}
+ABOUT = {"method": "base", "privacy": {"total": {"epsilon": 1.0}}}
+
+
+def test_a_csv_file_is_a_plain_table_with_its_record_beside_it(tmp_path):
+    files.write_predictions(tmp_path / "town.csv", COLUMNS, ABOUT)
+    with (tmp_path / "town.csv").open() as file:
+        first, second = csv.DictReader(file)
+    assert first == {"user": "0", "id": "ada", "part": "train", "class": "1", "probability": "0.75"}
+    assert second["probability"] == "0.666667"
+    assert json.loads((tmp_path / "town.csv.json").read_text()) == ABOUT
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["town.csv", "town.csv.json"]
+
+
+def test_a_parquet_file_has_the_record_inside_too(tmp_path):
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    files.write_predictions(tmp_path / "town.parquet", COLUMNS, ABOUT)
+    table = reader.ParquetFile(tmp_path / "town.parquet").read()
+    assert table.to_pylist()[0] == {
+        "user": 0,
+        "id": "ada",
+        "part": "train",
+        "class": 1,
+        "probability": 0.75,
+    }
+    assert json.loads(table.schema.metadata[b"graphveil"]) == ABOUT
+    assert json.loads((tmp_path / "town.parquet.json").read_text()) == ABOUT
+
+
+def test_no_table_is_there_without_its_record(tmp_path, monkeypatch):
+    def full(*_):
+        raise InputError("no room")
+
+    monkeypatch.setattr(files, "write_whole", full)
+    with pytest.raises(InputError, match="no room"):
+        files.write_predictions(tmp_path / "town.csv", COLUMNS, ABOUT)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("town.npz", "name one that ends in .parquet or .csv"),
+        ("nowhere/town.csv", "nowhere is not a folder"),
+        ("folder.csv", "folder.csv is a folder"),
+        ("other.csv", "other.csv.json is a folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused(name, words, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "other.csv.json").mkdir()
+    with pytest.raises(InputError, match=words):
+        files.check_predictions_file(tmp_path / name)
+
+
+def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(tmp_path, monkeypatch):
+    assert find_spec is files.find_spec
+    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"pip install 'graphveil\[parquet\]'"):
+        files.check_predictions_file(tmp_path / "town.parquet")

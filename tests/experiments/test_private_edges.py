@@ -1,0 +1,155 @@
+"""Runs in which some links are private and others public: what the server knows, what is asked, and what is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.experiments import Experiment
+from graphveil.experiments.experiment import input_digest
+from graphveil.experiments.unit import make_ready, run_unit
+from graphveil.privacy.record import Privacy
+
+SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
+SMALL |= {"labelled": 0.3, "validated": 0.2}
+QUICK = {"epochs": 2, "hidden": 8}
+
+
+def experiment_of(method="heterorr", settings=None, **options):
+    given = {"epsilon": 4.0, "link_epsilon": 2.0, **options}
+    return Experiment.of(method, "town", data_options=SMALL, settings={**QUICK, **(settings or {})}, **given)
+
+
+def codes(pairs):
+    return {(int(one), int(two)) for one, two in pairs}
+
+
+def test_the_server_knows_public_links_alone():
+    ready = make_ready(experiment_of(settings={"private_edges": 0.25}), "method", 0, None, None)
+    known = codes(ready.job.graph.pairs())
+    private = set(ready.job.private_users.tolist())
+    assert known == {pair for pair in codes(ready.graph.pairs()) if not set(pair) <= private}
+
+
+def test_the_plan_lists_public_links_and_private_users():
+    ready = make_ready(
+        experiment_of(settings={"private_edges": 0.25, "tree_share": 0.2}), "method", 0, None, None
+    )
+    plan = ready.job.questions.links
+    assert plan.mechanism == "edgerr" and plan.options["tree_share"] == 0.2
+    assert codes(np.array(plan.options["public"]).reshape(-1, 2)) == codes(ready.job.graph.pairs())
+    # k of 240 users have a quarter of all pairs.
+    assert len(plan.options["private_users"]) == 120
+
+
+def test_public_links_stay_in_the_private_graph():
+    ready = make_ready(experiment_of(settings={"private_edges": 0.25}), "method", 0, None, None)
+    job = ready.method.begin(ready.job)
+    assert codes(ready.job.graph.pairs()) <= codes(job.graph.pairs())
+    assert job.graph_numbers["links_public"] == len(ready.job.graph.pairs())
+    # What is new lies among private users.
+    private = set(ready.job.private_users.tolist())
+    assert all(
+        {one, two} <= private for one, two in codes(job.graph.pairs()) - codes(ready.job.graph.pairs())
+    )
+
+
+@pytest.mark.parametrize("part", ["method", "control", "structure", "edgeless"])
+def test_every_part_runs_on_the_same_public_links(part):
+    spec = experiment_of(settings={"private_edges": 0.25})
+    ready = make_ready(spec, part, 0, None, None)
+    assert codes(ready.job.graph.pairs()) == codes(
+        make_ready(spec, "method", 0, None, None).job.graph.pairs()
+    )
+    found = run_unit(spec, part, 0)
+    assert 0 <= found.score <= 1
+    links = found.privacy["links"]
+    assert (links is None) == (part == "edgeless")
+
+
+def test_without_private_links_only_a_curator_need_not_be_trusted():
+    local = run_unit(experiment_of(link_epsilon=None), "method", 0).privacy
+    curated = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
+    assert (local["trust"], curated["trust"]) == ("local", "curator")
+    assert curated["links"]["epsilon"] == 2.0
+
+
+def test_with_public_links_left_hops_stay_where_nobody_is_asked_for_links():
+    some = make_ready(experiment_of(settings={"private_edges": 0.25}), "edgeless", 0, None, None)
+    none = make_ready(experiment_of(settings={"private_edges": 1.0}), "edgeless", 0, None, None)
+    assert some.job.settings.hops > 0 and none.job.settings.hops == 0
+
+
+def test_any_method_takes_some_links_as_private():
+    spec = experiment_of("base", {"link.private_edges": 0.25}, link_mechanism="edgerr")
+    assert run_unit(spec, "method", 0).also["links_public"] > 0
+
+
+def test_links_are_predicted_with_some_of_them_private():
+    found = run_unit(experiment_of(settings={"private_edges": 0.5}, task="link"), "method", 0)
+    assert 0 <= found.score <= 1 and found.also["links_public"] > 0
+
+
+def test_the_suite_of_a_method_that_names_them_itself_passes_them_on():
+    spec = experiment_of(settings={"tree_share": 0.1})
+    assert spec.link_options == {"private_edges": 1.0, "tree_share": 0.1} and spec.private_edges == 1.0
+    lapgraph = experiment_of(link_mechanism="lapgraph")
+    assert lapgraph.link_options == {} and lapgraph.private_edges is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (
+            {"private_edges": 0.1},
+            {"link_epsilon": None},
+            "private_edges has no meaning where links are public",
+        ),
+        ({"tree_share": 0.1}, {"link_mechanism": "lapgraph"}, "tree_share has no meaning for lapgraph"),
+        ({"private_edges": 0.1}, {"link_mechanism": "link-rr"}, "private_edges has no meaning for link-rr"),
+        ({"private_edges": 0.0}, {}, "private_edges must be a number above 0"),
+        ({"private_edges": "nowhere.txt"}, {}, "'nowhere.txt' is no file"),
+        ({"tree_share": 1.0}, {}, "tree_share"),
+        ({"private_edges": True}, {}, "private_edges"),
+        ({"link.public": [0, 1]}, {}, "link.public follows from which links are private: give private_edges"),
+        ({"link.private_users": [0, 1]}, {}, "link.private_users follows from"),
+        ({"tree_share": 0.1, "link.tree_share": 0.2}, {}, "tree_share and link.tree_share are the same"),
+    ],
+)
+def test_settings_without_meaning_are_refused_before_anything_is_loaded(settings, options, message):
+    with pytest.raises(InputError, match=message):
+        experiment_of(settings=settings, **options).check()
+
+
+def test_other_pairs_in_the_file_are_another_experiment(tmp_path):
+    file = tmp_path / "pairs.txt"
+    file.write_text("0 1\n")
+    spec = experiment_of(settings={"private_edges": str(file)})
+    before = [input_digest(spec, part) for part in ("method", "structure")]
+    file.write_text("0 2\n")
+    assert all(
+        input_digest(spec, part) != one for part, one in zip(("method", "structure"), before, strict=True)
+    )
+
+
+def test_the_walk_tells_how_far_it_is():
+    heard = []
+    ready = make_ready(
+        experiment_of(settings={"private_edges": 0.25}),
+        "method",
+        0,
+        lambda what, share: heard.append(what),
+        None,
+    )
+    ready.method.begin(ready.job)
+    assert {"a dendrogram of public links", "a dendrogram of private links"} <= set(heard)
+
+
+def test_a_result_says_what_no_audit_covers():
+    told = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
+    assert "The walk that finds a dendrogram" in told["beyond_audit"][0]
+    assert [one["exact"] for one in told["rounds"] if one["subject"] == "links"] == [None]
+    assert "No audit covers this: the walk" in Privacy.model_validate(told).sentence
+    sure = run_unit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}), "method", 0).privacy
+    assert "beyond_audit" not in sure

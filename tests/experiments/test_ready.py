@@ -1,0 +1,80 @@
+"""Sweeps ready to be run: on graphs that are here, in full or quick."""
+
+import pytest
+
+from graphveil.errors import InputError
+from graphveil.experiments.study import find_sweep, read_sweep, ready
+
+SLOW = """
+title = "slow"
+[base]
+method = "base"
+runs = 2
+[[axes]]
+field = "epsilon"
+values = [1, 2, 4]
+[[axes]]
+label = "by"
+[[axes.choices]]
+label = "1B"
+set = { mechanism = "onebit" }
+slow = ["town"]
+[[axes.choices]]
+label = "MB"
+set = { mechanism = "multibit" }
+[[axes]]
+field = "data"
+values = ["lastfm", "town"]
+"""
+
+
+@pytest.fixture
+def slow(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHVEIL_DATA", str(tmp_path))
+    monkeypatch.setenv("GRAPHVEIL_CACHE", str(tmp_path))
+    (tmp_path / "slow.toml").write_text(SLOW)
+    return read_sweep(tmp_path / "slow.toml")
+
+
+def runs_and_epochs(asked):
+    return {(cell.spec.runs, cell.spec.full_settings().epochs) for cell in asked.cells}
+
+
+def test_graphs_that_are_not_here_are_named_and_slow_cells_are_short(slow):
+    asked = ready(slow)
+    assert [cell.spec.data for cell in asked.cells] == ["town"] * 6
+    assert runs_and_epochs(asked) == {(1, 100), (2, 500)}
+    short, left_out = asked.remarks()
+    assert short.startswith("onebit on town: one run of at most 100 epochs")
+    assert left_out.startswith("Left out: lastfm is not here") and "lastfm.npz" in left_out
+
+
+def test_all_runs_of_slow_cells_can_be_asked_for(slow):
+    asked = ready(slow, everything=True)
+    assert runs_and_epochs(asked) == {(2, 500)}
+    assert asked.shortened == ()
+
+
+def test_a_quick_one_says_so_and_leaves_slow_cells_out(slow):
+    asked = ready(slow, quick=True)
+    assert [(cell.spec.budgets.mechanism, cell.spec.budgets.epsilon) for cell in asked.cells] == [
+        ("multibit", 1.0),
+        ("multibit", 4.0),
+    ]
+    assert runs_and_epochs(asked) == {(1, 5)}
+    said = asked.remarks()
+    assert said[0].startswith("Quick: one run of at most 5 epochs")
+    assert said[1] == "onebit on town: left out of --quick, as every user answers every value; --all runs it."
+    assert asked.to_dict() == {
+        "quick": True,
+        "left_out": list(asked.missing),
+        "shortened": [],
+        "slow": ["onebit on town"],
+    }
+    assert len(ready(slow, everything=True, quick=True).cells) == 4
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_sweep_whose_only_graph_is_not_here_is_refused():
+    with pytest.raises(InputError, match="cora is not here"):
+        ready(find_sweep("upgnet-residual"))

@@ -1,0 +1,255 @@
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from graphveil.errors import InputError, StoreError
+from graphveil.experiments import Experiment, Result
+from graphveil.experiments import result_store as records
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.result_store import Record, ResultStore, latest, read_results
+from graphveil.experiments.unit import UnitResult
+
+
+def result(epsilon=1.0, interrupted=False, score=0.5, **options):
+    seconds = dict.fromkeys(("report", "denoise", "train", "total"), 0.1)
+    privacy = {"features": {"epsilon": epsilon, "delta": 0.0}, "trust": "local"}
+    units = tuple(
+        UnitResult(part, run, score + run / 100, "label propagation", privacy, seconds, 10.0)
+        for part in ("method", "control", "structure")
+        for run in range(2)
+    )
+    spec = Experiment.of("base", "town", epsilon=epsilon, runs=2, settings={"epochs": 3}, **options)
+    return Result(spec, "accuracy", "0.1.0", units, 1.0, interrupted)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return ResultStore(tmp_path / "deep" / "results.sqlite")
+
+
+def test_a_kept_result_comes_back_with_what_was_run_and_when(store):
+    store.add(result(label_epsilon=2.0, data_options={"range": (0, 1)}))
+    (record,) = store.records()
+    assert (record.method, record.epsilon, record.runs) == ("base", 1.0, (0.5, 0.51))
+    assert record.setup.settings == {"epochs": 3}
+    assert record.setup.budgets.label_epsilon == 2.0
+    assert record.setup.data_options == {"range": [0, 1]}
+    assert record.structure.name == "label propagation"
+    assert record.time.endswith("+00:00")
+    assert not record.interrupted
+
+
+def test_an_interrupted_result_is_kept_and_marked(store):
+    store.add(result(interrupted=True))
+    assert store.records()[0].interrupted
+
+
+def test_results_keep_their_order(store):
+    for epsilon in (3.0, 1.0, 2.0):
+        store.add(result(epsilon))
+    assert [record.epsilon for record in store.records()] == [3.0, 1.0, 2.0]
+
+
+def damage(store, *texts):
+    """Add records that are none."""
+    with closing(sqlite3.connect(store.file)) as connection, connection:
+        for text in texts:
+            connection.execute("INSERT INTO results (source, time, result) VALUES ('', '', ?)", (text,))
+
+
+DAMAGED = ["[1]", '{"method": "base"}', "", '{"method": "base", "da', b"\xff\x00", 7, "[" * 10**5]
+
+
+def test_damaged_records_are_skipped_and_take_no_other_with_them(store):
+    store.add(result(1.0))
+    damage(store, *DAMAGED)
+    store.add(result(2.0))
+    assert [record.epsilon for record in store.records()] == [1.0, 2.0]
+
+
+def test_whoever_asks_is_told_once_how_many_are_damaged(store):
+    store.add(result(1.0))
+    damage(store, *DAMAGED)
+    told = []
+    store.records(told.append)
+    assert told == [f"{store.file}: 7 of 8 records are damaged and skipped"]
+
+
+def test_a_store_that_is_not_there_is_empty(store):
+    assert store.records() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"mean": "much"}, {"runs": []}, {"epsilon": -1}, {"mean": float("nan")}, {"control": {"low": 1}}],
+)
+def test_what_is_no_result_is_not_taken_for_one(wrong, tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps({**result().to_dict(), **wrong}))
+    with pytest.raises(InputError, match="holds no result"):
+        read_results([file])
+
+
+def test_files_of_one_object_of_several_lines_and_lists_are_read(tmp_path):
+    one, two = (json.dumps(result(epsilon).to_dict()) for epsilon in (1.0, 2.0))
+    for name, text in {
+        "one.json": json.dumps(json.loads(one), indent=2),
+        "lines.json": f"{one}\n{two}\n",
+        "list.json": f"[{one}, {two}]",
+    }.items():
+        (tmp_path / name).write_text(text)
+    counts = [len(read_results([tmp_path / name])) for name in ("one.json", "lines.json", "list.json")]
+    assert counts == [1, 2, 2]
+
+
+def test_a_folder_is_read_file_by_file_and_what_is_no_result_is_passed_over(tmp_path):
+    (tmp_path / "b.json").write_text(json.dumps(result(2.0).to_dict()))
+    (tmp_path / "a.jsonl").write_text(json.dumps(result(1.0).to_dict()))
+    (tmp_path / "other.json").write_text('{"name": "something else"}')
+    (tmp_path / "notes.txt").write_text(json.dumps(result(3.0).to_dict()))
+    assert [record.epsilon for record in read_results([tmp_path])] == [1.0, 2.0]
+
+
+def test_a_folder_without_results_and_a_file_that_is_not_there_are_refused(tmp_path):
+    with pytest.raises(InputError, match="holds no result"):
+        read_results([tmp_path])
+    with pytest.raises(InputError, match="is not there"):
+        read_results([tmp_path / "nowhere.json"])
+
+
+def kept(store, *results):
+    for one in results:
+        store.add(one)
+    return latest(store.records())
+
+
+def test_of_the_same_experiment_the_last_result_counts(store):
+    found = kept(store, result(score=0.5), result(2.0), result(score=0.6))
+    assert [(record.epsilon, record.runs[0]) for record in found] == [(1.0, 0.6), (2.0, 0.5)]
+
+
+def test_an_interrupted_result_counts_only_where_no_other_is_there(store):
+    found = kept(store, result(score=0.5), result(score=0.6, interrupted=True), result(2.0, interrupted=True))
+    assert [(record.runs[0], record.interrupted) for record in found] == [(0.5, False), (0.5, True)]
+    assert kept(store, result(2.0))[1].interrupted is False
+
+
+def test_without_a_spec_only_equal_results_are_one():
+    fields = result().to_dict()
+    other = {**fields, "runs": [0.1, 0.2]}
+    read = [Record.model_validate(each) for each in (fields, fields, other)]
+    assert len(latest(read)) == 2
+
+
+def test_whoever_asks_is_told_of_each_damaged_line_of_a_file(tmp_path):
+    file = tmp_path / "a.jsonl"
+    other = '{"method": 3, "data": "town", "runs": [0.5], "mean": 0.5}'
+    file.write_text(f'{result(1.0).to_json()}\n[1]\n{{"method": "base"}}\n\n{other}\n{{"met\n')
+    told = []
+    assert len(read_results([file], told.append)) == 1
+    assert [line.split(": skipped")[0].split(", ")[1] for line in told] == [
+        "line 2",
+        "line 3",
+        "line 5",
+        "line 6",
+    ]
+    assert "method: Input should be a valid string" in told[2]
+
+
+def test_a_file_of_results_can_be_named(store):
+    store.add(result(1.0))
+    assert [record.epsilon for record in read_results([store.file])] == [1.0]
+
+
+def test_a_database_of_something_else_is_refused_by_name_and_passed_over_in_a_folder(store, tmp_path):
+    store.add(result(1.0))
+    other = store.file.parent / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE animals (name TEXT)")
+    assert len(read_results([store.file.parent])) == 1
+    with pytest.raises(StoreError, match="is a database of something else"):
+        read_results([other])
+
+
+def test_a_file_of_something_else_in_a_folder_is_not_worth_a_word(tmp_path, store):
+    store.add(result(1.0))
+    (store.file.parent / "other.json").write_text('{"colour": "blue"}')
+    told = []
+    assert len(read_results([store.file.parent], told.append)) == 1
+    assert told == []
+
+
+def test_the_same_result_is_kept_once_and_keeps_its_number_and_tags(store):
+    store.add(result(1.0))
+    (first,) = store.kept()
+    store.tag([first.number], add=["good"])
+    store.add(replace(result(1.0), total_seconds=9.0))
+    (again,) = store.kept()
+    assert (again.number, again.tags, again.record.time) == (first.number, ("good",), first.record.time)
+
+
+@pytest.mark.parametrize("other", [{"score": 0.6}, {"interrupted": True}, {"label_epsilon": 1.0}])
+def test_another_result_is_kept_besides(store, other):
+    store.add(result())
+    store.add(result(**other))
+    assert len(store.kept()) == 2
+
+
+def test_the_same_result_of_another_source_is_kept_besides(store, monkeypatch):
+    store.add(result())
+    monkeypatch.setattr(reuse, "source_digest", lambda: "e" * 64)
+    store.add(result())
+    assert len(store.kept()) == 2
+
+
+def test_a_result_that_is_computed_again_is_the_last_one_of_its_experiment(store, monkeypatch):
+    for second, score in enumerate((0.5, 0.6, 0.5)):
+        monkeypatch.setattr(records, "now", lambda second=second: f"2026-01-01T00:00:0{second}+00:00")
+        store.add(result(score=score))
+    (last,) = latest(store.records())
+    assert last.runs[0] == 0.5
+
+
+def test_a_clock_that_was_set_back_makes_no_result_an_earlier_one(store, monkeypatch):
+    for year, score in ((2026, 0.5), (2020, 0.6)):
+        monkeypatch.setattr(records, "now", lambda year=year: f"{year}-01-01T00:00:00+00:00")
+        store.add(result(score=score))
+    (last,) = latest(store.records())
+    assert (last.runs[0], last.time) == (0.6, "2020-01-01T00:00:00+00:00")
+
+
+def test_tags_come_and_go(store):
+    for epsilon in (1.0, 2.0):
+        store.add(result(epsilon))
+    one, two = (kept.number for kept in store.kept())
+    store.tag([one, two], add=["b", "a"])
+    store.tag([one, two], add=["a"])
+    store.tag([two], remove=["b"])
+    assert [kept.tags for kept in store.kept()] == [("a", "b"), ("a",)]
+
+
+def test_what_is_deleted_takes_its_tags_along_and_leaves_its_number_to_nobody(store):
+    for epsilon in (1.0, 2.0):
+        store.add(result(epsilon))
+    one, two = (kept.number for kept in store.kept())
+    store.tag([one, two], add=["a"])
+    store.delete([two])
+    store.tag([two], add=["late"])
+    store.add(result(3.0))
+    assert [(kept.number == one, kept.tags) for kept in store.kept()] == [(True, ("a",)), (False, ())]
+    assert two not in [kept.number for kept in store.kept()]
+
+
+def test_a_record_says_which_seeds_its_runs_have(store):
+    whole = result(seed=7)
+    store.add(replace(whole, units=tuple(unit for unit in whole.units if unit.run == 1), interrupted=True))
+    assert store.records()[0].seeds == (8,)
+
+
+def test_results_below_a_name_are_read(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps({"results": [result(1.0).to_dict(), result(2.0).to_dict()]}))
+    assert [record.epsilon for record in read_results([file])] == [1.0, 2.0]

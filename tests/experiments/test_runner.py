@@ -1,0 +1,283 @@
+"""Runs, their controls, and what is kept of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError
+from graphveil.experiments import Experiment, UnitStore, run_experiment
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.compute import compute_unit
+from graphveil.experiments.runner import parts_of
+from graphveil.experiments.unit import run_unit
+
+SMALL = {"users": 400, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+SETTINGS = {"epochs": 5}
+SPEC = Experiment.of("base", "town", epsilon=2.0, runs=2, settings=SETTINGS, data_options=SMALL)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Holds the units of `result`."""
+    return UnitStore(tmp_path_factory.mktemp("runs") / "results.sqlite")
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    return run_experiment(SPEC, store=store)
+
+
+def numbers(result):
+    """The JSON but for what may differ from call to call."""
+    fields = json.loads(result.to_json())
+    return {key: value for key, value in fields.items() if key not in ("seconds", "peak_mb")}
+
+
+def test_a_private_result_comes_with_its_control_and_structure(result):
+    assert parts_of(SPEC) == ["method", "control", "structure"]
+    assert [len(result.scores(part)) for part in ("method", "control", "structure")] == [2, 2, 2]
+
+
+def test_the_json_has_the_fields_that_others_rely_on(result):
+    fields = json.loads(result.to_json())
+    assert list(fields) == [
+        "method",
+        "data",
+        "task",
+        "metric",
+        "epsilon",
+        "mechanism",
+        "backbone",
+        "seed",
+        "version",
+        "runs",
+        "mean",
+        "low",
+        "high",
+        "control",
+        "structure",
+        "gain",
+        "gain_over_structure",
+        "verdict",
+        "answered",
+        "privacy",
+        "seconds",
+        "peak_mb",
+        "also",
+    ]
+    assert set(fields["also"]) == {"input_share"}
+    assert set(fields["control"]) == {"runs", "mean", "low", "high", "also"}
+    assert set(fields["structure"]) == {"name", "mean", "low", "high"}
+    assert set(fields["gain"]) == {"mean", "low", "high"}
+    (asked,) = fields["privacy"].pop("rounds")
+    assert 2 * (1 - 1e-9) < asked.pop("exact") <= 2
+    assert asked == {
+        "subject": "features",
+        "round": 1,
+        "mechanism": "multibit",
+        "users": 400,
+        "epsilon": 2.0,
+        "delta": 0.0,
+        "of": "values",
+    }
+    assert fields["privacy"] == {
+        "features": {"epsilon": 2.0, "delta": 0.0},
+        "labels": None,
+        "links": None,
+        "level": None,
+        "total": {"epsilon": 2.0, "delta": 0.0},
+        "raw": [],
+        "sound": True,
+        "trust": "local",
+        "panel": None,
+    }
+    assert set(fields["seconds"]) == {"report", "denoise", "train", "total"}
+    assert all(0 <= score <= 1 for score in fields["runs"])
+
+
+def test_the_gain_is_paired(result):
+    gaps = np.subtract(result.scores(), result.scores("control"))
+    assert result.gain.mean == pytest.approx(gaps.mean())
+
+
+def test_the_same_call_gives_the_same_numbers(result):
+    assert numbers(run_experiment(SPEC)) == numbers(result)
+
+
+def test_jobs_change_no_number(result):
+    assert numbers(run_experiment(SPEC, jobs=2)) == numbers(result)
+
+
+def test_run_i_is_the_first_run_of_seed_s_plus_i(result):
+    later = run_unit(SPEC.having(seed=1, runs=1), "method", 0)
+    assert later.score == result.scores()[1]
+
+
+def test_without_a_control_there_is_none():
+    fields = json.loads(run_experiment(SPEC.having(control=False, runs=1)).to_json())
+    assert (fields["control"], fields["structure"], fields["gain"], fields["verdict"]) == (
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def test_what_is_not_private_has_no_control():
+    fields = json.loads(run_experiment(SPEC.having(method="nonprivate", epsilon=None, runs=1)).to_json())
+    assert (fields["control"], fields["gain"], fields["epsilon"], fields["mechanism"]) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    assert fields["privacy"]["features"] is None
+
+
+def test_a_graph_of_one_s_own_runs(result):
+    graph, users = gv.load("town", **SMALL)
+    own = gv.run("base", graph, users, epsilon=2.0, runs=1, settings=SETTINGS)
+    for part in parts_of(SPEC):
+        assert own.scores(part) == result.scores(part)[:1]
+    more = gv.run("base", graph, users, epsilon=2.0, runs=2, settings=SETTINGS, control=False)
+    assert more.scores() == result.scores()
+
+
+def test_finished_units_are_kept_and_reused(monkeypatch, result, store):
+    monkeypatch.setattr(runner_module, "compute_unit", lambda *_: pytest.fail("ran again"))
+    assert numbers(run_experiment(SPEC, store=store, reuse=True)) == numbers(result)
+
+
+def test_another_setting_is_another_experiment(result, store):
+    other = SPEC.having(settings={"epochs": 6})
+    assert [unit.part for unit in store.find(other, parts_of(SPEC))] == ["structure"] * 2
+
+
+def test_an_interrupt_returns_what_there_is(monkeypatch):
+    calls = []
+
+    def interrupted(spec, part, number, *rest):
+        calls.append(part)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return compute_unit(spec, part, number, *rest)
+
+    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
+    partial = run_experiment(SPEC)
+    assert partial.interrupted
+    assert (len(partial.scores()), len(partial.scores("control"))) == (1, 1)
+
+
+def test_an_interrupt_before_anything_is_there_is_passed_on(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner_module, "compute_unit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "nobody"}, "no method is named 'nobody'"),
+        ({"backbone": "tree"}, "no backbone is named 'tree': choose one of gcn, sage, gat"),
+        ({"task": "guess"}, "no task is named 'guess'"),
+        ({"epsilon": None}, "base reports features and needs a budget"),
+        ({"epsilon": -1.0}, "epsilon must be a positive finite number, got -1.0"),
+        ({"method": "nonprivate"}, "epsilon has no meaning for it"),
+        ({"mechanism": "krr"}, "krr does not report features"),
+        ({"mechanism": "nobody"}, "no mechanism is named 'nobody'"),
+        ({"runs": 0}, "runs must be an integer of at least 1, got 0"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"device": "abacus"}, "device must be one of auto, cpu, cuda, got 'abacus'"),
+        ({"max_memory": 0.0}, "max_memory must be a positive number, in gigabytes, got 0.0"),
+        ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
+        ({"settings": {"mechanism.bits": 1}}, "multibit has no setting 'bits'"),
+        ({"data": "nowhere.npz", "data_options": {}}, "nowhere.npz"),
+        ({"norm_epsilon": 0.0}, "epsilon must be a positive finite number, got 0.0"),
+        ({"norm_bound": 3.0}, "norm_bound has no meaning where no norms are learned"),
+        (
+            {"norm_epsilon": 1.0, "norm_bound": -1.0},
+            "norm_bound must be a number from 1e-100 to 1e+100, got -1.0",
+        ),
+        (
+            {"norm_epsilon": 1.0, "norm_bound": float("inf")},
+            "norm_bound must be a number from 1e-100 to 1e+100",
+        ),
+        ({"norm_epsilon": 1.0, "norm_bound": 1e300}, "norm_bound must be a number from 1e-100 to 1e+100"),
+        ({"norm_epsilon": 1.0, "task": "link"}, "not beside links"),
+        ({"norm_epsilon": 1.0, "method": "nonprivate", "epsilon": None}, "nonprivate learns classes alone"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_name(change, words):
+    with pytest.raises(InputError) as error:
+        run_experiment(SPEC.having(**change))
+    assert words in str(error.value)
+
+
+def test_a_graph_without_its_users_is_refused():
+    graph, _ = gv.load("town", **SMALL)
+    with pytest.raises(InputError, match="give a graph together with its users"):
+        gv.run("base", graph, epsilon=1.0)
+
+
+NORMS = SPEC.having(norm_epsilon=3.0, norm_bound=4.0)
+
+
+def test_norms_are_measured_beside_the_score_and_kept(tmp_path, result):
+    store = UnitStore(tmp_path / "results.sqlite")
+    fields = json.loads(run_experiment(NORMS, store=store).to_json())
+    assert list(fields)[-1] == "also"
+    for also in (fields["also"], fields["control"]["also"]):
+        assert set(also) == {"input_share", "norm_error", "norm_constant"}
+        assert set(also["norm_error"]) == {"mean", "low", "high", "runs"}
+        assert all(0 <= error <= 4 for error in also["norm_error"]["runs"])
+    assert "also" not in fields["structure"]
+    assert fields["privacy"]["features"] == {"epsilon": 5.0, "delta": 0.0, "norm": 3.0}
+    again = json.loads(run_experiment(NORMS, store=store, reuse=True).to_json())
+    assert again["also"] == fields["also"]
+    for also in (numbers(result)["also"], numbers(result)["control"]["also"]):
+        assert "norm_error" not in also
+
+
+def test_data_that_changes_while_it_is_computed_with_is_not_kept(monkeypatch, tmp_path):
+    store, file = UnitStore(tmp_path / "results.sqlite"), tmp_path / "my.npz"
+
+    def write(seed):
+        random = np.random.default_rng(seed)
+        labels, edges = random.integers(0, 2, 60), random.integers(0, 60, (120, 2))
+        np.savez(file, edges=edges, x=random.random((60, 5)), y=labels, range=(0, 1))
+
+    def changing(*given):
+        unit = compute_unit(*given)
+        write(unit.run + 1)
+        return unit
+
+    write(0)
+    monkeypatch.setattr(runner_module, "compute_unit", changing)
+    spec = Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS)
+    with pytest.raises(InputError, match="was changed while it was computed with"):
+        run_experiment(spec, store=store)
+    assert store.find(spec, parts_of(spec)) == []
+
+
+def test_a_file_that_was_changed_is_loaded_again(tmp_path):
+    file = tmp_path / "my.npz"
+    counts = []
+    for users in (60, 80):
+        random = np.random.default_rng(users)
+        labels, edges = random.integers(0, 2, users), random.integers(0, users, (120, 2))
+        np.savez(file, edges=edges, x=random.random((users, 5)), y=labels, range=(0, 1))
+        unit = run_unit(Experiment.of("base", str(file), epsilon=1.0, settings=SETTINGS), "method", 0)
+        counts.append(unit.privacy["rounds"][0]["users"])
+    assert counts == [60, 80]
+
+
+def test_norms_decide_the_key_but_not_that_of_structure():
+    weighted = {**SETTINGS, "norm_weight": 2.0}
+    specs = [SPEC, NORMS, NORMS.having(norm_bound=5.0), NORMS.having(settings=weighted)]
+    assert len({spec.key("method", 0) for spec in specs}) == 4
+    assert len({spec.key("structure", 0) for spec in specs}) == 1

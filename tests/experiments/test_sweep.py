@@ -1,0 +1,699 @@
+"""Sweeps: their files, their cells, and what is reused."""
+
+import math
+import re
+
+import pytest
+
+from graphveil.errors import GraphveilError, InputError
+from graphveil.experiments import UnitStore, run_experiment
+from graphveil.experiments import runner as runner_module
+from graphveil.experiments.experiment_file import packaged
+from graphveil.experiments.result_store import Record, latest
+from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
+from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.study_runner import Cells, run_cells, unit_count
+from graphveil.graphs.datasets import DATASETS
+
+SMALL = """
+title = "a small one"
+[base]
+method = "base"
+data = "town"
+runs = 2
+[base.settings]
+epochs = 2
+data.users = 200
+data.features = 16
+data.telling = 4
+data.labelled = 0.2
+data.validated = 0.2
+"""
+AXES = """
+[[axes]]
+field = "epsilon"
+values = [1, 4]
+[[axes]]
+field = "settings.lr"
+values = [0.01, 0.1]
+label = "rate"
+"""
+
+
+# What draws figures of documents that take ten runs.
+DOCUMENTS = ("ldpge", "ppgnn", "togl", "upgnet")
+
+
+@pytest.fixture
+def small(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL + AXES)
+    return read_sweep(file)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The units that are computed; an interrupt comes before the one of that number."""
+    seen = {"units": [], "stop": None}
+    compute = runner_module.compute_unit
+
+    def run_unit(spec, part, run, *more):
+        if len(seen["units"]) == seen["stop"]:
+            raise KeyboardInterrupt
+        seen["units"].append((part, run))
+        return compute(spec, part, run, *more)
+
+    monkeypatch.setattr(runner_module, "compute_unit", run_unit)
+    return seen
+
+
+@pytest.mark.parametrize("name", packaged(FOLDER))
+def test_every_packaged_sweep_can_be_run(name):
+    sweep = find_sweep(name)
+    cells = sweep.cells()
+    sizes = [len(axis.values) for axis in sweep.axes]
+    assert len(cells) == math.prod(sizes)
+    assert sweep.title
+    for cell in cells:
+        cell.spec.check()
+        assert cell.spec.runs == (10 if name.startswith(DOCUMENTS) and name != "togl-pool" else 5)
+        assert cell.spec.control
+
+
+def test_the_packaged_sweeps_are_these():
+    assert list(packaged(FOLDER)) == [
+        "heterorr-edges",
+        "heterorr-gamma",
+        "inference",
+        "ldpge-epsilon",
+        "ldpge-k-links",
+        "ldpge-k",
+        "links",
+        "ppgnn-backbones",
+        "ppgnn-distributions",
+        "ppgnn-epsilon",
+        "ppgnn-flexprop-gcn",
+        "ppgnn-flexprop-sage",
+        "ppgnn-gamma",
+        "ppgnn-h",
+        "ppgnn-hops",
+        "ppgnn-laplace",
+        "ppgnn-m",
+        "ppgnn-weights",
+        "silence",
+        "togl-analysis",
+        "togl-backbones",
+        "togl-budgets",
+        "togl-epsilon",
+        "togl-k",
+        "togl-links",
+        "togl-pool",
+        "togl-rho",
+        "upgnet-backbones",
+        "upgnet-epsilon",
+        "upgnet-heterophily-k",
+        "upgnet-heterophily",
+        "upgnet-hops",
+        "upgnet-nfr",
+        "upgnet-orders",
+        "upgnet-regularizers",
+        "upgnet-residual",
+        "upgnet-scale",
+        "upgnet-tau",
+    ]
+
+
+def specs_of(name):
+    return [cell.spec for cell in find_sweep(name).cells()]
+
+
+def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
+    sweep = find_sweep("ldpge-epsilon")
+    assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
+    assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
+    assert (sweep.spread, len(sweep.panels)) == ("sd", 6)
+    raw = [spec for spec in specs_of("ldpge-epsilon") if spec.method == "ldpge-raw"]
+    assert {spec.budgets.epsilon for spec in raw} == {None} and len(raw) == 6 * 6
+
+
+@pytest.mark.parametrize(("name", "task"), [("ldpge-k", "node"), ("ldpge-k-links", "link")])
+def test_ldpge_s_k_is_that_of_its_figures(name, task):
+    specs = specs_of(name)
+    assert {spec.task for spec in specs} == {task}
+    assert {spec.full_settings().k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
+    assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
+
+
+@pytest.mark.parametrize("name", ["ldpge-epsilon", "ldpge-k", "ldpge-k-links"])
+def test_ldpge_s_lastfm_has_its_ten_largest_classes(name):
+    for spec in specs_of(name):
+        assert spec.loader_options == ({"largest_classes": 10} if spec.data == "lastfm" else {})
+
+
+def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
+    specs = specs_of("ppgnn-epsilon")
+    assert len({(spec.data, spec.backbone) for spec in specs}) == 18
+    assert {spec.method for spec in specs} == {"nonprivate", "base", "lpgnn", "ppgnn"}
+    levels = {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"}
+    assert levels == {6}
+    # NonPriv has the backbone of the others.
+    sizes = {(spec.full_settings().hidden, spec.full_settings().activation) for spec in specs}
+    assert sizes == {(16, "selu")}
+
+
+def test_ppgnn_s_laplace_is_inside_the_personal_mechanism_and_alone():
+    assert {
+        (spec.budgets.mechanism, spec.mechanism_options.get("inner")) for spec in specs_of("ppgnn-laplace")
+    } == {("laplace", None), ("ppm-printed", "laplace"), ("ppm-printed", None), ("ppm", None)}
+
+
+def test_methods_without_levels_are_flat_over_distributions():
+    for spec in specs_of("ppgnn-distributions"):
+        assert (spec.levels.level_distribution is None) == (spec.method != "ppgnn")
+    assert find_sweep("ppgnn-distributions").lines == ["BASE", "LPGNN", "LPGNN at 32ε", "PPGNN"]
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone"), [("ppgnn-flexprop-sage", "sage"), ("ppgnn-flexprop-gcn", "gcn")]
+)
+def test_kprop_and_flexprop_differ_by_how_they_average_alone(name, backbone):
+    specs = specs_of(name)
+    assert {spec.backbone for spec in specs} == {backbone}
+    assert {(spec.settings["aggregator"], spec.settings.get("weights")) for spec in specs} == {
+        ("kprop", None),
+        ("flexprop", "printed"),
+        ("flexprop", "inverse-variance"),
+    }
+
+
+def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
+    sweep = find_sweep("togl-epsilon")
+    names = {cell.spec.budgets.mechanism for cell in sweep.cells()}
+    assert names == {"piecewise", "multibit", "square-wave", "onebit", "laplace", "analytic-gaussian"}
+    assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook"]
+    assert find_sweep("togl-analysis").lines == ["SOTA", "FDA", "SMA"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in packaged(FOLDER) if name.startswith("togl-") and name != "togl-pool"]
+)
+def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
+    for spec in specs_of(name):
+        settings = spec.full_settings()
+        assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
+        assert (settings.activation, settings.epochs) == ("relu", 300)
+
+
+@pytest.mark.parametrize("name", packaged(FOLDER))
+def test_slow_is_what_has_more_than_20_million_answers(name):
+    for cell in find_sweep(name).cells():
+        known = DATASETS.get(cell.spec.data)
+        entries = (known.users or 0) * (known.features or 0) if known else 0
+        every = cell.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
+        many = cell.spec.found_method.reports_features and every and entries > MOST_ENTRIES
+        assert cell.slow == many
+
+
+def test_choices_compare_methods_that_have_other_settings():
+    sweep = find_sweep("togl-backbones")
+    assert sweep.lines == ["base", "togl"]
+    specs = [cell.spec for cell in sweep.cells()]
+    assert [spec.backbone for spec in specs] == ["gcn", "sage", "gat", "gin", "appnp", "sgc", "ssgc"] * 2
+    assert {(spec.method, spec.settings.get("rho")) for spec in specs} == {("base", None), ("togl", 0.5)}
+    assert {spec.settings["hidden"] for spec in specs} == {64}
+    links = [cell.spec for cell in find_sweep("togl-links").cells()]
+    assert {spec.task for spec in links} == {"link"}
+    pool = [cell.spec.settings["pool"] for cell in find_sweep("togl-pool").cells()]
+    assert pool == ["top", 1, 2, 4, 8, 16, 32, "auto"]
+
+
+def test_upgnet_s_figures_have_the_axes_of_the_document():
+    budgets, hops = [0.01, 0.1, 1.0, 2.0, 3.0], [0, 2, 4, 8, 16, 32, 64]
+    for name in ("epsilon", "backbones", "orders", "nfr", "heterophily"):
+        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == budgets
+    assert list(find_sweep("upgnet-hops").axes[0].values) == hops
+    for name in ("heterophily-k", "residual"):
+        assert list(find_sweep(f"upgnet-{name}").axes[0].values) == hops[1:]
+    # Its experiments with hops are at this budget, and of HOA alone.
+    for name in ("hops", "heterophily-k", "residual"):
+        specs = specs_of(f"upgnet-{name}")
+        assert {(spec.budgets.epsilon, spec.settings["regularizer"]) for spec in specs} == {(0.01, "off")}
+
+
+def test_upgnet_s_figures_compare_what_the_document_compares():
+    assert find_sweep("upgnet-epsilon").lines == ["NonPriv", "BASE", "LPGNN", "Solitude", "UPGNET"]
+    four = ["cora", "citeseer", "lastfm", "facebook"]
+    assert [(spec.data, spec.backbone) for spec in specs_of("upgnet-epsilon")[:: 5 * 5]] == [
+        (data, backbone) for backbone in ("gcn", "sage", "gat") for data in four
+    ]
+    assert find_sweep("upgnet-nfr").graphs == find_sweep("upgnet-hops").graphs == four
+    for name in ("heterophily", "heterophily-k"):
+        assert find_sweep(f"upgnet-{name}").graphs == ["flickr", "reddit", "flickr-small"]
+    assert {spec.method for spec in specs_of("upgnet-heterophily")} == {"base", "lpgnn", "solitude", "upgnet"}
+    for name, compared in (("hops", ["hoa", "kprop"]), ("residual", ["hoa", "adaptive", "residual"])):
+        found = dict.fromkeys(spec.settings["aggregator"] for spec in specs_of(f"upgnet-{name}"))
+        assert list(found) == compared
+    assert {spec.settings["order"] for spec in specs_of("upgnet-orders")} == {"N-H", "H-N"}
+    regularizers = {spec.settings["regularizer"] for spec in specs_of("upgnet-regularizers")}
+    assert regularizers == {"nfr", "dropout", "weight-lasso", "group-lasso"}
+
+
+@pytest.mark.parametrize("number", ["3", "4a", "4b", "5", "6", "7", "8", "9"])
+def test_every_figure_of_upgnet_is_named_in_one_title(number):
+    titles = [find_sweep(name).title for name in packaged(FOLDER) if name.startswith("upgnet-")]
+    assert sum(f"(Fig. {number})" in title for title in titles) == 1
+
+
+# Figures of documents that draw 95% bootstrap intervals.
+BOOTSTRAPPED = [
+    *(f"upgnet-{name}" for name in ("epsilon", "backbones", "orders", "nfr", "hops", "heterophily")),
+    *("upgnet-heterophily-k", "upgnet-residual"),
+    *(f"ppgnn-{name}" for name in ("epsilon", "backbones", "laplace", "distributions", "hops", "h", "gamma")),
+    *("ppgnn-m", "ppgnn-flexprop-sage", "ppgnn-flexprop-gcn"),
+    *(f"togl-{name}" for name in ("epsilon", "backbones", "links", "analysis", "k", "budgets", "rho")),
+]
+
+
+@pytest.mark.parametrize("name", BOOTSTRAPPED)
+def test_means_have_the_spread_that_the_document_draws(name):
+    assert find_sweep(name).spread == "bootstrap"
+
+
+@pytest.mark.parametrize("name", ["togl-k", "togl-budgets", "togl-rho"])
+def test_togl_s_parameters_are_drawn_on_six_graphs(name):
+    assert find_sweep(name).lines == [
+        f"data = {data}" for data in ("cora", "citeseer", "pubmed", "lastfm", "twitch", "facebook")
+    ]
+
+
+def test_togl_over_its_budget_is_a_part_of_what_is_compared():
+    compared = {spec.key("method", 0) for spec in specs_of("togl-epsilon")}
+    assert {spec.key("method", 0) for spec in specs_of("togl-budgets")} < compared
+
+
+def test_ppgnn_draws_m_on_two_graphs():
+    assert find_sweep("ppgnn-m").graphs == ["cora", "lastfm"]
+
+
+CHOICES = """
+[[axes]]
+field = "epsilon"
+values = [1, 4]
+[[axes]]
+label = "way"
+[[axes.choices]]
+label = "plain"
+set = { method = "base" }
+[[axes.choices]]
+label = "three hops"
+set = { method = "lpgnn", settings.hops = 3 }
+"""
+
+
+def test_an_axis_of_choices_sets_several_fields(tmp_path):
+    file = tmp_path / "chosen.toml"
+    file.write_text(SMALL + CHOICES)
+    sweep = read_sweep(file)
+    assert sweep.lines == ["plain", "three hops"]
+    cells = sweep.cells()
+    assert [(cell.spec.method, cell.spec.settings.get("hops")) for cell in cells] == [
+        ("base", None),
+        ("base", None),
+        ("lpgnn", 3),
+        ("lpgnn", 3),
+    ]
+    with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
+        sweep.over({"settings": {"hops": 1}})
+    specs = [cell.spec for cell in cells]
+    found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "results.sqlite")))
+    assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
+    assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
+    write_figure(found, tmp_path / "chosen.svg")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('label = "way"', "", "needs label"),
+        ('label = "way"', 'label = "way"\nfield = "method"', "leave field out"),
+        ('label = "plain"', 'label = "three hops"', "has the choice 'three hops' twice"),
+        ('set = { method = "base" }', "", "needs set, a table"),
+        ('method = "base"', "runs = 3", "runs cannot be swept"),
+        ('method = "base"', "epsilon = 3.0", "has two axes of epsilon"),
+        ('method = "base"', 'method = "nothing"', "plain: no method is named 'nothing'"),
+    ],
+)
+def test_bad_choices_are_refused_with_a_sentence(old, new, words, tmp_path):
+    file = tmp_path / "bad.toml"
+    assert old in CHOICES
+    file.write_text(SMALL + CHOICES.replace(old, new, 1))
+    with pytest.raises(InputError) as refused:
+        read_sweep(file)
+    assert words in str(refused.value)
+
+
+def test_a_mechanism_option_can_be_swept():
+    specs = [cell.spec for cell in find_sweep("ppgnn-m").cells()]
+    assert {spec.mechanism_options["sampled"] for spec in specs} == {1, 2, 4, 8, 16}
+
+
+def test_the_first_axis_is_x_and_the_second_gives_lines(small):
+    assert small.lines == ["rate = 0.01", "rate = 0.1"]
+    cells = small.cells()
+    assert [(cell.x, cell.line) for cell in cells] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    assert [cell.spec.budgets.epsilon for cell in cells] == [1.0, 4.0, 1.0, 4.0]
+    assert [cell.spec.settings["lr"] for cell in cells] == [0.01, 0.01, 0.1, 0.1]
+    assert cells[0].spec.loader_options["users"] == 200
+
+
+def test_structure_is_computed_once_and_finished_units_are_reused(small, counted, tmp_path):
+    cells, store, kept = small.cells(), UnitStore(tmp_path / "results.sqlite"), []
+    specs = [cell.spec for cell in cells]
+    counted["stop"] = 8
+    done = run_cells(specs, store=store, keep=kept.append)
+    assert done.interrupted
+    # 2 runs with structure, then 2 runs of 1 unit each at least.
+    assert [result is not None for result in done.results] == [True, False, False, False]
+    assert kept[0] is done.results[0]
+    counted["stop"] = None
+    done = run_cells(specs, store=store, keep=kept.append)
+    assert not done.interrupted
+    assert len(counted["units"]) == 4 * 4 + 2
+    assert [part for part, _ in counted["units"]].count("structure") == 2
+    assert unit_count(specs) == 4 * 6
+    found = SweepResult.of(small, cells, done)
+    assert found.head() == ["ε", "rate = 0.01", "control", "rate = 0.1", "control", "structure"]
+    assert [row[0] for row in found.rows()] == ["1", "4"]
+    again = run_cells(specs, store=store)
+    assert len(counted["units"]) == 4 * 4 + 2
+    assert SweepResult.of(small, cells, again).rows() == found.rows()
+    # All anew, but structure still once; the same numbers.
+    anew = run_cells(specs, store=store, fresh=True)
+    assert len(counted["units"]) == 2 * (4 * 4 + 2)
+    assert SweepResult.of(small, cells, anew).rows() == found.rows()
+    for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
+        file = tmp_path / f"figure{suffix}"
+        write_figure(found, file)
+        assert file.read_bytes().startswith(start)
+        first = file.read_bytes()
+        write_figure(found, file)
+        assert file.read_bytes() == first
+
+
+def test_processes_change_no_number(tmp_path):
+    file = tmp_path / "one.toml"
+    once = SMALL.replace("runs = 2", "runs = 1")
+    file.write_text(once + '[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n')
+    sweep = read_sweep(file)
+    specs = [cell.spec for cell in sweep.cells()]
+    rows = [
+        SweepResult.of(
+            sweep, sweep.cells(), run_cells(specs, store=UnitStore(tmp_path / str(jobs)), jobs=jobs)
+        ).rows()
+        for jobs in (1, 2)
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
+    specs = [cell.spec for cell in small.over({"settings": {"data.users": -1}}).cells()][:1]
+    with pytest.raises(GraphveilError):
+        run_cells(specs, store=UnitStore(tmp_path / "a"))
+    done = run_cells(specs, store=UnitStore(tmp_path / "a"), tolerant=True)
+    assert isinstance(done.results[0], GraphveilError)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = [", "is not TOML"),
+        ("title = 'x'\naxes = []", "needs base, a table"),
+        (SMALL, "needs axes, a list"),
+        (SMALL.replace("title", "name") + AXES, "has no 'name': it takes title, base, axes"),
+        (SMALL.replace("method", "methods") + AXES, "base has no 'methods'"),
+        (SMALL.replace('"base"', "3") + AXES, "base: method: Input should be a valid string, got 3"),
+        (SMALL.replace('"base"', '"nothing"') + AXES, "no method is named 'nothing'"),
+        (SMALL.replace("runs = 2", "runs = 2.5") + AXES, "base: runs: Input should be a valid integer"),
+        (SMALL.replace("runs = 2", "runs = 0") + AXES, "runs must be an integer of at least 1"),
+        (SMALL.replace("epochs", "speed") + AXES, "there is no setting 'speed' here"),
+        (SMALL + AXES.replace("[1, 4]", "[]"), "axis epsilon has no values"),
+        (SMALL + AXES.replace("[1, 4]", "4"), "axis epsilon: values must be a list, got 4"),
+        (SMALL + AXES.replace("[1, 4]", "[1, 1.0]"), "has a value twice"),
+        (SMALL + AXES.replace("[1, 4]", "[4, true]"), "epsilon: Input should be a valid number, got True"),
+        (SMALL + AXES.replace("[1, 4]", '["x"]'), "axis epsilon: epsilon: Input should be a valid number"),
+        (SMALL + AXES.replace("[1, 4]", "[1, -4]"), "epsilon must be a positive finite number, got -4"),
+        (SMALL + AXES.replace('"epsilon"', '"budget"'), "axis budget has no 'budget'"),
+        (SMALL + AXES.replace('"epsilon"', '"runs"'), "axis runs: it cannot be swept"),
+        (SMALL + AXES.replace('"epsilon"', '"settings"'), "axis settings: it cannot be swept"),
+        (SMALL + AXES.replace("settings.lr", "epsilon"), "has two axes of epsilon"),
+        (SMALL + AXES.replace("label", "colour"), "an axis has no 'colour'"),
+        (SMALL + AXES + AXES, "needs one to three axes, got 4"),
+        (SMALL.replace('data = "town"', "") + AXES, "needs data"),
+        (SMALL + AXES.replace("settings.lr", "gamma"), "gamma is for users who choose a privacy level"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_sentence(text, words, tmp_path):
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_sweep(file)
+    assert words in str(refused.value)
+
+
+def test_an_own_gamma_is_checked(tmp_path):
+    with pytest.raises(InputError, match="gamma must be a number strictly between 0 and 1, got 2"):
+        find_sweep("ppgnn-h").over({"gamma": 2.0}).cells()
+
+
+def test_a_swept_field_cannot_be_fixed(small):
+    for given, field in (({"epsilon": 2.0}, "epsilon"), ({"settings": {"lr": 1.0}}, "settings.lr")):
+        with pytest.raises(InputError, match=f"small sweeps {field}, so it cannot be fixed"):
+            small.over(given)
+    with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
+        find_sweep("ppgnn-m").over({"settings": {"mechanism.sampled": 3}})
+    assert small.over({"runs": 1}).cells()[0].spec.runs == 1
+
+
+def test_results_that_differ_in_levels_alone_are_two():
+    def record(**levels):
+        fields = {"method": "ppgnn", "data": "cora", "epsilon": 1.0, "mechanism": "ppm", "runs": [0.5]}
+        return Record.model_validate({**fields, "mean": 0.5, "spec": {"levels": levels}})
+
+    records = [record(levels=2), record(levels=3), record(gamma=0.3), record(level_distribution="strict")]
+    assert len(latest(records)) == 4
+
+
+def test_what_is_measured_besides_has_a_table_of_its_own(tmp_path):
+    file = tmp_path / "silent.toml"
+    file.write_text(
+        'also = ["class_bias"]\n[base]\nmethod = "base"\ndata = "town"\nepsilon = 1.0\ncontrol = false\n'
+        'settings = {epochs = 1, "data.users" = 200}\n[[axes]]\nfield = "participation"\nvalues = [1.0, 0.5]\n'
+    )
+    sweep = read_sweep(file)
+    cells = sweep.cells()
+    results = {(cell.x, cell.line, cell.panel): run_experiment(cell.spec) for cell in cells}
+    (everybody, some) = SweepResult(sweep, results).also_rows("class_bias")
+    assert everybody == ["1", "-"]
+    assert some[0] == "0.5" and float(some[1]) > 0
+
+
+def test_names_of_what_is_measured_besides_must_be_names(tmp_path):
+    file = tmp_path / "silent.toml"
+    file.write_text(
+        'also = [1]\n[base]\nmethod = "base"\ndata = "town"\n[[axes]]\nfield = "epsilon"\nvalues = [1.0]\n'
+    )
+    with pytest.raises(InputError, match="also must be a list of names"):
+        read_sweep(file)
+
+
+THIRD = """
+[[axes]]
+field = "mechanism"
+values = ["multibit", "piecewise"]
+label = "by"
+"""
+
+
+@pytest.fixture
+def panelled(tmp_path):
+    file = tmp_path / "panelled.toml"
+    file.write_text(SMALL + AXES + THIRD)
+    return read_sweep(file)
+
+
+def test_a_third_axis_gives_panels(panelled):
+    assert [panel.title.rpartition("; ")[2] for panel in panelled.panels] == [
+        "by = multibit",
+        "by = piecewise",
+    ]
+    cells = panelled.cells()
+    assert len({(cell.x, cell.line, cell.panel) for cell in cells}) == len(cells) == 8
+    assert all(cell.spec.budgets.mechanism == ("multibit", "piecewise")[cell.panel] for cell in cells)
+
+
+def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
+    cells = panelled.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    found = SweepResult.of(panelled, cells, done)
+    for number, panel in enumerate(found.panels):
+        names = {result.spec.budgets.mechanism for result in panel.results.values()}
+        assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
+    at = [cell["at"] for cell in found.to_dict()["cells"]]
+    assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
+    write_figure(found, tmp_path / "panels.svg")
+    drawn = (tmp_path / "panels.svg").read_text()
+    assert "by = multibit" in drawn and "by = piecewise" in drawn
+
+
+def test_a_third_axis_of_a_field_that_is_swept_already_is_refused(tmp_path):
+    file = tmp_path / "twice.toml"
+    file.write_text(SMALL + AXES + '[[axes]]\nfield = "epsilon"\nvalues = [2]\n')
+    with pytest.raises(InputError, match="two axes of epsilon"):
+        read_sweep(file)
+
+
+FLAT = """
+[[axes]]
+field = "epsilon"
+values = [1, 4]
+[[axes]]
+label = "method"
+[[axes.choices]]
+label = "base"
+set = { method = "base" }
+slow = ["town"]
+[[axes.choices]]
+label = "raw"
+set = { method = "nonprivate", epsilon = "none" }
+"""
+GRAPHS = """
+[[axes]]
+label = "graph"
+[[axes.choices]]
+label = "a town"
+set = { data = "town" }
+[[axes.choices]]
+label = "cora"
+set = { data = "cora" }
+[[axes.choices]]
+label = "lastfm"
+set = { data = "lastfm" }
+"""
+
+
+def read(tmp_path, text):
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    return read_sweep(file)
+
+
+def test_a_line_that_has_no_such_field_as_x_is_flat(tmp_path):
+    sweep = read(tmp_path, SMALL + FLAT)
+    cells = sweep.cells()
+    assert [cell.spec.budgets.epsilon for cell in cells] == [1, 4, None, None]
+    assert cells[2].spec == cells[3].spec
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    rows = SweepResult.of(sweep, cells, done).rows()
+    # Its control stands behind it, and there is none.
+    assert rows[0][3] == rows[1][3] != "-"
+    assert rows[0][4] == "-"
+
+
+def test_the_units_of_a_flat_line_are_computed_once(tmp_path, counted):
+    cells = read(tmp_path, SMALL + FLAT).cells()[2:]
+    run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    assert counted["units"] == [("method", 0), ("method", 1)]
+
+
+def test_what_is_slow_is_shortened_to_one_run(tmp_path):
+    text = (SMALL + FLAT).replace("epochs = 2", "epochs = 200")
+    cells = read(tmp_path, text).cells()
+    assert [cell.slow for cell in cells] == [True, True, False, False]
+    assert [cell.shortened().spec.runs for cell in cells] == [1, 1, 2, 2]
+    assert [cell.shortened().spec.settings["epochs"] for cell in cells] == [100, 100, 200, 200]
+
+
+def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
+    sweep = read(tmp_path, SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
+    assert sweep.graphs == ["town", "cora", "lastfm"]
+    chosen = sweep.on(["cora", "town"])
+    assert [panel.title.rpartition("; ")[2] for panel in chosen.panels] == ["a town", "cora"]
+    assert {cell.spec.data for cell in chosen.cells()} == {"town", "cora"}
+    with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
+        sweep.on(["pubmed"])
+
+
+def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
+    quick = find_sweep("ldpge-epsilon").quick()
+    assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
+    assert [spec.budgets.epsilon for spec in (cell.spec for cell in quick.cells())][:2] == [0.01, 5.0]
+    # Backbones of the first graph stay, and where graphs are x there is one value.
+    assert [panel.title[-4:] for panel in find_sweep("upgnet-epsilon").quick().panels] == [
+        " gcn",
+        "sage",
+        " gat",
+    ]
+    assert find_sweep("togl-links").quick().axes[0].values == ("cora",)
+    cell = quick.cells()[0].quick()
+    assert (cell.spec.runs, cell.spec.full_settings().epochs) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["ppgnn-laplace", "ppgnn-distributions", "upgnet-orders", "upgnet-residual", "heterorr-gamma"]
+)
+def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path):
+    """A plan may be refused only when its mechanisms are built."""
+    town = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+    sweep = (
+        find_sweep(name)
+        .on(["town"])
+        .over({"settings": {f"data.{key}": value for key, value in town.items()}})
+    )
+    cells = [cell.quick() for cell in sweep.quick().cells()]
+    done = run_cells(
+        [cell.spec for cell in cells],
+        store=UnitStore(tmp_path / "results.sqlite"),
+        skip=("control", "structure"),
+        tolerant=True,
+    )
+    assert SweepResult.of(sweep.quick(), cells, done).failed == ()
+
+
+def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
+    cells = small.cells()
+    done = Cells((InputError("no"), *([None] * (len(cells) - 1))))
+    result = SweepResult.of(small, cells, done)
+    assert (result.failed, result.results) == (("ε = 1, rate = 0.01: no",), {})
+
+
+def test_a_sweep_of_one_graph_takes_one_other(small):
+    assert {cell.spec.data for cell in small.over({"settings": {}}).on(["town"]).cells()} == {"town"}
+    with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
+        small.on(["cora", "town"])
+
+
+def test_a_spread_is_one_that_documents_draw(tmp_path):
+    with pytest.raises(InputError, match="spread must be one of bootstrap, sd, got 'range'"):
+        read(tmp_path, 'spread = "range"\n' + SMALL + AXES)
+
+
+def test_means_stand_with_the_document_s_spread_too(tmp_path):
+    sweep = read(tmp_path, 'spread = "sd"\n' + SMALL + FLAT)
+    cells = sweep.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    found = SweepResult.of(sweep, cells, done)
+    first, second = found.results[(0, 0, 0)].scores("method")
+    expected = f"{50 * (first + second):.1f} ± {100 * abs(first - second) / math.sqrt(2):.1f}"
+    assert found.spread_rows()[0][:2] == ["1", expected]
+
+
+def test_more_than_three_panels_stand_in_rows(tmp_path):
+    third = '[[axes]]\nfield = "settings.hidden"\nvalues = [2, 3, 4, 5]\n'
+    sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
+    cells = sweep.cells()
+    done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
+    write_figure(SweepResult.of(sweep, cells, done), tmp_path / "rows.svg")
+    drawn = (tmp_path / "rows.svg").read_text()
+    assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
+    width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))
+    assert width < 2 * height

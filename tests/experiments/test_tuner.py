@@ -1,0 +1,480 @@
+"""The search for settings: what it tries, what it looks at, and how it goes on."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+import graphveil as gv
+from graphveil.errors import InputError, StoreError
+from graphveil.experiments import Experiment, tune_experiment
+from graphveil.experiments import tuning as tuner
+from graphveil.experiments import unit_store as reuse
+from graphveil.experiments.tuning import Space, Trial, TrialStore, read_trial, suggest
+from graphveil.experiments.unit import Validation, run_unit, validate_unit
+from graphveil.graphs import Users
+from graphveil.methods import find_method, method_names
+
+SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
+SPEC = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
+# Dropout alone is searched, so that 8 trials are the whole grid.
+GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3})
+SPACE = Space({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
+
+
+def trial(score, point=None, loss=1.0):
+    return Trial(point or SPACE.defaults, "accuracy", (score,), (loss,))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Trials that cost nothing: the score is a function of the settings; the settings tried are listed."""
+    tried = []
+
+    def validate(spec, run, *_):
+        tried.append(spec.method_settings)
+        settings = spec.method_settings
+        score = 1 - abs(np.log10(settings["lr"]) + 1) / 10 - abs(settings["dropout"] - 0.25) / 10
+        return Validation("accuracy", score, 1.0)
+
+    monkeypatch.setattr(tuner, "validate_unit", validate)
+    return tried
+
+
+def searchable():
+    return [name for name in method_names() if find_method(name).grid]
+
+
+# What the documents print; a learning rate of 0, which PPGNN lists, learns nothing and is left out.
+PRINTED = {
+    "upgnet": {
+        "lr": {1e-4, 1e-3, 1e-2, 1e-1},
+        "weight_decay": {1e-4, 1e-3, 1e-2, 1e-1},
+        "dropout": {1e-4, 1e-3, 1e-2, 1e-1},
+        "hops": {0, 2, 4, 8, 16, 32, 64},
+        "tau": {0.1, 0.3, 0.5, 0.7, 0.9},
+    },
+    "ppgnn": {
+        "lr": {1e-4, 1e-3, 1e-2, 1e-1},
+        "weight_decay": {0, 1e-4, 1e-3, 1e-2, 1e-1},
+        "dropout": {0, 0.25, 0.5, 0.75},
+        "hops": {0, 2, 4, 8, 16},
+        "mechanism.gamma": {0.1, 0.3, 0.5, 0.7, 0.9},
+    },
+    "togl": {
+        "lr": {1e-3, 1e-2, 1e-1},
+        "weight_decay": {0, 1e-5, 1e-4, 1e-3},
+        "dropout": {0, 1e-3, 1e-2, 1e-1},
+        "analysis_hops": {0, 1, 2, 3, 4, 5},
+        "rho": {0, 0.3, 0.5, 0.7, 1},
+    },
+    "ldpge": {"k": {1, 3, 5, 10, 20, 30, 50}},
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_space_holds_what_the_document_searches(name):
+    values = Space.of(Experiment.of(name, "town", epsilon=4.0)).values
+    assert {key: set(values[key]) & printed for key, printed in PRINTED[name].items()} == PRINTED[name]
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [{"gamma": 0.2}, {"settings": {"mechanism.gamma": 0.2}}, {"mechanism": "multibit"}],
+)
+def test_gamma_is_not_searched_where_it_is_fixed_or_has_no_meaning(fixed):
+    assert "mechanism.gamma" not in Space.of(Experiment.of("ppgnn", "town", epsilon=4.0, **fixed)).values
+
+
+@pytest.mark.parametrize("mechanism", ["ppm", "ppm-printed"])
+def test_the_default_of_gamma_is_the_mechanisms(mechanism):
+    space = Space.of(Experiment.of("ppgnn", "town", epsilon=4.0, mechanism=mechanism))
+    assert space.defaults["mechanism.gamma"] == 0.1
+
+
+def test_a_searched_gamma_reaches_the_mechanism():
+    spec = Experiment.of("ppgnn", "town", epsilon=2.0, settings={"epochs": 1, "hops": 1}, data_options=SMALL)
+    told = [
+        run_unit(spec.having(settings={**spec.settings, **more}), "method", 0).privacy["level"]["epsilon"]
+        for more in ({}, {"mechanism.gamma": 0.1}, {"mechanism.gamma": 0.9})
+    ]
+    assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.parametrize("name", searchable())
+def test_every_value_of_a_grid_is_a_setting_that_the_method_accepts(name):
+    method = find_method(name)
+    for key, values in method.grid.items():
+        assert key in method.settings.model_fields
+        assert len(values) == len(set(values)) > 1
+        for value in values:
+            assert getattr(method.settings.of({key: value}), key) == value
+            # What a record and a file of settings can hold.
+            assert value is None or isinstance(value, (bool, int, float, str))
+
+
+def test_the_trained_methods_have_a_grid():
+    assert {"base", "nonprivate"} <= set(searchable())
+
+
+def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
+    space = Space.of(Experiment.of("nonprivate", "town", settings={"lr": 0.1}))
+    assert list(space.values) == ["weight_decay", "dropout"]
+    assert space.defaults == {"weight_decay": 1e-3, "dropout": 0.8}
+    assert 0.8 in space.values["dropout"]
+    points = list(space.points())
+    assert points[0] == space.defaults
+    assert len(points) == space.size == 6 * 9
+    assert all(points.count(point) == 1 for point in points)
+
+
+def test_the_whole_space_is_suggested_point_by_point():
+    finished = []
+    for _ in range(SPACE.size):
+        finished.append(trial(0.5, suggest(SPACE, finished, [], 0, whole=True)))
+    assert [one.point for one in finished] == list(SPACE.points())
+
+
+def test_what_is_being_tried_is_not_suggested_again():
+    others = [SPACE.defaults]
+    for _ in range(SPACE.size - 1):
+        others.append(suggest(SPACE, [trial(0.5)], others[1:], 0, whole=False))
+    assert len({json.dumps(point) for point in others}) == SPACE.size
+
+
+def test_tpe_learns_what_is_good():
+    space = Space({"a": tuple(range(8)), "b": tuple(range(8))}, {"a": 0, "b": 0})
+    finished = []
+    for _ in range(30):
+        point = suggest(space, finished, [], 1, whole=False)
+        finished.append(Trial(point, "accuracy", (point["a"] / 8 + point["b"] / 80,), (1.0,)))
+    early, late = ([one.point["a"] for one in part] for part in (finished[:10], finished[10:]))
+    assert np.mean(late) > np.mean(early) + 1
+    assert finished[-1] not in finished[:-1]
+    assert max(finished, key=lambda one: one.rank).point == {"a": 7, "b": 7}
+
+
+def test_between_equal_scores_the_lower_loss_wins():
+    assert trial(0.5, loss=1.0).rank > trial(0.5, loss=2.0).rank > trial(0.5, loss=float("nan")).rank
+    assert trial(0.6, loss=9.0).rank > trial(0.5, loss=0.1).rank
+
+
+def test_a_small_grid_is_searched_as_a_whole(quick):
+    tuned = tune_experiment(GRID, trials=10)
+    assert tuned.total == len(tuned.trials) == len(quick) == 8
+    assert sorted(one.point["dropout"] for one in tuned.trials) == [
+        0,
+        1e-4,
+        1e-3,
+        1e-2,
+        1e-1,
+        0.25,
+        0.5,
+        0.75,
+    ]
+    assert tuned.best.point == {"dropout": 0.25}
+    assert tuned.settings == {
+        "epochs": 2,
+        "lr": 0.01,
+        "weight_decay": 1e-3,
+        "dropout": 0.25,
+    }
+
+
+def test_the_defaults_come_first_and_are_never_beaten_by_the_best(quick):
+    tuned = tune_experiment(SPEC, trials=4)
+    assert quick[0] == {"epochs": 2, "lr": 0.01, "weight_decay": 1e-3, "dropout": 0.5}
+    assert tuned.trials[0] is tuned.defaults
+    assert tuned.best.rank >= tuned.defaults.rank
+    assert tune_experiment(SPEC, trials=1).best.point == tuned.space.defaults
+
+
+def test_no_point_is_tried_twice(quick):
+    tune_experiment(SPEC, trials=30)
+    assert len({json.dumps(settings) for settings in quick}) == 30
+
+
+def test_the_seed_decides_what_is_tried(quick):
+    first, again, other = (
+        [one.point for one in tune_experiment(SPEC.having(seed=seed), trials=12).trials] for seed in (0, 0, 1)
+    )
+    assert first == again != other
+
+
+def test_trials_average_over_runs(monkeypatch):
+    monkeypatch.setattr(tuner, "validate_unit", lambda spec, run, *_: Validation("accuracy", run / 10, run))
+    best = tune_experiment(SPEC.having(runs=3), trials=1).best
+    assert (best.scores, best.losses, best.score) == ((0.0, 0.1, 0.2), (0, 1, 2), pytest.approx(0.1))
+
+
+def test_validation_is_what_a_run_sees_of_its_validation_users(monkeypatch):
+    learned = []
+    run = find_method("base").run
+
+    def remember(job):
+        learned.append(run(job))
+        return learned[-1]
+
+    monkeypatch.setattr(find_method("base"), "run", remember)
+    found = validate_unit(SPEC, 0)
+    run_unit(SPEC, "method", 0)
+    assert np.array_equal(learned[0].scores, learned[1].scores)
+    assert (found.score, found.loss) == (learned[0].validation_score, learned[0].validation_loss)
+
+
+def test_the_graph_s_metric_is_what_counts():
+    random = np.random.default_rng(0)
+    rows, labels = random.random((80, 5)), random.integers(0, 2, 80)
+    edges = random.integers(0, 80, (160, 2))
+    given = gv.from_arrays(edges, rows, labels, range=(0, 1), metric="roc_auc", name="own", seed=0)
+    spec = Experiment.of("base", "own", epsilon=2.0, settings={"epochs": 2})
+    assert validate_unit(spec, 0, None, given).metric == "roc_auc"
+    # Reported labels stay inside the method, which tells its accuracy on them.
+    assert validate_unit(spec.having(label_epsilon=1.0), 0, None, given).metric == "accuracy"
+
+
+@pytest.mark.parametrize("label_epsilon", [None, 1.0])
+def test_test_users_are_never_asked_how_well_it_went(monkeypatch, label_epsilon):
+    monkeypatch.setattr(Users, "evaluate", lambda *_: pytest.fail("looked at test labels"))
+    assert len(tune_experiment(SPEC.having(label_epsilon=label_epsilon), trials=2).trials) == 2
+
+
+@pytest.mark.parametrize("label_epsilon", [None, 1.0])
+def test_other_test_labels_change_nothing(label_epsilon):
+    graph, users = gv.load("town", seed=0, **SMALL)
+    labels = users.raw.labels.copy()
+    labels[graph.test] = np.random.default_rng(0).permutation(labels[graph.test])
+    assert not np.array_equal(labels, users.raw.labels)
+    others = Users(users.raw.features, labels, neighbours=users.raw.neighbours)
+    options = {"epsilon": 2.0, "settings": GRID.settings, "label_epsilon": label_epsilon, "trials": 3}
+    assert gv.experiments.tune("base", graph, users, **options).trials == (
+        gv.experiments.tune("base", graph, others, **options).trials
+    )
+
+
+def test_processes_change_nothing_in_a_whole_grid():
+    one, two = (tune_experiment(GRID, trials=8, jobs=jobs) for jobs in (1, 2))
+    assert {str(trial) for trial in one.trials} == {str(trial) for trial in two.trials}
+    assert one.best == two.best
+    assert two.trials[0].point == two.space.defaults
+
+
+def test_a_finished_search_is_read_and_not_run(quick, tmp_path):
+    first = tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite"))
+    quick.clear()
+    assert tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")) == first
+    assert quick == []
+
+
+def test_a_search_that_goes_on_finds_what_it_would_have_without_a_break(quick, tmp_path, monkeypatch):
+    expected = tune_experiment(SPEC, trials=15, store=TrialStore(tmp_path / "whole.sqlite"))
+    store, validate = TrialStore(tmp_path / "broken.sqlite"), tuner.validate_unit
+
+    def break_off(spec, run, *rest):
+        if len(quick) == 12:
+            raise KeyboardInterrupt
+        return validate(spec, run, *rest)
+
+    quick.clear()
+    monkeypatch.setattr(tuner, "validate_unit", break_off)
+    broken = tune_experiment(SPEC, trials=15, store=store)
+    assert broken.interrupted
+    assert (len(broken.trials), broken.total) == (12, 15)
+    monkeypatch.setattr(tuner, "validate_unit", validate)
+    assert tune_experiment(SPEC, trials=15, store=store) == expected
+    assert len(quick) == 15
+
+
+def test_more_trials_go_on_and_fewer_are_the_first_ones(quick, tmp_path):
+    store = TrialStore(tmp_path / "a.sqlite")
+    few = tune_experiment(SPEC, trials=3, store=store)
+    more = tune_experiment(SPEC, trials=6, store=store)
+    assert len(quick) == 6
+    assert more.trials[:3] == few.trials
+    assert tune_experiment(SPEC, trials=3, store=store) == few
+
+
+def test_a_trial_that_was_just_written_counts_when_interrupted(quick, tmp_path, monkeypatch):
+    add = TrialStore.add
+
+    def add_and_break_off(*given):
+        add(*given)
+        if len(quick) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrialStore, "add", add_and_break_off)
+    assert len(tune_experiment(SPEC, trials=5, store=TrialStore(tmp_path / "a.sqlite")).trials) == 3
+
+
+def test_an_interrupt_before_anything_is_finished_is_passed_on(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuner, "validate_unit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tune_experiment(SPEC, trials=2)
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", '{"metric": 3}', b"\xff", 7])
+def test_a_damaged_trial_is_told_and_done_again(quick, tmp_path, text):
+    store = TrialStore(tmp_path / "a.sqlite")
+    tune_experiment(SPEC, trials=4, store=store)
+    with closing(sqlite3.connect(store.file)) as connection, connection:
+        connection.execute("UPDATE trials SET trial = ? WHERE id = 4", (text,))
+    quick.clear()
+    assert len(tune_experiment(SPEC, trials=4, store=store).trials) == 4
+    assert len(quick) == 1
+    assert store.sentences() == ["1 kept record cannot be read and was skipped."]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"scores": [0.5, 0.5]}, {"losses": []}, {"point": {}}, {"point": {"lr": 9.0, "kind": "a"}}],
+)
+def test_a_trial_of_another_search_is_no_trial_of_this_one(change):
+    fields = {**asdict(trial(0.5)), **change}
+    assert read_trial(json.dumps(asdict(trial(0.5))), 1, SPACE) == trial(0.5)
+    assert read_trial(json.dumps(fields), 1, SPACE) is None
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    file = tmp_path / "a.sqlite"
+    file.write_text("something else\nand more\n" * 100)
+    with pytest.raises(StoreError, match="is no database: move it away"):
+        tune_experiment(SPEC, trials=1, store=TrialStore(file))
+
+
+def test_trials_come_back_from_the_file_as_they_were(tmp_path):
+    kept = [trial(0.25, {"lr": 0.1, "kind": None}, float("inf")), trial(1 / 3)]
+    for one in kept:
+        TrialStore(tmp_path / "a.sqlite").add(SPEC, SPACE, one)
+    assert TrialStore(tmp_path / "a.sqlite").find(SPEC, SPACE) == kept[::-1]
+
+
+def test_a_point_that_two_calls_tried_counts_once(tmp_path):
+    store = TrialStore(tmp_path / "a.sqlite")
+    store.add(SPEC, SPACE, trial(0.5))
+    store.add(SPEC, SPACE, trial(0.5))
+    assert len(store.find(SPEC, SPACE)) == 1
+
+
+def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monkeypatch):
+    file = tmp_path / "a.sqlite"
+    first = tune_experiment(SPEC, trials=3, store=TrialStore(file))
+    monkeypatch.setattr(reuse, "source_digest", lambda: "another")
+    may = TrialStore(file, any_version=True)
+    assert may.find(SPEC, Space.of(SPEC)) == list(first.trials)
+    assert [line.split(":")[0] for line in may.sentences()] == ["Reused trials of another version"]
+    quick.clear()
+    may_not = TrialStore(file)
+    assert tune_experiment(SPEC, trials=3, store=may_not).trials == first.trials
+    assert len(quick) == 3
+    assert may_not.sentences()[0].startswith(
+        "Not reused, trials of another version (--any-version does): 3 ("
+    )
+    # From now on there is nothing to be said.
+    again = TrialStore(file)
+    assert len(again.find(SPEC, Space.of(SPEC))) == 3
+    assert again.sentences() == []
+
+
+def test_trials_of_a_graph_that_is_given_are_not_kept(tmp_path):
+    graph, users = gv.load("town", **SMALL)
+    with pytest.raises(InputError, match="leave out the store"):
+        gv.experiments.tune("base", graph, users, epsilon=2.0, store=TrialStore(tmp_path / "a.sqlite"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"runs": 2},
+        {"epsilon": 1.0},
+        {"settings": {"epochs": 3}},
+        {"data_options": {"users": 100}},
+    ],
+)
+def test_what_decides_the_numbers_decides_which_trials_are_found(change, tmp_path):
+    store, other = TrialStore(tmp_path / "a.sqlite"), SPEC.having(**change)
+    store.add(SPEC, SPACE, trial(0.5))
+    assert (len(store.find(SPEC, SPACE)), store.find(other, SPACE)) == (1, [])
+
+
+def test_the_grid_decides_which_trials_are_found(tmp_path):
+    store = TrialStore(tmp_path / "a.sqlite")
+    store.add(SPEC, SPACE, trial(0.5))
+    assert store.find(SPEC, replace(SPACE, values={**SPACE.values, "lr": (0.01,)})) == []
+
+
+def test_settings_that_are_refused_are_told_and_tried_again_next_time(quick, tmp_path, monkeypatch):
+    validate = tuner.validate_unit
+
+    def refuse(spec, run, *rest):
+        if spec.settings["dropout"] == 0.75:
+            raise InputError("too much")
+        return validate(spec, run, *rest)
+
+    monkeypatch.setattr(tuner, "validate_unit", refuse)
+    tuned = tune_experiment(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite"))
+    assert (tuned.failed, len(tuned.trials), tuned.total) == (("dropout=0.75: too much",), 7, 8)
+    monkeypatch.setattr(tuner, "validate_unit", validate)
+    assert len(tune_experiment(GRID, trials=10, store=TrialStore(tmp_path / "a.sqlite")).trials) == 8
+
+
+def test_defaults_that_are_refused_end_the_search(monkeypatch):
+    def refuse(*_):
+        raise InputError("no such data")
+
+    monkeypatch.setattr(tuner, "validate_unit", refuse)
+    with pytest.raises(InputError, match="no such data"):
+        tune_experiment(SPEC, trials=3)
+
+
+def test_optuna_says_nothing_and_keeps_its_own_level(quick, capsys, tmp_path):
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    tune_experiment(SPEC, trials=12, store=TrialStore(tmp_path / "a.sqlite"))
+    assert capsys.readouterr() == ("", "")
+    assert optuna.logging.get_verbosity() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "structure", "epsilon": None}, "structure has no settings to search: tune one of base"),
+        (
+            {"settings": {"lr": 0.1, "weight_decay": 0.1, "dropout": 0.1}},
+            "all settings of base that are searched are fixed: leave one of lr, weight_decay, dropout free",
+        ),
+        ({"epsilon": None}, "base reports features and needs a budget"),
+        ({"settings": {"speed": 1}}, "there is no setting 'speed' here"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_by_name(change, words):
+    with pytest.raises(InputError) as error:
+        tune_experiment(SPEC.having(**change))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["trials", "jobs"])
+def test_numbers_below_one_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} must be an integer of at least 1, got 0"):
+        tune_experiment(SPEC, **{name: 0})
+
+
+def test_a_graph_without_its_users_is_refused():
+    graph, _ = gv.load("town", **SMALL)
+    with pytest.raises(InputError, match="give a graph together with its users"):
+        gv.experiments.tune("base", graph, epsilon=1.0)
+
+
+def test_several_labels_are_validated_by_f1():
+    options = {"users": 400, "labelled": 0.2}
+    spec = Experiment.of("nonprivate", "town-labels", settings={"epochs": 30}, data_options=options)
+    found = validate_unit(spec, 0)
+    assert found.metric == "f1"
+    assert 0.3 < found.score <= 1
