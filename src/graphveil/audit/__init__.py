@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from graphveil.audit.check import check_mechanism as check_mechanism, mechanism_checks as mechanism_checks
     from graphveil.audit.examine import Audit as Audit
 else:
-    __getattr__, __dir__, _names = lazy_names(__name__, __file__)
-    __all__ = sorted([*_names, "audit"])
+    __getattr__, __dir__, _ = lazy_names(__name__, __file__)
+
+__all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 
 
 def audit(
