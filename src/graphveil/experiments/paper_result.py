@@ -322,11 +322,7 @@ def compared(answers: Sequence[Answer]) -> str:
 
 def _said_once(sections: Sequence[Section]) -> list[Section]:
     """The sections, where what to do about a graph that is not here stands once, at their end."""
-    texts = [
-        text
-        for section in sections
-        for text in (*section.text, *(cell for row in section.rows for cell in row))
-    ]
+    texts = [text for section in sections for text in (*section.text, *section.cells)]
     said = tuple(dict.fromkeys(f"{sentence}." for text in texts for sentence in sentences_of(text)))
     brief = [section.with_words(briefly) for section in sections]
     return [*brief, *([Section(MISSING, said)] if said else [])]

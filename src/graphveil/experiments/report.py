@@ -176,7 +176,7 @@ def rows(records: Sequence[Record]) -> Table:
     cells = [dict(zip(HEAD, _cells(record), strict=True)) for record in records]
     optional = {"label ε", "link ε", "volunteers alone"}
     head = tuple(name for name in HEAD if name not in optional or any(row[name] != NONE for row in cells))
-    return Table(head, tuple(tuple(row[name] for name in head) for row in cells), NUMBERS)
+    return Table(head, ([row[name] for name in head] for row in cells), NUMBERS)
 
 
 def lines(records: Sequence[Record]) -> list[Series]:
@@ -363,7 +363,7 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
         columns[TASK] = [each.record.task for each in kept]
     for place, name in enumerate(told.head):
         if long or name not in LONG:
-            columns[name] = [row[place] for row in told.rows]
+            columns[name] = [row[place] for row in told.texts]
     if long:
         # One column, so that a narrow screen can keep both in sight.
         named = [f"{each.number} {method}" for each, method in zip(kept, columns.pop(METHOD), strict=True)]
@@ -374,7 +374,7 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
     if any(each.tags for each in kept):
         columns[TAGS] = [", ".join(each.tags) or NONE for each in kept]
     columns[DATE] = [(each.record.time or NONE)[: len("2026-01-01")] for each in kept]
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), told.numbers | {NUMBER, DATE})
+    return Table(columns, zip(*columns.values(), strict=True), NUMBERS | {NUMBER, DATE})
 
 
 def results_page(kept: Sequence[Kept], title: str) -> str:
