@@ -11,7 +11,7 @@ import typer
 from graphveil.cli.console import one_bar
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import grouped
-from graphveil.experiments.embedding import check_embedding, check_file, embed_experiment
+from graphveil.experiments.embedding import check_embedding, check_embedding_file, embed_experiment
 from graphveil.experiments.figure import check_figure
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
@@ -55,7 +55,7 @@ def embed(
     spec = options.experiment()
     if options.write_in_shards(spec, "embeddings", out):
         return
-    check_file(out)
+    check_embedding_file(out)
     if map_file is not None:
         check_figure(map_file)
     check_embedding(spec, dims)

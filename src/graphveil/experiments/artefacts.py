@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -18,6 +16,7 @@ from graphveil import learn
 from graphveil.arrays import read_arrays
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
+from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import Ready
 from graphveil.files import MAX_TEXT, memory_limit, write_whole, writing_whole
 from graphveil.graphs.tables import TableFile
@@ -108,7 +107,7 @@ def about_run(
     public = [*(() if private_links else ("links",)), *(("known labels",) if known else ())]
     given = {**spec.settings, **{DATA_PREFIX + key: value for key, value in spec.data_options.items()}}
     # As a file gives them back: lists for tuples.
-    settings = json.loads(json.dumps({**given, **spec.full_settings().model_dump()}, default=str))
+    settings = json.loads(json.dumps({**given, **spec.resolved_settings.model_dump()}, default=str))
     return {
         "method": spec.method,
         "data": spec.data,
@@ -205,11 +204,7 @@ def _problem(error: Exception) -> str:
 
 
 def _write_csv(stream: IO[bytes], columns: Mapping[str, Any], _about: str) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
-    stream.write(text.getvalue().encode())
+    stream.write(csv_text(columns, zip(*map(_cells, columns.values()), strict=True)).encode())
 
 
 def _cells(column: NDArray[Any]) -> list[Any]:
@@ -232,13 +227,12 @@ def _read_npz(file: Path, what: str, instead: str) -> dict[str, Any]:
 
 def _write_parquet(stream: IO[bytes], columns: Mapping[str, Any], about: str) -> None:
     import pyarrow
-    from pyarrow import parquet
 
     arrays = {
         name: pyarrow.array(column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column))
         for name, column in columns.items()
     }
-    parquet.write_table(pyarrow.table(arrays).replace_schema_metadata({KEY: about.encode()}), stream)
+    stream.write(parquet_bytes(arrays, {KEY: about.encode()}))
 
 
 def _read_parquet(file: Path, _what: str, instead: str) -> dict[str, Any]:

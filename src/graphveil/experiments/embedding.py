@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,33 +28,12 @@ from graphveil.experiments.artefacts import (
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.run_figures import embedding_map
 from graphveil.experiments.unit import make_ready
+from graphveil.files import check_format, check_output
 from graphveil.graphs import Users
 from graphveil.methods.job import Progress
 
-SUFFIXES = (NPZ, PARQUET)
-
-
-def check_file(file: Path) -> Path:
-    """Refuse, before anything is computed, a file that could not be written."""
-    _check_suffix(file)
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
-    return file
-
-
-def _check_suffix(file: Path) -> None:
-    if file.suffix not in SUFFIXES:
-        raise InputError(f"{file} is no file of embeddings: name one that ends in {' or '.join(SUFFIXES)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name an .npz file"
-        )
-
-
+# What errors call a file of embeddings, and what its name ends in.
+FILE = ("file of embeddings", (NPZ, PARQUET))
 # Rows that are multiplied in double precision at once.
 BLOCK = 4096
 
@@ -127,7 +104,7 @@ class Embedding(Artefact):
 
     def save(self, path: str | Path) -> None:
         """Write it as .npz or .parquet; `read_embedding` brings it back."""
-        file = check_file(Path(path))
+        file = check_embedding_file(Path(path))
         content: Columns = {"values": self.values}
         if file.suffix == PARQUET:
             content = {USER: np.arange(self.users), **matrix_columns(EMBEDDING, self.values)}
@@ -136,10 +113,8 @@ class Embedding(Artefact):
 
 def read_embedding(path: str | Path) -> Embedding:
     """Read the embedding that `Embedding.save` or `graphveil embed` has written."""
-    _check_suffix(Path(path))
-    return read_artefact(
-        Path(path), "embedding", "name a file that `graphveil embed` has written", _from_content
-    )
+    file = check_format(Path(path), *FILE)
+    return read_artefact(file, "embedding", "name a file that `graphveil embed` has written", _from_content)
 
 
 def _from_content(content: dict[str, Any], about: dict[str, Any]) -> Embedding:
@@ -192,6 +167,11 @@ def embed_experiment(
         ready.job.say("drawing the map", 1.0)
         embedding_map(spec, values, ready.job.graph).write(map_file)
     return embedding
+
+
+def check_embedding_file(file: Path) -> Path:
+    """Return a file that an embedding can be written to; reject any other before something is computed."""
+    return check_output(file, *FILE)
 
 
 def check_embedding(spec: Experiment, dims: int | None) -> None:

@@ -23,6 +23,7 @@ from graphveil.experiments.predictions import (
     predictions_of,
 )
 from graphveil.experiments.unit import Ready, make_job, make_ready
+from graphveil.files import check_output
 from graphveil.graphs.divide import MAX_CLASSES
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask, labelled
 from graphveil.graphs.users import Users
@@ -104,7 +105,7 @@ class Model:
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
         count = graph.node_count
         answers = self._with_joined(later, count - self.users)
-        method = self.spec.found_method
+        method = self.spec.resolved_method
         with learn.one_thread():
             job = make_job(self.spec, "method", method, self._grown(graph), self.seed, None)
             raw = None
@@ -289,7 +290,7 @@ def _applicable() -> list[str]:
 def check_model(spec: Experiment) -> None:
     """Reject what cannot be applied to users who join later."""
     check_predictions(spec)
-    method = spec.found_method
+    method = spec.resolved_method
     if not method.applies_later:
         raise InputError(
             f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
@@ -312,11 +313,7 @@ def save(model: Model, path: str | Path) -> None:
     """Write a model to a .pt file, which `load_model` brings back."""
     import torch
 
-    file = Path(path)
-    if file.suffix != TENSORS or not file.parent.is_dir() or file.is_dir():
-        raise InputError(
-            f"{file} cannot be written: name a file that ends in {TENSORS} in a folder that is there"
-        )
+    file = check_output(Path(path), "file of models", (TENSORS,))
     check_saved(model.spec)
     graph = model.training_graph
     public = graph.public_range
@@ -370,7 +367,7 @@ def _from_content(content: dict[str, Any], about: dict[str, Any]) -> Model:
     if about["format"] != FORMAT:
         raise ValueError(about["format"])
     _refuse_code(about["spec"])
-    spec = TypeAdapter(Experiment).validate_python(about["spec"])
+    spec = TypeAdapter(Experiment).validate_python(about["spec"]).resolved()
     check_model(spec)
     graph = _training_graph(about["graph"], content["arrays"])
     answers = []

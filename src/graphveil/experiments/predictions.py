@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +25,7 @@ from graphveil.experiments.artefacts import (
 )
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.unit import Ready, learn_unit
+from graphveil.files import check_output
 from graphveil.graphs.graph import Graph, Mask
 from graphveil.graphs.group import Group
 from graphveil.graphs.users import Users
@@ -34,25 +33,12 @@ from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
 from graphveil.number_format import percent
 
-SUFFIXES = (PARQUET, CSV)
-
 
 def check_predictions_file(file: Path) -> Path:
-    """Refuse, before anything is computed, a file that could not be written."""
-    if file.suffix not in SUFFIXES:
-        raise InputError(f"{file} is no file of predictions: name one that ends in {' or '.join(SUFFIXES)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a .csv file"
-        )
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    for each in (file, record_file(file)):
-        if each.is_dir():
-            raise InputError(f"{each} is a folder: name a file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
-    return file
+    """Return a file that predictions can be written to; reject any other before something is computed."""
+    if record_file(file).is_dir():
+        raise InputError(f"{record_file(file)} is a folder: name a file")
+    return check_output(file, "file of predictions", (PARQUET, CSV))
 
 
 # What part of the split a user is in: in none, or joined after the training, where it is none of the three.
@@ -176,7 +162,7 @@ def learn_again(
 
 def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome, score: float) -> None:
     """Reject what was learned again where its score is not that of the run."""
-    if spec.found_task.test_score(ready.graph, ready.users, outcome) != score:
+    if spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
             f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
         )
@@ -185,9 +171,9 @@ def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome,
 def check_predictions(spec: Experiment) -> None:
     """Reject an experiment that predicts no classes, before anything heavy is imported."""
     spec.check()
-    if not spec.found_task.learns_labels:
+    if not spec.resolved_task.learns_labels:
         raise InputError(
-            f"predictions are classes of users, and the task {spec.task} predicts {spec.found_task.summary}: take the task node, or embed"
+            f"predictions are classes of users, and the task {spec.task} predicts {spec.resolved_task.summary}: take the task node, or embed"
         )
 
 
