@@ -96,6 +96,8 @@ def test_reports_of_those_who_joined_do_as_well(model):
         model.predict(graph, [other])
     with pytest.raises(InputError, match="40 users have joined: give their reports to each of the 1 plans"):
         model.predict(graph)
+    with pytest.raises(InputError, match="0 users have joined, and 40 reports were given"):
+        model.predict(first(BEFORE)[0], [reports])
 
 
 def test_a_file_brings_a_model_back(model, tmp_path):

@@ -125,7 +125,7 @@ def about_run(
     }
 
 
-def one_run(
+def one_run_experiment(
     method: str, data: Any, users: Users | None, options: dict[str, Any], what: str
 ) -> tuple[Experiment, Given | None]:
     """Return the experiment of a call that makes an artefact, and the graph with its users where these are objects.

@@ -21,7 +21,7 @@ from graphveil.experiments.artefacts import (
     Columns,
     about_run,
     matrix_columns,
-    one_run,
+    one_run_experiment,
     read_artefact,
     write_artefact,
 )
@@ -138,7 +138,7 @@ def embed(
     Options are those fields of `Experiment` that one run has: epsilon, mechanism, backbone, task, seed, settings and so on.
     ``dims`` reduces the columns, which costs nobody anything.
     """
-    spec, given = one_run(method, data, users, options, "an embedding comes")
+    spec, given = one_run_experiment(method, data, users, options, "an embedding comes")
     return embed_experiment(spec, dims=dims, inside=inside, given=given)
 
 

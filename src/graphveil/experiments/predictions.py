@@ -19,7 +19,7 @@ from graphveil.experiments.artefacts import (
     Columns,
     about_run,
     matrix_columns,
-    one_run,
+    one_run_experiment,
     record_file,
     write_artefact,
 )
@@ -138,7 +138,7 @@ def predict(
     >>> len(predictions), predictions.classes.shape, predictions.probabilities.shape
     (400, (400,), (400, 4))
     """
-    spec, given = one_run(method, data, users, options, "predictions come")
+    spec, given = one_run_experiment(method, data, users, options, "predictions come")
     return predict_experiment(spec, inside=inside, given=given)
 
 
