@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from graphveil.experiments.attack_family import reports_case, sound_cases
+
 from docs import veil_lines
 from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
 from graphveil.audit.exact_text import ExactText
-from graphveil.experiments.attack_family import reports_case, sound_cases
 from graphveil.experiments.attack_study import Campaign
 from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.demo import EPOCHS, MECHANISM, Demo, run_demo

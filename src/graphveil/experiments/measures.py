@@ -10,17 +10,18 @@ import numpy as np
 
 from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.attribute_study import degree_correlations, rank_attributes
+from graphveil.experiments.attribute_study import rank_attributes
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.parts import PARTS as RUN_PARTS
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import parts_of
-from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.unit import UnitResult, load_data, make_ready
 from graphveil.graphs import Graph
+from graphveil.learn.ranking import degree_correlations
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
 from graphveil.outside import is_reference
 from graphveil.registry import Registry
+from graphveil.statistics import Summary, t_interval
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         log_rows,
         with_answers,
     )
-    from graphveil.learn.attributes import ANALYSES, combined_scores, jaccard
+    from graphveil.learn.attributes import ANALYSES, combined_scores
     from graphveil.learn.backbones import (
         APPNP,
         GAT,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from graphveil.learn.outside_backbone import OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS, PairTrees
     from graphveil.learn.process import one_thread, seeded
+    from graphveil.learn.ranking import jaccard
     from graphveil.learn.registry import BACKBONES, build_backbone
     from graphveil.learn.rounds import answer_square, rounds_input
     from graphveil.learn.scales import best_scale
@@ -91,7 +92,7 @@ else:
                 "log_rows",
                 "with_answers",
             ),
-            "attributes": ("ANALYSES", "combined_scores", "jaccard"),
+            "attributes": ("ANALYSES", "combined_scores"),
             "backbones": (
                 "APPNP",
                 "GAT",
@@ -132,6 +133,7 @@ else:
             "outside_backbone": ("OutsideBackbone",),
             "pair_trees": ("FEWEST_PAIRS", "PairTrees"),
             "process": ("one_thread", "seeded"),
+            "ranking": ("jaccard",),
             "registry": ("BACKBONES", "build_backbone"),
             "rounds": ("answer_square", "rounds_input"),
             "scales": ("best_scale",),
