@@ -29,7 +29,7 @@ from graphveil.methods import veil
 from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
 from graphveil.methods.simulated_answers import simulated_gain, volunteer_rows
-from graphveil.methods.structure import StructureSettings, scores_of
+from graphveil.methods.structure import scores_of
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.veil import Veil
 from graphveil.methods.veil_model import PublicModel, taught_by_panel
@@ -123,7 +123,7 @@ def measured(graph: MeasuredGraph, done: Collection[tuple[str, ...]]) -> list[di
                 with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
                     ready = make_ready(spec, "method", 0, None, given)
                     if posterior is None:
-                        posterior = structure_posterior(ready.job, StructureSettings())
+                        posterior = structure_posterior(ready.job)
                     line = one_line(spec, ready, posterior, taught)
             except GraphveilError as error:
                 print(f"{graph.name}, {panel} volunteers: {error}", file=sys.stderr)
