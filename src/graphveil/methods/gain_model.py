@@ -5,7 +5,6 @@ The package has the fitted numbers alone, in gain_models.json; the runs that the
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from graphveil.methods.public_numbers import PublicNumbers
 
@@ -102,7 +102,7 @@ class GainModel:
 def gain_models() -> tuple[GainModel, ...]:
     """Return all curves that come with the package."""
     text = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8")
-    return tuple(GainModel(**fields) for fields in json.loads(text))
+    return TypeAdapter(tuple[GainModel, ...]).validate_json(text)
 
 
 def find_gain_model(kind: Kind, data: str) -> GainModel:
