@@ -1,4 +1,3 @@
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array

@@ -67,7 +67,7 @@ def poisoning_command(
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
         budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-    )
+    ).resolved()
     shares = parse_numbers("share", share) or ()
     with one_bar() as progress:
         advice = advise_poisoning(spec, shares, target, progress)
@@ -115,7 +115,7 @@ def levels_command(
         budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
         levels=levels,
         data_options=range_option(public_range),
-    )
+    ).resolved()
     with saying():
         advice = advise_levels(spec)
     print_analysis(advice, as_json)
@@ -158,7 +158,7 @@ def budget_command(
         volunteers=volunteers,
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
-    )
+    ).resolved()
     with one_bar() as progress:
         advice = advise_budget(spec, budgets, progress)
     if out is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ from graphveil.attacks.registry import MODEL_ATTACKS
 from graphveil.errors import InputError
 from graphveil.experiments.analysis import DrawnResult, as_sentence
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import BAND, HEIGHT, TITLE_SIZE, WIDTH, Drawing, Role, band, line_style
+from graphveil.experiments.figure import Chart, Drawing, Panel, Role, Series
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import load_data, make_ready
 from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Reports
 from graphveil.methods.outcome import Outcome
-from graphveil.number_format import NONE, counted, low_to_high, points, rounded
+from graphveil.number_format import NONE, PERCENT, counted, low_to_high, points, rounded
 from graphveil.privacy import Plan, Respondents
 from graphveil.statistics import Summary
 from graphveil.version import __version__
@@ -82,11 +83,11 @@ class ExperimentLearner:
     @property
     def has_control(self) -> bool:
         """Whether features are reported."""
-        return self.spec.found_method.reports_features
+        return self.spec.resolved_method.reports_features
 
     def split(self, seed: int) -> tuple[Graph, Users]:
         """The data with the split of a run."""
-        return self.spec.found_task.divide(*load_data(self.spec), seed)
+        return self.spec.resolved_task.divide(*load_data(self.spec), seed)
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
         """What the method learns."""
@@ -164,29 +165,27 @@ class CampaignReport(DrawnResult):
 
     def drawing(self) -> Drawing:
         """Draw budgets at equal distances in their order; an attack above its bound is a broken promise."""
-        drawing = Drawing((WIDTH, HEIGHT))
-        axes, points = drawing.axes[0], self.campaign.points
-        places = list(range(len(points)))
-        lines: list[tuple[str, list[Summary], Role]] = [
-            (f"attack on {self.campaign.against}", [point.found for point in points], "method"),
-            ("the control", [point.control for point in points], "control"),
-        ]
-        for label, curve, role in lines:
-            lows, means, highs = band(curve)
-            style = line_style(role)
-            axes.plot(places, means, label=label, **style)
-            axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
-        bounds, chances = [100 * point.bound for point in points], [100 * point.chance for point in points]
-        axes.plot(places, bounds, label="the bound", marker="_", **line_style("limit"))
-        axes.plot(places, chances, label="chance", **line_style("chance"))
-        axes.set_xticks(places, [point.budget_text for point in points])
-        axes.set_xlabel("privacy budget ε")
-        axes.set_ylabel("planted secrets guessed right (%)")
-        axes.set_ylim(0, 103)
-        name = f"{self.campaign.attack.name} inference on {Path(self.campaign.data).stem}"
-        axes.set_title(name, fontsize=TITLE_SIZE)
-        drawing.legend(columns=4)
-        return drawing
+        campaign = self.campaign
+        places = tuple(map(float, range(len(campaign.points))))
+
+        def series(label: str, role: Role, of: Callable[[AttackPoint], Summary]) -> Series:
+            return Series(label, places, tuple(map(of, campaign.points)), role=role)
+
+        panel = Panel(
+            f"{campaign.attack.name} inference on {Path(campaign.data).stem}",
+            "privacy budget ε",
+            "planted secrets guessed right (%)",
+            (
+                series(f"attack on {campaign.against}", "method", lambda point: point.found),
+                series("the control", "control", lambda point: point.control),
+                series("the bound", "limit", lambda point: Summary(point.bound, None, None)),
+                series("chance", "chance", lambda point: Summary(point.chance, None, None)),
+            ),
+            ticks=tuple(point.budget_text for point in campaign.points),
+            unit=PERCENT,
+            limits=(0, 103),
+        )
+        return Chart((panel,)).drawing()
 
     def page(self) -> str:
         campaign = self.campaign

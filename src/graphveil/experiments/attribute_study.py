@@ -267,7 +267,7 @@ class RankingComparison(DrawnResult):
         return f"{words}: reports at {given} {said}"
 
     def to_dict(self) -> dict[str, Any]:
-        spec, settings = self.spec, self.spec.full_settings().model_dump()
+        spec, settings = self.spec, self.spec.resolved_settings.model_dump()
         return {
             "data": spec.data,
             "task": spec.task,
@@ -309,8 +309,8 @@ class RankingComparison(DrawnResult):
             )
             for place, title, each in (*places, ("", "control's best", self.control_best))
         ]
-        words = set() if self.names is None else {"attribute"}
-        return Table(head, tuple(rows), frozenset(head) - words)
+        words = () if self.names is None else ("attribute",)
+        return Table(head, rows, set(head).difference(words))
 
     def sentences(self) -> list[str]:
         return [*self.trust(), f"({LOOKED_AT})", self.verdict, self._spent]
@@ -364,7 +364,7 @@ class RankingComparison(DrawnResult):
         axes.invert_yaxis()
         axes.set_xlim(left=0)
         interval = ", with 95% intervals" if several else ""
-        analysis = spec.full_settings().model_dump()["analysis"]
+        analysis = spec.resolved_settings.model_dump()["analysis"]
         axes.set_xlabel(f"score ({analysis}), mean of {counted(spec.runs, 'run')}{interval}")
         axes.set_ylabel("attribute")
         title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"

@@ -133,7 +133,7 @@ class BudgetAdvice(DrawnResult):
             )
             for line in self.lines
         )
-        return Table(head, tuple(rows), frozenset(head))
+        return Table(head, rows, head)
 
     def _volunteers_needed(self, count: int | None) -> str:
         """Say how many volunteers are needed: fewer than those who are there are not looked at, so they are enough at the most."""
@@ -222,7 +222,7 @@ class BudgetAdvice(DrawnResult):
     def page(self) -> str:
         plain = self.table()
         verdicts = ((*row, line.verdict) for row, line in zip(plain.rows, self.lines, strict=True))
-        table = Table((*plain.head, "verdict"), tuple(verdicts), plain.numbers)
+        table = Table((*plain.columns, "verdict"), verdicts)
         who = "volunteers" if self.volunteers else "users like these, with as many labels each"
         map_says = (
             f"What veil would add to structure, in points, if there were more or fewer {who}. The line is +{WORTH:g} points; the marks are "

@@ -50,7 +50,7 @@ class LevelAdvice(AnalysisResult):
             )
             for each in self.levels
         )
-        return Table(head, tuple(rows), frozenset(head))
+        return Table(head, rows, head)
 
     def sentences(self) -> list[str]:
         hidden = (
