@@ -25,6 +25,7 @@ ROOMS = [
     "checks",
     "cache",
     "number_format",
+    "statistics",
     "files",
     "arrays",
     "watching",
@@ -161,9 +162,8 @@ INSIDE_FUNCTIONS = {
     "cli/collect_learn.py": {"graphveil.collect.storage"},
     "cli/statement.py": {"graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/statistics.py": {"scipy.special", "scipy.stats"},
-    "experiments/budget_advice.py": {"scipy.optimize"},
     "experiments/artefacts.py": {"pyarrow", "torch"},
+    "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
