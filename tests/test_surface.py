@@ -177,7 +177,7 @@ INSIDE_FUNCTIONS = {
         "matplotlib.figure",
         "matplotlib.text",
     },
-    "experiments/tuning.py": {"optuna", "optuna.distributions", "optuna.trial"},
+    "experiments/tuning.py": {"optuna", "optuna.trial"},
     # Only who asks for Ray needs it.
     "engine/engine.py": {
         "graphveil.engine.process_crew",

@@ -29,9 +29,9 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    Space,
+    SearchSpace,
     TrialStore,
-    Tuned,
+    TuningResult,
     check_search,
     tune_experiment,
     write_settings,
@@ -110,8 +110,8 @@ def tune(
 
 
 def watched(
-    spec: Experiment, space: Space, trials: int, jobs: int | None, engine: Engine, any_version: bool
-) -> Tuned:
+    spec: Experiment, space: SearchSpace, trials: int, jobs: int | None, engine: Engine, any_version: bool
+) -> TuningResult:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
     columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -119,7 +119,7 @@ def watched(
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
         current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
 
-        def watch(tuned: Tuned) -> None:
+        def watch(tuned: TuningResult) -> None:
             best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
             bars.update(whole, description=best, completed=len(tuned.trials))
 
@@ -134,7 +134,7 @@ def watched(
         )
 
 
-def show(tuned: Tuned, file: Path) -> None:
+def show(tuned: TuningResult, file: Path) -> None:
     """The best settings beside the defaults, and how to use them."""
     best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
     console = Console(soft_wrap=True, highlight=False)

@@ -315,7 +315,12 @@ def unit_elsewhere(
     spec: Experiment, part: Part, number: int, given: Given | None, digest: str | None
 ) -> UnitResult:
     """A unit, where the data are those of the digest."""
+    check_elsewhere(spec, part, digest)
+    return compute_unit(spec, part, number, None, given)
+
+
+def check_elsewhere(spec: Experiment, part: Part, digest: str | None) -> None:
+    """Load an experiment's names in the process that computes, and refuse other data than those of the digest."""
     if digest is not None:
         load_names(spec)
         check_same(spec, digest, part)
-    return compute_unit(spec, part, number, None, given)
