@@ -159,7 +159,7 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/budget_advice.py": {"scipy.optimize"},
