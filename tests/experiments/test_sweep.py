@@ -11,7 +11,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result_store import Record, latest
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
-from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.graphs.datasets import DATASETS
 
@@ -140,7 +140,7 @@ def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
 def test_ldpge_s_k_is_that_of_its_figures(name, task):
     specs = specs_of(name)
     assert {spec.task for spec in specs} == {task}
-    assert {spec.full_settings().k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
+    assert {spec.resolved_settings.k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
     assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
 
 
@@ -157,7 +157,7 @@ def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
     levels = {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"}
     assert levels == {6}
     # NonPriv has the backbone of the others.
-    sizes = {(spec.full_settings().hidden, spec.full_settings().activation) for spec in specs}
+    sizes = {(spec.resolved_settings.hidden, spec.resolved_settings.activation) for spec in specs}
     assert sizes == {(16, "selu")}
 
 
@@ -199,7 +199,7 @@ def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
 )
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
     for spec in specs_of(name):
-        settings = spec.full_settings()
+        settings = spec.resolved_settings
         assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
         assert (settings.activation, settings.epochs) == ("relu", 300)
 
@@ -210,7 +210,7 @@ def test_slow_is_what_has_more_than_20_million_answers(name):
         known = DATASETS.get(cell.spec.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
         every = cell.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-        many = cell.spec.found_method.reports_features and every and entries > MOST_ENTRIES
+        many = cell.spec.resolved_method.reports_features and every and entries > MOST_ENTRIES
         assert cell.slow == many
 
 
@@ -328,7 +328,7 @@ def test_an_axis_of_choices_sets_several_fields(tmp_path):
     found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "results.sqlite")))
     assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
-    write_figure(found, tmp_path / "chosen.svg")
+    found.chart.write(tmp_path / "chosen.svg")
 
 
 @pytest.mark.parametrize(
@@ -393,10 +393,10 @@ def test_structure_is_computed_once_and_finished_units_are_reused(small, counted
     assert SweepResult.of(small, cells, anew).rows() == found.rows()
     for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
         file = tmp_path / f"figure{suffix}"
-        write_figure(found, file)
+        found.chart.write(file)
         assert file.read_bytes().startswith(start)
         first = file.read_bytes()
-        write_figure(found, file)
+        found.chart.write(file)
         assert file.read_bytes() == first
 
 
@@ -540,7 +540,7 @@ def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
         assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
-    write_figure(found, tmp_path / "panels.svg")
+    found.chart.write(tmp_path / "panels.svg")
     drawn = (tmp_path / "panels.svg").read_text()
     assert "by = multibit" in drawn and "by = piecewise" in drawn
 
@@ -635,7 +635,7 @@ def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
     ]
     assert find_sweep("togl-links").quick().axes[0].values == ("cora",)
     cell = quick.cells()[0].quick()
-    assert (cell.spec.runs, cell.spec.full_settings().epochs) == (1, 5)
+    assert (cell.spec.runs, cell.spec.resolved_settings.epochs) == (1, 5)
 
 
 @pytest.mark.parametrize(
@@ -692,7 +692,7 @@ def test_more_than_three_panels_stand_in_rows(tmp_path):
     sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
     cells = sweep.cells()
     done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    write_figure(SweepResult.of(sweep, cells, done), tmp_path / "rows.svg")
+    SweepResult.of(sweep, cells, done).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
     width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))

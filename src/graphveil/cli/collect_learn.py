@@ -97,7 +97,7 @@ def collect_learn(
         budgets=budgets,
         levels=levels,
         machine=machine,
-    )
+    ).resolved()
     check_collected(spec)
     from graphveil.collect.storage import open_collection
 

@@ -11,7 +11,7 @@ from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Drawing, Line, Role, accuracy_drawing
+from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
@@ -248,7 +248,7 @@ def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     return table
 
 
-def drawing(demo: Demo) -> Drawing:
+def chart(demo: Demo) -> Chart:
     """Draw accuracy over ε."""
     lines = []
     for name, results in (("veil", demo.veil), ("base", demo.base)):
@@ -257,13 +257,13 @@ def drawing(demo: Demo) -> Drawing:
             role: Role = "control" if part == "control" else "method"
             curve = tuple(score for result in results if (score := summary(result, part)))
             if curve and len(curve) == len(results):
-                lines.append(Line(label, epsilons, curve, role))
+                lines.append(Series(label, epsilons, curve, role=role))
     if demo.structure is not None:
-        lines.append(Line("structure: nobody asked", (), (demo.structure,), "structure"))
+        lines.append(Series("structure: nobody asked", (), (demo.structure,), role="structure"))
     if demo.plain is not None:
-        lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),), "no privacy"))
+        lines.append(Series("no privacy", (), (t_interval(demo.plain.scores()),), role="no privacy"))
     runs = len(demo.private[0].scores()) if demo.private else 0
-    return accuracy_drawing(lines, f"town, {counted(runs, 'run')}")
+    return epsilon_chart(lines, f"town, {counted(runs, 'run')}")
 
 
 def html(demo: Demo) -> str:
@@ -272,7 +272,7 @@ def html(demo: Demo) -> str:
     asked = Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"}))
     sections = [
         *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section("What a budget buys", svg=drawing(demo).svg(), table=scores, notes=(SCORED,)),
+        Section("What a budget buys", svg=chart(demo).svg(), table=scores, notes=(SCORED,)),
         Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
         _audited(demo),
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from dataclasses import dataclass, fields
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
+from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import Ready, learn_unit
 from graphveil.files import write_whole
 from graphveil.graphs.graph import Graph
@@ -67,7 +66,7 @@ def about_run(
     public = [*(() if private_links else ("links",)), *(("known labels",) if known else ())]
     given = {**spec.settings, **{DATA_PREFIX + key: value for key, value in spec.data_options.items()}}
     # As a file gives them back: lists for tuples.
-    settings = json.loads(json.dumps({**given, **spec.full_settings().model_dump()}, default=str))
+    settings = json.loads(json.dumps({**given, **spec.resolved_settings.model_dump()}, default=str))
     return {
         "method": spec.method,
         "data": spec.data,
@@ -124,16 +123,11 @@ def write_predictions(file: Path, columns: Columns, about: dict[str, Any]) -> No
     check_predictions_file(file)
     text = json.dumps(about, ensure_ascii=False, sort_keys=True, indent=1)
     write_whole(record_file(file), (text + "\n").encode())
-    write_whole(file, _csv(columns) if file.suffix == CSV else _parquet(columns, text))
-
-
-def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    cells = [_cells(column) for column in columns.values()]
-    writer.writerows(zip(*cells, strict=True))
-    return text.getvalue().encode()
+    if file.suffix == CSV:
+        table = csv_text(columns, zip(*map(_cells, columns.values()), strict=True))
+        write_whole(file, table.encode())
+    else:
+        write_whole(file, _parquet(columns, text))
 
 
 def _cells(column: NDArray[Any]) -> list[Any]:
@@ -146,15 +140,12 @@ def _cells(column: NDArray[Any]) -> list[Any]:
 
 def _parquet(columns: Columns, text: str) -> bytes:
     import pyarrow
-    from pyarrow import parquet
 
     arrays = {
         name: pyarrow.array(column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column))
         for name, column in columns.items()
     }
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(arrays).replace_schema_metadata({KEY: text.encode()}), buffer)
-    return buffer.getvalue()
+    return parquet_bytes(arrays, {KEY: text.encode()})
 
 
 # What part of the split a user is in, and what it is called where a user is in none.
@@ -287,7 +278,7 @@ def learn_again(
 
 def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome, score: float) -> None:
     """Refuse what was learned again, where it comes to another score than the run had."""
-    if spec.found_task.test_score(ready.graph, ready.users, outcome) != score:
+    if spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
             f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
         )
@@ -296,9 +287,9 @@ def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome,
 def check_predictions(spec: Experiment) -> None:
     """Refuse what predicts no classes, before anything heavy is imported."""
     spec.check()
-    if not spec.found_task.learns_labels:
+    if not spec.resolved_task.learns_labels:
         raise InputError(
-            f"predictions are classes of users, and the task {spec.task} predicts {spec.found_task.summary}: take the task node, or embed"
+            f"predictions are classes of users, and the task {spec.task} predicts {spec.resolved_task.summary}: take the task node, or embed"
         )
 
 

@@ -57,7 +57,7 @@ class SearchSpace:
     @classmethod
     def of(cls, spec: Experiment) -> SearchSpace:
         """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
-        method = spec.found_method
+        method = spec.resolved_method
         if not method.grid:
             searchable = [name for name in method_names() if find_method(name).grid]
             raise InputError(
@@ -104,7 +104,7 @@ def _default(spec: Experiment, key: str) -> Any:
     if key.startswith(MECHANISM_PREFIX):
         parameters = inspect.signature(entry(spec.budgets.mechanism).build).parameters
         return parameters[key.removeprefix(MECHANISM_PREFIX)].default
-    return getattr(spec.full_settings(), key)
+    return getattr(spec.resolved_settings, key)
 
 
 ADD = "INSERT INTO trials (search, data, source, version, time, trial) VALUES (?, ?, ?, ?, ?, ?)"
