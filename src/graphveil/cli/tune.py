@@ -39,8 +39,6 @@ from graphveil.experiments.tuning import (
 from graphveil.experiments.unit_store import results_file
 from graphveil.number_format import counted, exact_text, points
 
-INTERRUPTED = 130
-
 
 @grouped
 def tune(
@@ -135,7 +133,7 @@ def watched(
 
 
 def show(tuned: TuningResult, file: Path) -> None:
-    """The best settings beside the defaults, and how to use them."""
+    """Print the best settings beside the defaults, and how to use them."""
     best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
     console = Console(soft_wrap=True, highlight=False)
     rows = [
@@ -159,15 +157,13 @@ def show(tuned: TuningResult, file: Path) -> None:
 
 
 def command(spec: Experiment, file: Path) -> str:
-    """The call that runs the tuned settings, from the first seed that the search has not used."""
-    plain = spec.defaults
+    """Return the call that runs the tuned settings, from the first seed that the search has not used."""
     words = ["graphveil", "run", spec.method, "--data", spec.data]
     own = {name: getattr(spec, name) for name in ("task", "backbone")}
-    given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen
-    for name, value in given.items():
+    given = {name: value for name, value in own.items() if value != getattr(spec.defaults, name)}
+    limits = {name: value for name, value in spec.data_options.items() if name == "range"}
+    for name, value in {**given, **spec.chosen, **limits}.items():
         words += [f"--{name.replace('_', '-')}", exact_text(value)]
-    if "range" in spec.data_options:
-        words += ["--range", exact_text(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
 
 

@@ -35,7 +35,7 @@ from graphveil.experiments.experiment import (
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
 from graphveil.experiments.unit import Validation, validate_unit
 from graphveil.experiments.unit_store import Origin, RecordStore, now, results_file, this_version
-from graphveil.files import write_whole
+from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method, method_names
@@ -501,19 +501,9 @@ def write_settings(tuned: TuningResult, file: Path) -> None:
 
 
 def _toml_table(name: str, rows: dict[str, Any]) -> str:
-    # A dot in a key would open a table.
-    lines = [
-        f"{json.dumps(key) if '.' in key else key} = {_toml_value(value)}\n" for key, value in rows.items()
-    ]
-    return "".join([f"[{name}]\n", *lines])
-
-
-def _toml_value(value: Any) -> str:
-    """Write a number, true, false or a text as TOML.
-
-    >>> [_toml_value(value) for value in (1, 1e-05, True, None, "selu")]
-    ['1', '1e-05', 'true', '"none"', '"selu"']
-    """
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(NONE if value is None else value, ensure_ascii=False)
+    lines = [f"[{name}]\n"]
+    for key, value in rows.items():
+        # A dot in a key would open a table.
+        written = toml_value(key) if "." in key else key
+        lines.append(f"{written} = {toml_value(NONE if value is None else value)}\n")
+    return "".join(lines)
