@@ -160,7 +160,7 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/artefacts.py": {"pyarrow", "torch"},
     "statistics.py": {"scipy.special", "scipy.stats"},
@@ -177,7 +177,7 @@ INSIDE_FUNCTIONS = {
         "matplotlib.figure",
         "matplotlib.text",
     },
-    "experiments/tuning.py": {"optuna", "optuna.distributions", "optuna.trial"},
+    "experiments/tuning.py": {"optuna", "optuna.trial"},
     # Only who asks for Ray needs it.
     "engine/engine.py": {
         "graphveil.engine.process_crew",
