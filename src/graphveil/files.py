@@ -11,8 +11,9 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,8 @@ MAX_GIGABYTES = 4.0
 MAX_RATIO = 4
 # Arrays of an .npz file (a graph has about a dozen), and bytes of the header of one (numpy writes 128).
 MAX_ARRAYS, MAX_HEADER = 1000, 10_000
+# Suffixes of what is drawn, of pages, and of tables that need pyarrow.
+FIGURES, PAGES, PARQUET = (".svg", ".png"), (".html",), ".parquet"
 
 
 def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "strict") -> str:
@@ -100,10 +103,51 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
         ) from None
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file at once."""
+def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
+    """Return a file that is to be written; refuse it, before anything is computed for it, where it could not be.
+
+    ``formats`` are the suffixes it may have (none: any), ``option`` is what names the file on the command line.
+    """
+    by = f" with {option}" if option else ""
+    if formats:
+        check_format(file, formats, option)
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in an existing folder{by}")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name a file in it{by}")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{file.parent} is write-protected: name a file in another folder{by}")
+    return file
+
+
+def check_format(file: Path, formats: Sequence[str], option: str = "") -> None:
+    """Refuse a file whose suffix is none of these, and a Parquet file where pyarrow is missing.
+
+    >>> check_format(Path("town.jpg"), FIGURES)
+    Traceback (most recent call last):
+    graphveil.errors.InputError: town.jpg has the unsupported format .jpg: use .svg or .png
+    """
+    by = f" with {option}" if option else ""
+    if file.suffix not in formats:
+        found = f"the unsupported format {file.suffix}" if file.suffix else "no format"
+        raise InputError(f"{file} has {found}: use {_either(formats)}{by}")
+    if file.suffix == PARQUET and find_spec("pyarrow") is None:
+        others = _either([suffix for suffix in formats if suffix != PARQUET])
+        raise InputError(
+            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]'"
+            + (f", or use {others}{by}" if others else "")
+        )
+
+
+def _either(names: Sequence[str]) -> str:
+    *first, last = names or [""]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def write_whole(file: Path, content: str | bytes) -> None:
+    """Write a file at once; a text is written in UTF-8."""
     with writing_whole(file) as whole:
-        whole.write(content)
+        whole.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from graphveil.experiments.attribute_study import (
     chance_jaccard,
     chance_of_sharing,
     compare_rankings,
-    write_attribute_figure,
 )
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.statistics import t_interval
@@ -112,10 +111,10 @@ def test_the_same_ranking_gives_the_same_figure(found, name, start, tmp_path):
     named = replace(found, names=tuple(f"an interest with a long name $_{each}" for each in range(64)))
     files = []
     for _ in range(2):
-        write_attribute_figure(named, tmp_path / name)
+        attribute_drawing(named).write(tmp_path / name)
         files.append((tmp_path / name).read_bytes())
     assert files[0] == files[1] and files[0].startswith(start)
-    write_attribute_figure(found, tmp_path / name)
+    attribute_drawing(found).write(tmp_path / name)
     assert (tmp_path / name).read_bytes() != files[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.console import Console, check_page, first_sentences, one_bar, say, saying, show_table
+from graphveil.cli.console import Console, first_sentences, one_bar, say, saying, show_table
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -28,7 +28,7 @@ from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import Influence, PoisoningAdvice, advise_poisoning
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import make_ready
-from graphveil.files import write_whole
+from graphveil.files import PAGES, check_output, write_whole
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.terms import Budgets, Levels, Volunteers
@@ -262,7 +262,7 @@ def budget_command(
     for each in budgets:
         check_number(each, "epsilon", above=0)
     if out is not None:
-        check_page(out, "--out")
+        check_output(out, PAGES, "--out")
     spec = Experiment(
         "veil",
         data,
@@ -275,7 +275,7 @@ def budget_command(
     with one_bar() as inside:
         advice = advise_budget(spec, budgets, inside)
     if out is not None:
-        write_whole(out, budget_page(advice).encode())
+        write_whole(out, budget_page(advice))
     if as_json:
         say(json.dumps(advice.to_dict(), ensure_ascii=False))
         return

@@ -14,7 +14,7 @@ from graphveil.attacks.attribute import PRIORS, AttributeAttack
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
-from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
+from graphveil.cli.console import one_bar, say, say_picture, show_table, write_picture, written
 from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import (
@@ -33,7 +33,7 @@ from graphveil.experiments.attack_study import (
 )
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -235,18 +235,14 @@ def play(ground: Ground, terms: Terms) -> None:
     """Play, tell, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(ground, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_picture(terms.out)
+    file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
     campaign = watched(ground, budgets, terms)
-    if file is not None and is_page(file):
-        write_whole(file, campaign_page(campaign).encode())
-    elif file is not None:
-        campaign_chart(campaign).write(file)
+    write_picture(file, lambda: campaign_chart(campaign), lambda: campaign_page(campaign))
     if terms.as_json:
         say(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
     else:
         show(campaign)
-        if file is not None:
-            say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
+        say_picture(file)
     if not campaign.holds:
         broken = next(point for point in campaign.points if not point.holds)
         raise ClaimError(f"{campaign.attack.name} inference on {campaign.against}: {broken.verdict}")

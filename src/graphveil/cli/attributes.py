@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
+from graphveil.cli.console import one_bar, say, say_picture, show_table, write_picture, written
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -23,17 +23,17 @@ from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import (
     LOOKED_AT,
     Comparison,
+    attribute_drawing,
     attribute_page,
     check_ranking,
     compare_rankings,
     ranking_head,
     ranking_rows,
     trust_lines,
-    write_attribute_figure,
 )
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import Machine
 from graphveil.privacy.record import Privacy
 
@@ -108,18 +108,14 @@ def attributes(
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
-    file = None if out is None else check_picture(out)
+    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     comparison = watched(spec, top)
-    if file is not None and is_page(file):
-        write_whole(file, attribute_page(comparison).encode())
-    elif file is not None:
-        write_attribute_figure(comparison, file)
+    write_picture(file, lambda: attribute_drawing(comparison), lambda: attribute_page(comparison))
     if as_json:
         say(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
         return
     show(comparison)
-    if file is not None:
-        say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
+    say_picture(file)
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:

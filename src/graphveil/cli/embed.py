@@ -21,10 +21,10 @@ from graphveil.cli.options import (
     grouped,
 )
 from graphveil.cli.predict import written_in_shards
-from graphveil.experiments.embedding import Embedding, check_embedding, check_file, embed_known
+from graphveil.experiments.embedding import SUFFIXES, Embedding, check_embedding, embed_known
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.run_figures import embedding_map
+from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
@@ -69,9 +69,9 @@ def embed(
     spec = experiment_of(asked, terms, seed=seed)
     if written_in_shards(spec, "embeddings", out, chosen_engine(engine, workers, None), as_json):
         return
-    check_file(out)
+    check_output(out, SUFFIXES, "--out")
     if map_file is not None:
-        check_figure(map_file)
+        check_output(map_file, FIGURES, "--map")
     check_embedding(spec, dims)
     start = time.perf_counter()
     embedding = watched(spec, dims, map_file)

@@ -12,11 +12,11 @@ from graphveil.audit import audit as audit_mechanism
 from graphveil.audit.examine import Audit
 from graphveil.channels.words import SeededWords
 from graphveil.cli.audit import progress, read_plan
-from graphveil.cli.console import check_page, say
+from graphveil.cli.console import say
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.statement import Gathered, Question, Statement, composed, statement_page
-from graphveil.files import write_whole
+from graphveil.files import PAGES, check_output, write_whole
 
 DOES_NOT_HOLD = 1
 
@@ -51,7 +51,7 @@ def statement(
     if html is None and not as_json:
         raise InputError("name the page to write with --html FILE.html, or print it with --json")
     if html is not None:
-        check_page(html, "--html")
+        check_output(html, PAGES, "--html")
     gathered = None
     if collection is None:
         questions = tuple(Question(path.name, read_plan(path)) for path in plans or [])
@@ -60,7 +60,7 @@ def statement(
     privacy = composed(questions, 0 if gathered is None else gathered.volunteers)
     made = Statement(questions, _audits(questions, quick, seed), privacy, gathered)
     if html is not None:
-        write_whole(html, statement_page(made).encode())
+        write_whole(html, statement_page(made))
     if as_json:
         say(json.dumps(made.to_dict(), ensure_ascii=False))
     else:

@@ -23,8 +23,7 @@ from graphveil.experiments.predictions import (
     predicted_classes,
     write_predictions,
 )
-from graphveil.experiments.result_store import PARQUET
-from graphveil.files import write_whole
+from graphveil.files import PARQUET, write_whole
 
 PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
 Columns = dict[str, NDArray[Any]]

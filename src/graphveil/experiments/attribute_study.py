@@ -450,11 +450,6 @@ def _raw_scores(answered: Answered) -> Scores:
 LONGEST_NAME = 24
 
 
-def write_attribute_figure(comparison: Comparison, file: Path) -> None:
-    """Draw the best attributes to a file that `check_figure` has let pass."""
-    attribute_drawing(comparison).write(file)
-
-
 def attribute_drawing(comparison: Comparison) -> Drawing:
     """The mean scores of the best attributes, with 95% intervals; those that are among the best without privacy stand out."""
     spec, top = comparison.spec, comparison.ranking.top

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,12 +18,12 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, take_data
 from graphveil.experiments.predictions import AboutRun, about_run
 from graphveil.experiments.unit import make_ready
-from graphveil.files import MAX_TEXT, memory_limit, writing_whole
+from graphveil.files import MAX_TEXT, PARQUET, check_format, check_output, memory_limit, writing_whole
 from graphveil.graphs import Graph, Users
 from graphveil.graphs.tables import TableFile
 from graphveil.methods.job import Progress
 
-NPZ, PARQUET = ".npz", ".parquet"
+NPZ = ".npz"
 SUFFIXES = (NPZ, PARQUET)
 # Where a .parquet file keeps what is known of the table, and the numbers of users.
 KEY, USER = b"graphveil", "user"
@@ -33,21 +31,9 @@ WRITTEN = "name a file that `graphveil embed` has written"
 Values = NDArray[np.float32]
 
 
-def check_file(file: Path) -> Path:
-    """Refuse, before anything is computed, a file that could not be written."""
-    _check_suffix(file)
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
-    return file
-
-
 def write_values(file: Path, values: Values, about: dict[str, Any]) -> None:
     """Write the file: it is there as a whole or not at all."""
-    check_file(file)
+    check_output(file, SUFFIXES)
     text = json.dumps(about, ensure_ascii=False, sort_keys=True)
     with writing_whole(file) as stream:
         (_write_npz if file.suffix == NPZ else _write_parquet)(stream, values, text)
@@ -55,7 +41,7 @@ def write_values(file: Path, values: Values, about: dict[str, Any]) -> None:
 
 def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
     """The table and what is known of it; a file that is no embedding is refused."""
-    _check_suffix(file)
+    check_format(file, SUFFIXES)
     if not file.is_file():
         raise InputError(f"{file} is not there: {WRITTEN}")
     try:
@@ -73,15 +59,6 @@ def read_values(file: Path) -> tuple[Values, dict[str, Any]]:
 
 def _no_embedding(file: Path) -> InputError:
     return InputError(f"{file} holds no embedding: {WRITTEN}")
-
-
-def _check_suffix(file: Path) -> None:
-    if file.suffix not in SUFFIXES:
-        raise InputError(f"{file} is no file of embeddings: name one that ends in {' or '.join(SUFFIXES)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name an .npz file"
-        )
 
 
 def _write_npz(stream: IO[bytes], values: Values, text: str) -> None:

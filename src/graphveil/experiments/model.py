@@ -26,7 +26,7 @@ from graphveil.experiments.predictions import (
     predicted_classes,
 )
 from graphveil.experiments.unit import Ready, make_job, make_ready
-from graphveil.files import write_whole
+from graphveil.files import check_output, write_whole
 from graphveil.graphs.divide import MAX_CLASSES
 from graphveil.graphs.graph import UNKNOWN, Graph, Mask
 from graphveil.graphs.users import Users
@@ -342,10 +342,7 @@ def save(model: Model, path: str | Path) -> None:
     import torch
 
     file = Path(path)
-    if file.suffix != SUFFIX or not file.parent.is_dir() or file.is_dir():
-        raise InputError(
-            f"{file} cannot be written: name a file that ends in {SUFFIX} in a folder that is there"
-        )
+    check_output(file, (SUFFIX,))
     check_saved(model.spec)
     # The graph is not loaded again, so that its name serves as well as where it came from.
     spec = replace(model.spec, data=plain_name(model.spec.data))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
 from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import Ready, learn_unit
-from graphveil.files import write_whole
+from graphveil.files import PARQUET, check_output, write_whole
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.group import Group
 from graphveil.graphs.users import Users
@@ -84,7 +82,7 @@ def about_run(
     }
 
 
-CSV, PARQUET, RECORD = ".csv", ".parquet", ".json"
+CSV, RECORD = ".csv", ".json"
 SUFFIXES = (PARQUET, CSV)
 # Where a .parquet file keeps what is known of the table, besides the file beside it.
 KEY = b"graphveil"
@@ -92,20 +90,9 @@ Columns = dict[str, NDArray[Any]]
 
 
 def check_predictions_file(file: Path) -> Path:
-    """Refuse, before anything is computed, a file that could not be written."""
-    if file.suffix not in SUFFIXES:
-        raise InputError(f"{file} is no file of predictions: name one that ends in {' or '.join(SUFFIXES)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a .csv file"
-        )
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    for each in (file, record_file(file)):
-        if each.is_dir():
-            raise InputError(f"{each} is a folder: name a file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
+    """Refuse, before anything is computed, a table that could not be written, or its record beside it."""
+    check_output(file, SUFFIXES)
+    check_output(record_file(file))
     return file
 
 
@@ -122,10 +109,10 @@ def write_predictions(file: Path, columns: Columns, about: dict[str, Any]) -> No
     """Write the record and then the table, each as a whole or not at all: no table is there without its record."""
     check_predictions_file(file)
     text = json.dumps(about, ensure_ascii=False, sort_keys=True, indent=1)
-    write_whole(record_file(file), (text + "\n").encode())
+    write_whole(record_file(file), text + "\n")
     if file.suffix == CSV:
         table = csv_text(columns, zip(*map(_cells, columns.values()), strict=True))
-        write_whole(file, table.encode())
+        write_whole(file, table)
     else:
         write_whole(file, _parquet(columns, text))
 

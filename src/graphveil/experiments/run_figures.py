@@ -25,7 +25,6 @@ from graphveil.experiments.figure import (
     Drawing,
     Role,
     band,
-    check_figure,
     line_style,
 )
 from graphveil.experiments.parts import PARTS
@@ -33,6 +32,7 @@ from graphveil.experiments.predictions import predicted_classes
 from graphveil.experiments.result import Result, register_figure
 from graphveil.experiments.statistics import t_interval
 from graphveil.experiments.unit import Ready
+from graphveil.files import FIGURES, check_output
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.outcome import Outcome, TrainingCurve
@@ -337,7 +337,7 @@ def _one_class(ready: Ready) -> None:
 
 def _of_result(draw: Draw) -> Callable[[Result, Path], None]:
     def drawn(result: Result, file: Path) -> None:
-        check_figure(file)
+        check_output(file, FIGURES)
         draw(result.spec, *result.learned(0)).write(file)
 
     return drawn
@@ -350,7 +350,7 @@ for _name, _draw in RUN_FIGURES.items():
 @register_figure("score")
 def draw_scores(result: Result, file: Path) -> None:
     """A dot for each part with its 95% interval, and a small one for each run."""
-    check_figure(file)
+    check_output(file, FIGURES)
     parts = {name: part.title for name, part in PARTS.items() if result.of(name)}
     drawing = Drawing((WIDTH, 1.2 + 0.5 * len(parts)))
     (axes,) = drawing.axes

@@ -197,8 +197,7 @@ class Table:
 
     def write(self, file: Path) -> None:
         """Write the table to a file in the form that its suffix says, one of `TABLE_SUFFIXES`."""
-        content = WRITERS[file.suffix](self)
-        write_whole(file, content if isinstance(content, bytes) else content.encode())
+        write_whole(file, WRITERS[file.suffix](self))
 
     @property
     def _fields(self) -> list[str]:

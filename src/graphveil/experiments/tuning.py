@@ -553,7 +553,7 @@ def write_settings(tuned: Tuned, file: Path) -> None:
         header["validation_of_defaults"] = tuned.defaults.score
     header["version"] = fields["version"]
     tables = {HEADER: header, SETTINGS: tuned.settings}
-    write_whole(file, "\n".join(_toml_table(name, rows) for name, rows in tables.items()).encode())
+    write_whole(file, "\n".join(_toml_table(name, rows) for name, rows in tables.items()))
 
 
 def _toml_table(name: str, rows: dict[str, Any]) -> str:
