@@ -70,7 +70,7 @@ def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, a
         "seconds": unit.seconds["total"],
         "peak_mb": unit.peak_mb,
     }
-    write_whole(out / RECORD, (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
+    write_whole(out / RECORD, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     if as_json:
         say(json.dumps(record, ensure_ascii=False))
     else:
