@@ -104,7 +104,7 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
 
 
 def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
-    """Return a file that is to be written; refuse it, before anything is computed for it, where it could not be.
+    """Return a file that is to be written; reject it, before anything is computed for it, where it could not be.
 
     ``formats`` are the suffixes it may have (none: any), ``option`` is what names the file on the command line.
     """
@@ -120,8 +120,8 @@ def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> P
     return file
 
 
-def check_format(file: Path, formats: Sequence[str], option: str = "") -> None:
-    """Refuse a file whose suffix is none of these, and a Parquet file where pyarrow is missing.
+def check_format(file: Path, formats: Sequence[str], option: str = "") -> Path:
+    """Return a file whose suffix is one of these; reject any other, and a Parquet file where pyarrow is missing.
 
     >>> check_format(Path("town.jpg"), FIGURES)
     Traceback (most recent call last):
@@ -137,6 +137,7 @@ def check_format(file: Path, formats: Sequence[str], option: str = "") -> None:
             f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]'"
             + (f", or use {others}{by}" if others else "")
         )
+    return file
 
 
 def _either(names: Sequence[str]) -> str:
@@ -167,3 +168,15 @@ def writing_whole(file: Path) -> Iterator[IO[bytes]]:
         ) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def toml_value(value: Any) -> str:
+    """Return a number, a truth, a text or a list as TOML has it.
+
+    >>> [toml_value(value) for value in (1, 1e-05, True, "selu", (0.0, 1.0))]
+    ['1', '1e-05', 'true', '"selu"', '[0.0, 1.0]']
+    """
+    if isinstance(value, float):
+        return repr(value)
+    # The one letter that JSON lets stand and TOML does not.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

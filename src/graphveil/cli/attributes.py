@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import one_bar, say, say_picture, show_table, write_picture, written
+from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -20,22 +19,10 @@ from graphveil.cli.options import (
     range_option,
 )
 from graphveil.errors import InputError
-from graphveil.experiments.attribute_study import (
-    LOOKED_AT,
-    Comparison,
-    attribute_drawing,
-    attribute_page,
-    check_ranking,
-    compare_rankings,
-    ranking_head,
-    ranking_rows,
-    trust_lines,
-)
+from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
-from graphveil.experiments.table import Table
 from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import Machine
-from graphveil.privacy.record import Privacy
 
 METHOD = "togl"
 
@@ -109,13 +96,7 @@ def attributes(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
     file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
-    comparison = watched(spec, top)
-    write_picture(file, lambda: attribute_drawing(comparison), lambda: attribute_page(comparison))
-    if as_json:
-        say(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
-        return
-    show(comparison)
-    say_picture(file)
+    draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:
@@ -131,20 +112,3 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
                 f"--set takes data.KEY and mechanism.KEY here, got {key!r}: for example --set data.users=400"
             )
     return settings
-
-
-def watched(spec: Experiment, top: int) -> Comparison:
-    """Rank with a progress bar on stderr."""
-    with one_bar() as inside:
-        return compare_rankings(spec, top=top, progress=inside)
-
-
-def show(comparison: Comparison) -> None:
-    """The best attributes as a table, and below how far the ranking can be trusted."""
-    fields = comparison.to_dict()
-    head = ranking_head(fields)
-    words = {"attribute"} if comparison.names is not None else set()
-    show_table(Table(head, tuple(ranking_rows(comparison)), frozenset(head) - words))
-    statement = Privacy.model_validate(fields["privacy"]).sentence
-    for line in (*trust_lines(fields), f"({LOOKED_AT})", fields["verdict"], statement):
-        say(line)

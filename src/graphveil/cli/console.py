@@ -24,12 +24,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from graphveil.errors import InputError, visible, visible_lines
-from graphveil.experiments.figure import Chart, Drawing
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import results_file
-from graphveil.files import PAGES, write_whole
+from graphveil.files import PAGES
 
 # Words that somebody else wrote begin with this on every line.
 MARGIN = "  | "
@@ -225,20 +224,6 @@ def _keep_brackets(thing: Any, name: str) -> None:
     text = getattr(thing, name, None)
     if text:
         setattr(thing, name, escape(text))
-
-
-def write_picture(file: Path | None, draw: Callable[[], Chart | Drawing], page: Callable[[], str]) -> None:
-    """Write a page or a figure, as the suffix of the file says; nothing where there is no file."""
-    if file is not None and file.suffix in PAGES:
-        write_whole(file, page())
-    elif file is not None:
-        draw().write(file)
-
-
-def say_picture(file: Path | None) -> None:
-    """Say where a page or a figure is."""
-    if file is not None:
-        say(f"The {'page' if file.suffix in PAGES else 'figure'} is in {file}.")
 
 
 def written(file: Path | None) -> dict[str, str | None]:
