@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from docs.results_file import Row, read
 from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 NAME = "links"
 # Lines on cora, by what stands in the file, and graphs that one mechanism was run on.

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphveil.experiments.table import Table
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
+from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.number_format import exact_text
 
 

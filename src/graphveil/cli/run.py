@@ -46,7 +46,6 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.result import Result, result_sentences, result_table
 from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import Axis, ReadySweep, Sweep
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.table import Table
@@ -56,6 +55,7 @@ from graphveil.files import FIGURES, check_output
 from graphveil.methods.terms import options_of
 from graphveil.number_format import budget, counted, gained
 from graphveil.privacy.record import Privacy
+from graphveil.statistics import Summary
 
 EPSILON = "epsilon"
 
