@@ -31,8 +31,9 @@ from graphveil.learn.ranking import (
 )
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job, Progress
+from graphveil.methods.scoring import attribute_scores, estimate_scores, null_scores
 from graphveil.methods.tasks import LINK
-from graphveil.methods.togl import FirstRound, Togl, attribute_scores, estimate_scores, null_scores
+from graphveil.methods.togl import FirstRound, Togl
 from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import t_interval
