@@ -37,7 +37,6 @@ from graphveil.cli.run import run
 from graphveil.cli.statement import statement
 from graphveil.cli.sweep import sweep
 from graphveil.cli.tune import tune
-from graphveil.cli.wording import command_words
 from graphveil.errors import ClaimError, GraphveilError
 from graphveil.extras import install_sentence
 from graphveil.version import __version__
@@ -119,7 +118,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
         result = plain_help(typer.main.get_command(app))(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except GraphveilError as error:
-        _complain(command_words(error.as_written))
+        _complain(error.as_written)
         return FAILED if isinstance(error, ClaimError) else MISTAKEN
     except ModuleNotFoundError as error:
         sentence = install_sentence(error)

@@ -260,7 +260,7 @@ def budget_command(
     """
     budgets = parse_numbers("epsilon", epsilon) or ()
     for each in budgets:
-        check_number(each, "epsilon", above=0)
+        check_number(each, "--epsilon", above=0)
     if out is not None:
         check_page(out, "--out")
     spec = Experiment(

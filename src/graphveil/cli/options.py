@@ -300,7 +300,7 @@ def chosen_engine(
 ) -> Engine:
     """The engine of --engine and --workers; how many --jobs it is to compute at a time is checked too."""
     if jobs is not None and jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
+        raise InputError(f"--jobs must be at least 1, got {jobs}")
     if jobs is not None and workers is not None:
         raise InputError(
             "--workers share one run after the other, so --jobs has no meaning beside it: leave one of them out"

@@ -258,7 +258,7 @@ def paper(
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a table")
     if runs is not None and runs < 1:
-        raise InputError(f"runs must be at least 1, got {runs}")
+        raise InputError(f"--runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)
     done: list[PaperAnswer] = []
     stopped = False

@@ -226,16 +226,16 @@ def check_collected(spec: Experiment) -> None:
         )
     if spec.budgets.private_links and not spec.resolved_task.learns_labels:
         raise InputError(
-            "links are predicted where some are public to learn from and to score by, and with link_epsilon none is: leave out "
-            "link_epsilon, or predict labels"
+            "links are predicted where some are public to learn from and to score by, and with --link-epsilon none is: leave out "
+            "--link-epsilon, or predict labels"
         )
     if spec.levels.level_distribution is not None:
         raise InputError(
-            "which level somebody has is for the people of a collection to say: leave out level_distribution"
+            "which level somebody has is for the people of a collection to say: leave out --level-distribution"
         )
     if not spec.turnout.complete or spec.volunteers.panel is not None:
         raise InputError(
-            "who answers and who volunteers is for the people of a collection to say: leave out participation and panel"
+            "who answers and who volunteers is for the people of a collection to say: leave out --participation and --panel"
         )
 
 
@@ -243,7 +243,7 @@ def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
     if spec.budgets.private_links and not collection.private_links:
         raise InputError(
-            "the graph of this collection is public, so link_epsilon has no meaning here: leave it out, or make a collection whose people "
+            "the graph of this collection is public, so --link-epsilon has no meaning here: leave it out, or make a collection whose people "
             "are asked for their links (`graphveil collect init --private-links`)"
         )
     graph, labels, roster = collection.graph(), np.array(collection.labels), collection.roster()

@@ -411,7 +411,7 @@ def run_campaign(
 def check_campaign(ground: Ground, epsilons: Sequence[float | None], *, runs: int, seed: int) -> None:
     """Refuse what cannot be played, before the first run."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"runs must be an integer of at least 1, got {runs!r}")
+        raise InputError(f"--runs must be an integer of at least 1, got {runs!r}")
     check_seed(seed, runs)
     for epsilon in epsilons:
         ground.check(epsilon)

@@ -187,7 +187,7 @@ def check_ranking(spec: Experiment, top: int) -> None:
             f"attributes are ranked by the first round of togl, which {spec.method} has not: take togl"
         )
     if spec.budgets.link_epsilon is not None:
-        raise InputError("attributes are ranked over links that are public: leave link_epsilon out")
+        raise InputError("attributes are ranked over links that are public: leave --link-epsilon out")
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top must be an integer of at least 1, got {top!r}")
 

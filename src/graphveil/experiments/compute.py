@@ -193,7 +193,7 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
         )
     if not spec.turnout.complete or spec.has_levels or spec.loader_options:
         raise InputError(
-            "on a sharded graph everybody answers, without levels, and with the split of its files: leave out participation, levels and "
+            "on a sharded graph everybody answers, without levels, and with the split of its files: leave out --participation, --levels and "
             "data.… settings"
         )
 

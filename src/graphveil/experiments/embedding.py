@@ -125,7 +125,7 @@ BLOCK = 4096
 def check_dims(dims: Any) -> None:
     """Refuse a number of columns that no table could have."""
     if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-        raise InputError(f"dims must be an integer of at least 1, got {dims!r}")
+        raise InputError(f"--dims must be an integer of at least 1, got {dims!r}")
 
 
 def reduce_columns(values: NDArray[np.float32], dims: int) -> NDArray[np.float32]:

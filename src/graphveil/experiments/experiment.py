@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.errors import InputError, UnknownNameError
+from graphveil.errors import InputError, UnknownNameError, option_name
 from graphveil.graphs.convert import from_pyg
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.identity import data_digest, file_digest
@@ -226,7 +226,7 @@ class Experiment:
             )
         if not method.reports_features and budgets.epsilon is not None:
             raise InputError(
-                f"{self.method} reports no features, so epsilon has no meaning for it: leave it out"
+                f"{self.method} reports no features, so --epsilon has no meaning for it: leave it out"
             )
         budgets.check()
         self._check_levels()
@@ -241,7 +241,7 @@ class Experiment:
         self._check_turnout()
         self._check_volunteers()
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"runs must be an integer of at least 1, got {self.runs!r}")
+            raise InputError(f"--runs must be an integer of at least 1, got {self.runs!r}")
         check_seed(self.seed, self.runs)
         self.machine.check()
         check_data(self.data)
@@ -264,7 +264,7 @@ class Experiment:
             )
         for name in self.levels.given:
             raise InputError(
-                f"{name} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
+                f"{option_name(name)} is for users who choose a privacy level, which {self.method} with {mechanism} does not "
                 "ask for: leave it out, or take ppgnn with ppm"
             )
 
@@ -272,8 +272,10 @@ class Experiment:
         options = self._below(LINK_PREFIX)
         own = [name for name in self.resolved_method.link_settings if name in self.method_settings]
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
+        if self.budgets.link_mechanism != self.resolved_method.link_mechanism:
+            given.append("--link-mechanism")
         if given and not self.budgets.private_links:
-            raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
+            raise InputError(f"{given[0]} has no meaning where links are public: give --link-epsilon too")
         for name in options:
             if name in ("public", "private_users"):
                 raise InputError(
@@ -302,7 +304,7 @@ class Experiment:
         asks = method.reports_features or budgets.private_labels or budgets.private_links
         if not self.turnout.complete and (method.reads_features or not asks):
             raise InputError(
-                f"{self.method} asks nobody here, so participation has no meaning for it: leave it out"
+                f"{self.method} asks nobody here, so --participation has no meaning for it: leave it out"
             )
 
     @property
@@ -318,7 +320,7 @@ class Experiment:
         if self.has_levels:
             raise InputError(
                 f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
-                "their level: leave panel out"
+                "their level: leave --panel out"
             )
 
     def key(self, part: Part, run: int) -> str:

@@ -327,7 +327,7 @@ def check_model(spec: Experiment) -> None:
             "where links are private, a graph that has grown would have to be reported anew: a model is for public links"
         )
     if spec.budgets.norm_epsilon is not None:
-        raise InputError("a model predicts classes alone: leave norm_epsilon out")
+        raise InputError("a model predicts classes alone: leave --norm-epsilon out")
 
 
 SAVED = "name a file that gv.save has written"

@@ -435,7 +435,7 @@ def tune_experiment(
 def check_search(spec: Experiment, trials: int, jobs: int | None) -> Space:
     """Refuse what cannot be searched, before anything heavy is imported; else the space to search."""
     spec.check()
-    for name, number in (("trials", trials), ("jobs", 1 if jobs is None else jobs)):
+    for name, number in (("--trials", trials), ("--jobs", 1 if jobs is None else jobs)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise InputError(f"{name} must be an integer of at least 1, got {number!r}")
     return Space.of(spec)

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 from graphveil.checks import check_number, check_whole
-from graphveil.errors import InputError
+from graphveil.errors import InputError, option_name
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
 from graphveil.graphs.turnout import SILENCES
 from graphveil.mechanisms import entry, names
@@ -66,7 +66,7 @@ class Budgets:
                 raise InputError(f"{self.mechanism} does not report features: choose another mechanism")
         for name in ("label_epsilon", "link_epsilon", "norm_epsilon"):
             if getattr(self, name) is not None:
-                check_budget(getattr(self, name), name=name)
+                check_budget(getattr(self, name), name=option_name(name))
         if entry(self.link_mechanism).subject != "links":
             raise InputError(
                 f"{self.link_mechanism} does not report links: choose one of {', '.join(names('links'))}"
@@ -74,9 +74,11 @@ class Budgets:
         if self.norm_bound is None:
             return
         if self.norm_epsilon is None:
-            raise InputError("norm_bound has no meaning where no norms are learned: give norm_epsilon too")
+            raise InputError(
+                "--norm-bound has no meaning where no norms are learned: give --norm-epsilon too"
+            )
         low, high = NORM_BOUNDS
-        check_number(self.norm_bound, "norm_bound", least=low, most=high)
+        check_number(self.norm_bound, "--norm-bound", least=low, most=high)
 
     @property
     def private_labels(self) -> bool:
@@ -115,7 +117,7 @@ class Levels:
     def check(self) -> None:
         """Refuse a share that is none, and a distribution that there is not."""
         if self.gamma is not None:
-            check_number(self.gamma, "gamma", above=0, below=1)
+            check_number(self.gamma, "--gamma", above=0, below=1)
         source = level_source(self.level_distribution or "uniform")
         if isinstance(source, str) and source not in DISTRIBUTIONS:
             draw_levels(1, 2, source)
@@ -140,11 +142,13 @@ class Turnout:
 
     def check(self) -> None:
         """Refuse a share that is none."""
-        share = check_number(self.participation, "participation", above=0, most=1)
+        share = check_number(self.participation, "--participation", above=0, most=1)
         if self.silence not in SILENCES:
             raise unknown_name("silence", self.silence, SILENCES)
         if self.silence != "random" and share == 1:
-            raise InputError("silence has no meaning where everybody answers: give participation below 1 too")
+            raise InputError(
+                "--silence has no meaning where everybody answers: give --participation below 1 too"
+            )
 
     @property
     def complete(self) -> bool:
@@ -165,7 +169,7 @@ class Volunteers:
     def check(self) -> None:
         """Refuse a number of volunteers that is none."""
         if self.panel is not None:
-            check_whole(self.panel, "panel", least=1)
+            check_whole(self.panel, "--panel", least=1)
 
 
 @dataclass(frozen=True)
@@ -182,9 +186,9 @@ class Machine:
     def check(self) -> None:
         """Refuse a device that there is not, and no memory at all."""
         if self.device not in DEVICES:
-            raise InputError(f"device must be one of {', '.join(DEVICES)}, got {self.device!r}")
+            raise InputError(f"--device must be one of {', '.join(DEVICES)}, got {self.device!r}")
         if self.max_memory is not None:
-            check_number(self.max_memory, "max_memory", above=0, infinite=True, why="in gigabytes")
+            check_number(self.max_memory, "--max-memory", above=0, infinite=True, why="in gigabytes")
 
 
 # The records by the name of the field that holds them, in a spec and in a job.
