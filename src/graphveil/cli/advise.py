@@ -11,16 +11,7 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.console import Console, check_page, first_sentences, one_bar, say, saying, show_table
-from graphveil.cli.options import (
-    AsJson,
-    DataName,
-    RangePair,
-    SettingPairs,
-    grouped,
-    parse_numbers,
-    parse_settings,
-    range_option,
-)
+from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.budget_advice import advise_budget, budget_page, head, rows, sentences, verdict
 from graphveil.experiments.experiment import Experiment
@@ -31,31 +22,29 @@ from graphveil.experiments.unit import make_ready
 from graphveil.files import write_whole
 from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
-from graphveil.methods.terms import Budgets, Levels, Volunteers
 from graphveil.number_format import percent, rounded
 
 # Malicious users who say nothing, who push a class, and who push it from where they weigh most.
 KINDS = ("careless", "colluding", "and placed")
 
 
+@with_options
 def poisoning_command(
-    method: Annotated[str, typer.Argument(help="A name from `graphveil methods`, or FILE.py:NAME.")] = "base",
     *,
-    data: DataName,
-    epsilon: Annotated[float, typer.Option(help="The budget for features.")],
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("method", "data", "runs", "seed", "settings", "data_options", "epsilon", "mechanism"),
+            default={"method": "base", "epsilon": ...},
+            help={"runs": "How many runs.", "seed": "The seed of the first run."},
+        ),
+    ],
     share: Annotated[
         str, typer.Option(help="Shares of malicious users, with commas between them.")
     ] = "0.01,0.05,0.1",
-    mechanism: Annotated[
-        str, typer.Option(help="A name from `graphveil mechanisms`; the method's own by default.")
-    ] = "",
     target: Annotated[
         int | None, typer.Option(help="The class that they want others taken for; the rarest by default.")
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many runs.")] = 1,
-    seed: Annotated[int, typer.Option(help="The seed of the first run.")] = 0,
-    setting: SettingPairs = None,
-    public_range: RangePair = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far a share of malicious users can move an estimate (exact) and a prediction (measured).
@@ -68,18 +57,9 @@ def poisoning_command(
 
     Example: graphveil advise poisoning veil --data town --epsilon 2 --share 0.05,0.2
     """
-    spec = Experiment(
-        method,
-        data,
-        runs=runs,
-        seed=seed,
-        settings=parse_settings(setting or []),
-        data_options=range_option(public_range),
-        budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-    ).resolved()
     shares = parse_numbers("share", share) or ()
     with one_bar() as tell:
-        advice = advise_poisoning(spec, shares, target, tell)
+        advice = advise_poisoning(experiment, shares, target, tell)
     if as_json:
         say(json.dumps(advice.to_dict(), ensure_ascii=False))
     else:
@@ -157,14 +137,18 @@ def _advise(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @advise_app.command("levels")
-@grouped
+@with_options
 def levels_command(
     *,
-    data: DataName,
-    epsilon: Annotated[float, typer.Option(help="The strictest level's budget.")],
-    levels: Levels,
-    mechanism: Annotated[str, typer.Option(help="ppm or ppm-printed.")] = "ppm",
-    public_range: RangePair = None,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "data_options", "epsilon", "mechanism", "levels"),
+            fixed={"method": "ppgnn"},
+            default={"epsilon": ..., "mechanism": "ppm"},
+            help={"epsilon": "The strictest level's budget.", "mechanism": "ppm or ppm-printed."},
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Show what each privacy level costs on a graph: the error of an estimate, with and without the strictest users.
@@ -173,27 +157,23 @@ def levels_command(
 
     Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
     """
-    spec = Experiment(
-        "ppgnn",
-        data,
-        budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-        levels=levels,
-        data_options=range_option(public_range),
-    ).resolved()
-    spec.check()
-    if not spec.has_levels:
+    experiment.check()
+    epsilon, mechanism = experiment.budgets.epsilon, experiment.budgets.mechanism
+    if not experiment.has_levels:
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
     # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
-    shares = expected_shares(len(spec.level_budgets()), levels.level_distribution or "uniform")
+    shares = expected_shares(
+        len(experiment.level_budgets()), experiment.levels.level_distribution or "uniform"
+    )
     with saying():
-        ready = make_ready(spec, "method", 0, None, None)
+        ready = make_ready(experiment, "method", 0, None, None)
         (built,) = ready.mechanisms
         assert isinstance(built, PersonalMechanism)
         advice = advise_levels(ready.graph, built, shares)
     level_epsilon = built.level_loss.epsilon
     if as_json:
         told = {
-            "data": data,
+            "data": experiment.data,
             "epsilon": epsilon,
             "mechanism": mechanism,
             "levels": [each.to_dict() for each in advice],
@@ -235,15 +215,18 @@ def levels_command(
 
 
 @advise_app.command("budget")
-@grouped
+@with_options
 def budget_command(
     *,
-    data: DataName,
+    experiment: Annotated[
+        Experiment,
+        Options(
+            only=("data", "seed", "settings", "data_options", "volunteers"),
+            fixed={"method": "veil"},
+            help={"seed": "The seed of the split, and of who volunteers."},
+        ),
+    ],
     epsilon: Annotated[str, typer.Option(help="Budgets to look at, with commas between them.")] = "1,2,4,8",
-    volunteers: Volunteers,
-    setting: SettingPairs = None,
-    public_range: RangePair = None,
-    seed: Annotated[int, typer.Option(help="The seed of the split, and of who volunteers.")] = 0,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write a page, .html, with a map over users and ε.")
@@ -263,17 +246,8 @@ def budget_command(
         check_number(each, "--epsilon", above=0)
     if out is not None:
         check_page(out, "--out")
-    spec = Experiment(
-        "veil",
-        data,
-        seed=seed,
-        budgets=Budgets(epsilon=max(budgets)),
-        volunteers=volunteers,
-        settings=parse_settings(setting or []),
-        data_options=range_option(public_range),
-    ).resolved()
     with one_bar() as inside:
-        advice = advise_budget(spec, budgets, inside)
+        advice = advise_budget(experiment.having(epsilon=max(budgets)), budgets, inside)
     if out is not None:
         write_whole(out, budget_page(advice).encode())
     if as_json:

@@ -15,7 +15,7 @@ from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.attributes import outer_settings
 from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
-from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
+from graphveil.cli.options import AsJson, DataName, RangePair, parse_settings, range_option, with_options
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import (
     BUDGET,
@@ -167,7 +167,7 @@ def _attacks(
 
 
 @attack_app.command("attribute")
-@grouped
+@with_options
 def attribute_command(
     *,
     reporters: Reporters,
@@ -188,7 +188,7 @@ def attribute_command(
 
 
 @attack_app.command("level")
-@grouped
+@with_options
 def level_command(*, reporters: Reporters, terms: Terms) -> None:
     """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
@@ -198,7 +198,7 @@ def level_command(*, reporters: Reporters, terms: Terms) -> None:
 
 
 @attack_app.command("link")
-@grouped
+@with_options
 def link_command(*, reporters: Reporters, terms: Terms) -> None:
     """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
@@ -208,7 +208,7 @@ def link_command(*, reporters: Reporters, terms: Terms) -> None:
 
 
 @attack_app.command("label")
-@grouped
+@with_options
 def label_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
     """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
@@ -222,7 +222,7 @@ def label_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
 
 
 @attack_app.command("membership")
-@grouped
+@with_options
 def membership_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
     """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 

@@ -20,7 +20,7 @@ import typer
 from graphveil.checks import check_whole
 from graphveil.cli.collect_learn import collect_learn
 from graphveil.cli.console import Console, say, saying, show_table, warn
-from graphveil.cli.options import AsJson, RangePair, grouped, parse_range
+from graphveil.cli.options import AsJson, RangePair, parse_range, with_options
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import read_public_graph
 from graphveil.errors import InputError, visible
@@ -227,7 +227,7 @@ class Held:
 
 
 @collect_app.command("init")
-@grouped
+@with_options
 def init(
     *,
     folder: Folder,

@@ -173,12 +173,6 @@ def keep(result: Result) -> None:
     ResultStore(results_file()).add(result)
 
 
-def check_resume(resume: bool, any_version: bool) -> None:
-    """Refuse to reuse other versions' runs where none is reused."""
-    if any_version and not resume:
-        raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
-
-
 @contextmanager
 def told(store: Store) -> Iterator[None]:
     """Say at the end, an interrupted one too, what was found."""

@@ -10,16 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.console import one_bar, say
-from graphveil.cli.options import (
-    AsJson,
-    Asked,
-    EngineName,
-    Terms,
-    Workers,
-    chosen_engine,
-    experiment_of,
-    grouped,
-)
+from graphveil.cli.options import AsJson, Computing, OneRun, Options, with_options
 from graphveil.cli.predict import written_in_shards
 from graphveil.experiments.embedding import Embedding, check_embedding, check_file, embed_known
 from graphveil.experiments.experiment import Experiment
@@ -29,20 +20,17 @@ from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
 
-@grouped
+@with_options
 def embed(
     *,
-    asked: Asked,
+    experiment: OneRun,
     out: Annotated[
         Path,
         typer.Option(
             help="The file to write: .npz, or .parquet with pyarrow; of a large sharded graph, a new folder."
         ),
     ],
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    terms: Terms,
+    computing: Annotated[Computing, Options(only=("engine", "workers"))],
     dims: Annotated[
         int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
     ] = None,
@@ -66,15 +54,14 @@ def embed(
 
     Example: graphveil embed lpgnn --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = experiment_of(asked, terms, seed=seed)
-    if written_in_shards(spec, "embeddings", out, chosen_engine(engine, workers, None), as_json):
+    if written_in_shards(experiment, "embeddings", out, computing.resolved_engine, as_json):
         return
     check_file(out)
     if map_file is not None:
         check_figure(map_file)
-    check_embedding(spec, dims)
+    check_embedding(experiment, dims)
     start = time.perf_counter()
-    embedding = watched(spec, dims, map_file)
+    embedding = watched(experiment, dims, map_file)
     embedding.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}

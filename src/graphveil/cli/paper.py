@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
 from graphveil.cli.console import Console, Description, check_page, interrupted, say, show_table
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
+from graphveil.cli.options import AsJson, Computing, Options, with_options
 from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
@@ -158,7 +158,9 @@ def print_panel(panel: Panel) -> None:
 Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]
 
 
+@with_options
 def paper(
+    *,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -197,9 +199,7 @@ def paper(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every", "resume"))],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -210,7 +210,6 @@ def paper(
         Path | None,
         typer.Option(help="Also write all tables and figures that ran to one page, .html."),
     ] = None,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -255,15 +254,15 @@ def paper(
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
         check_page(page, "--page")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a table")
+    engine = computing.resolved_engine
+    engine.check_units("a table")
     if runs is not None and runs < 1:
         raise InputError(f"--runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)
     done: list[PaperAnswer] = []
     stopped = False
-    asked = Asked(terms, jobs, computing, everything, any_version)
-    with computing.open():
+    asked = Asked(terms, computing.jobs, engine, everything, computing.any_version)
+    with engine.open():
         for parts, drawn in zip(chosen, files, strict=True):
             done.append(answered(parts, drawn, asked, stopped))
             stopped = done[-1].interrupted

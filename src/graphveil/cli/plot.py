@@ -8,21 +8,19 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import one_bar, say
-from graphveil.cli.options import Asked, Terms, experiment_of, grouped
+from graphveil.cli.options import OneRun, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.figure import check_figure
 from graphveil.experiments.predictions import check_predictions, learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES
 
 
-@grouped
+@with_options
 def plot(
     *,
-    asked: Asked,
+    experiment: OneRun,
     kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
     out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    terms: Terms,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
 
@@ -33,11 +31,10 @@ def plot(
     """
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
-    spec = experiment_of(asked, terms, seed=seed)
     check_figure(out)
-    check_predictions(spec)
+    check_predictions(experiment)
     with one_bar() as inside:
-        ready, outcome = learn_again(spec, 0, None, inside)
+        ready, outcome = learn_again(experiment, 0, None, inside)
         inside(f"drawing {kind}", 1.0)
-        RUN_FIGURES[kind](spec, ready, outcome).write(out)
+        RUN_FIGURES[kind](experiment, ready, outcome).write(out)
     say(f"The figure is in {out}.")

@@ -10,16 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.console import one_bar, say, saying
-from graphveil.cli.options import (
-    AsJson,
-    Asked,
-    EngineName,
-    Terms,
-    Workers,
-    chosen_engine,
-    experiment_of,
-    grouped,
-)
+from graphveil.cli.options import AsJson, Computing, OneRun, Options, with_options
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, Kind, RowFiles, compute_unit
@@ -80,20 +71,17 @@ def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, a
     return True
 
 
-@grouped
+@with_options
 def predict(
     *,
-    asked: Asked,
+    experiment: OneRun,
     out: Annotated[
         Path,
         typer.Option(
             help="The file to write: .csv, or .parquet with pyarrow; of a large sharded graph, a new folder."
         ),
     ],
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    terms: Terms,
+    computing: Annotated[Computing, Options(only=("engine", "workers"))],
     as_json: AsJson = False,
 ) -> None:
     """Write a class with its probability for every user to a file, and the privacy record beside it as FILE.json.
@@ -108,14 +96,13 @@ def predict(
 
     Example: graphveil predict base --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = experiment_of(asked, terms, seed=seed)
-    if written_in_shards(spec, "predictions", out, chosen_engine(engine, workers, None), as_json):
+    if written_in_shards(experiment, "predictions", out, computing.resolved_engine, as_json):
         return
     check_predictions_file(out)
-    check_predictions(spec)
+    check_predictions(experiment)
     start = time.perf_counter()
     with one_bar() as inside:
-        predictions = predict_experiment(spec, inside=inside)
+        predictions = predict_experiment(experiment, inside=inside)
     predictions.save(out)
     if as_json:
         took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}

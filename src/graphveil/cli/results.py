@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import PAGE, confirmed, say, show_table, warn
-from graphveil.cli.options import AsJson, grouped
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
 from graphveil.experiments.result_store import (
@@ -60,7 +60,7 @@ class Filters:
         return Selection(numbers=numbers, earlier=self.earlier, **given)
 
 
-@grouped
+@with_options
 def results(
     *,
     numbers: Annotated[

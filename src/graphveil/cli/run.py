@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from graphveil.cli.console import (
     Console,
     Description,
-    check_resume,
     going_on,
     interrupted,
     keep,
@@ -23,24 +22,8 @@ from graphveil.cli.console import (
     show_table,
     told,
 )
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    Asked,
-    CheckpointEvery,
-    EngineName,
-    Jobs,
-    Resume,
-    Terms,
-    Workers,
-    chosen_engine,
-    default_file,
-    experiment_of,
-    grouped,
-    parse_numbers,
-)
+from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
 from graphveil.cli.sweep import run_sweep
-from graphveil.engine.crew import EVERY
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
@@ -142,38 +125,23 @@ def _gains(result: SweepResult) -> list[tuple[str, list[Summary | None]]]:
     ]
 
 
-@grouped
+@with_options
 def run(
     *,
-    asked: Asked,
+    experiment: Annotated[Experiment, Options(default={"runs": 5})],
     epsilon: Annotated[
         str | None,
         typer.Option(
             help="The budget for features; several, with commas between them, give a table over ε and a curve.",
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
-    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    checkpoint_every: CheckpointEvery = EVERY,
-    terms: Terms,
-    no_control: Annotated[
-        bool,
-        typer.Option(
-            "--no-control",
-            help="Skip what it is compared with: control, structure, no edges, volunteers alone.",
-        ),
-    ] = False,
+    computing: Computing,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where to draw the curve over several budgets, .svg or .png; METHOD-DATA-epsE_E.svg in this folder by default."
         ),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
@@ -189,18 +157,16 @@ def run(
 
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
-    given = experiment_of(asked, terms, runs=runs, seed=seed, control=not no_control)
-    how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs, checkpoint_every))
-    check_resume(resume, any_version)
+    how = How(computing.jobs, computing.resume, computing.any_version, computing.resolved_engine)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:
-        run_budgets(given, budgets, how, out, as_json)
+        run_budgets(experiment, budgets, how, out, as_json)
         return
     if out is not None:
         raise InputError(
             "--out draws a curve over several budgets: give them with commas between them, for example --epsilon 0.5,1,2,4"
         )
-    run_one(given if budgets is None else given.having(epsilon=budgets[0]), how, as_json)
+    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), how, as_json)
 
 
 def run_one(spec: Experiment, how: How, as_json: bool) -> None:

@@ -14,7 +14,6 @@ from graphveil.cli.console import (
     GOES_ON,
     Console,
     Description,
-    check_resume,
     going_on,
     interrupted,
     keep,
@@ -23,17 +22,7 @@ from graphveil.cli.console import (
     show_table,
     told,
 )
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    EngineName,
-    Jobs,
-    Resume,
-    SettingPairs,
-    Workers,
-    chosen_engine,
-    parse_settings,
-)
+from graphveil.cli.options import AsJson, Computing, Options, SettingPairs, parse_settings, with_options
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
@@ -145,7 +134,9 @@ def show_sweep(result: SweepResult, quick: bool = False) -> None:
             show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name)))
 
 
+@with_options
 def sweep(
+    *,
     name: Annotated[
         str | None, typer.Argument(help="A sweep by name, or a .toml file; without one, all are listed.")
     ] = None,
@@ -179,16 +170,12 @@ def sweep(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every",))],
     setting: SettingPairs = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over the values of one to three of its fields: tables, and a figure with controls and structure.
@@ -229,12 +216,17 @@ def sweep(
     asked = ready(chosen, everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a sweep")
-    check_resume(resume, any_version)
+    engine = computing.resolved_engine
+    engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
-    result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
+    result = run_sweep(
+        asked,
+        jobs=computing.jobs,
+        engine=engine,
+        fresh=not computing.resume,
+        any_version=computing.any_version,
+    )
     drawn = None if result.interrupted else file
     if drawn is not None:
         write_figure(result, drawn)
@@ -252,7 +244,7 @@ def sweep(
         kept = (
             "computed anew by the same command"
             if chosen.measure.read is None
-            else f"kept, {going_on(not resume)} from there"
+            else f"kept, {going_on(not computing.resume)} from there"
         )
         raise interrupted(f"{state} and {kept}")
 

@@ -23,12 +23,22 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import load_entry, origin
-from graphveil.methods import Settings, find_method
+from graphveil.methods import BACKBONE_NAMES, Settings, find_method
 from graphveil.methods.backbone_names import backbone_digest, check_backbone
 from graphveil.methods.link_variants import VARIANTS
 from graphveil.methods.method import Method, check_norms, check_panel, load_method, method_origin
-from graphveil.methods.tasks import Task, find_task
-from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, nested, options_of
+from graphveil.methods.tasks import Task, find_task, task_names
+from graphveil.methods.terms import (
+    Budgets,
+    Levels,
+    Machine,
+    Turnout,
+    Volunteers,
+    described,
+    nested,
+    option,
+    options_of,
+)
 from graphveil.outside import is_reference
 from graphveil.registry import unknown_name
 
@@ -73,15 +83,42 @@ class Experiment:
     Mechanisms and backbone are the method's own unless they are given: `Experiment.of` fills them in.
     """
 
-    method: str
-    data: str
-    task: str = "node"
-    backbone: str = ""
-    runs: int = 1
-    seed: int = 0
-    settings: dict[str, Any] = field(default_factory=dict)
-    data_options: dict[str, Any] = field(default_factory=dict)
-    control: bool = True
+    method: str = field(
+        metadata=described(
+            "A name from `graphveil methods`, or FILE.py:NAME for one of your own.", positional=True
+        )
+    )
+    data: str = field(
+        metadata=described(
+            "A name from `graphveil data list`, the path of an .npz file, or a function as FILE.py:NAME."
+        )
+    )
+    task: str = option(
+        "node",
+        f"What to predict: {' or '.join(f'{name} ({find_task(name).summary})' for name in task_names())}.",
+    )
+    backbone: str = option(
+        "", f"One of {', '.join(BACKBONE_NAMES)}, or FILE.py:NAME; the method's own by default."
+    )
+    runs: int = option(1, "How many runs; run i uses seed S + i for everything.")
+    seed: int = option(0, "The seed S of the first run.")
+    settings: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=described(
+            "KEY=VALUE, a setting of the method; mechanism.KEY and data.KEY are the mechanism's and the loader's. A list stands in "
+            "brackets: 'mechanism.shares=[0.5,0.5]'.",
+            "--set",
+        ),
+    )
+    data_options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=described("LOW,HIGH: the public range, where the data names none.", "--range"),
+    )
+    control: bool = option(
+        True,
+        "Skip what it is compared with: control, structure, no edges, volunteers alone.",
+        "--no-control",
+    )
     budgets: Budgets = field(default_factory=Budgets)
     levels: Levels = field(default_factory=Levels)
     turnout: Turnout = field(default_factory=Turnout)

@@ -1,14 +1,14 @@
 """The terms of an experiment: records that the command line, a spec, a job and a stored result share.
 
 A field that stands here is an option of every command that runs an experiment, a field of its TOML file, a keyword of `gv.run`
-and a part of what is stored. Whoever acts on it reads it from the record.
+and a part of what is stored. Code that acts on it reads it from the record. The ``title`` of a record is that of its options in `--help`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError, option_name
@@ -24,14 +24,31 @@ DEVICES = ("auto", "cpu", "cuda")
 NORM_BOUNDS = (1e-100, 1e100)
 
 
-def option(default: Any, told: str) -> Any:
-    """A field with the sentence that `--help` says of it."""
-    return field(default=default, metadata={"help": told})
+def described(sentence: str, *names: str, positional: bool = False) -> dict[str, Any]:
+    """Return the metadata of a field that is an option of commands.
+
+    Parameters
+    ----------
+    sentence
+        What `--help` says of it.
+    names
+        How it is spelled where that is not the field's own name.
+    positional
+        Whether it is given by its place among the words of a command.
+    """
+    return {"help": sentence, "names": names, "positional": positional}
+
+
+def option(default: Any, sentence: str, *names: str) -> Any:
+    """Return a field that is an option of commands, with its default; see `described`."""
+    return field(default=default, metadata=described(sentence, *names))
 
 
 @dataclass(frozen=True)
 class Budgets:
     """What is asked of users, by which mechanism and at which budget; None where it is not asked."""
+
+    title: ClassVar[str] = "Budgets and mechanisms"
 
     epsilon: float | None = option(None, "The budget for features.")
     delta: float | None = option(None, "The δ of Gaussian mechanisms; 1e-5 by default.")
@@ -99,6 +116,8 @@ class Levels:
     them, and others choose uniformly.
     """
 
+    title: ClassVar[str] = "Privacy levels"
+
     levels: int | None = option(
         None, "How many privacy levels users choose from; the strictest one's budget is --epsilon."
     )
@@ -130,7 +149,9 @@ class Levels:
 
 @dataclass(frozen=True)
 class Turnout:
-    """Who of those that are asked answers at all. Whoever is silent answers no question of any round."""
+    """Who of those that are asked answers at all. Silent users answer no question of any round."""
+
+    title: ClassVar[str] = "Who answers"
 
     participation: float = option(
         1.0, "The share of users who answer, drawn by seed; the others are asked, charged, and silent."
@@ -160,6 +181,8 @@ class Turnout:
 class Volunteers:
     """Users who give the server their raw rows by consent, where the graph's file names none."""
 
+    title: ClassVar[str] = "Who answers"
+
     panel: int | None = option(
         None,
         "How many volunteers give their raw features: so many training users, drawn by seed. By default those that the data "
@@ -175,6 +198,8 @@ class Volunteers:
 @dataclass(frozen=True)
 class Machine:
     """What is computed with; it decides no number but by rounding."""
+
+    title: ClassVar[str] = "Computing"
 
     max_memory: float | None = option(None, "Refuse a dense matrix above so many gigabytes.")
     device: str = option("auto", "auto (a GPU if there is one), cpu or cuda.")
