@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from graphveil import linear
-from graphveil.lazy import load_later
+from graphveil.lazy import lazy_names
 from graphveil.linear.sparse import SparseMatrix
 
 
@@ -23,9 +23,14 @@ def test_an_unknown_name_is_an_attribute_error_that_names_the_package():
         linear.nothing  # noqa: B018
 
 
-def test_a_package_lists_its_names_in_order():
-    _, names = load_later("graphveil.linear", {"sparse": ("SparseMatrix",), "push": ("Push",)})
-    assert names() == ["Push", "SparseMatrix"]
+def test_a_package_lists_the_names_that_type_checkers_see(tmp_path):
+    (tmp_path / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from graphveil.linear import push as push\n"
+        "    from graphveil.linear.sparse import SparseMatrix as SparseMatrix\n"
+    )
+    find, names, listed = lazy_names("graphveil.linear", str(tmp_path / "__init__.py"))
+    assert names() == ["SparseMatrix", "push"] and listed == ["SparseMatrix", "push"]
+    assert find("SparseMatrix") is SparseMatrix and find("push").__name__ == "graphveil.linear.push"
 
 
 def test_using_a_name_loads_its_module_and_no_other():

@@ -9,9 +9,9 @@ True
 (2, 'uint8')
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from graphveil.lazy import lazy_names
 from graphveil.starting import starting
 
 with starting():
@@ -39,6 +39,7 @@ with starting():
     from graphveil.privacy import Ledger, Plan, answer
     from graphveil.version import __version__
 
+# What a client does not need is imported when it is first used.
 if TYPE_CHECKING:
     from graphveil import experiments, graphs, learn, methods, pyg
     from graphveil.audit import Audit, check_mechanism
@@ -58,35 +59,8 @@ if TYPE_CHECKING:
     )
     from graphveil.graphs import Graph, Users, from_arrays, from_networkx, from_pyg, load, to_pyg
 
-# What a client does not need is imported when it is first asked for.
-_LATER = {
-    "Audit": "audit",
-    "Embedding": "experiments",
-    "Graph": "graphs",
-    "Model": "experiments",
-    "Predictions": "experiments",
-    "Result": "experiments",
-    "Users": "graphs",
-    "check_mechanism": "audit",
-    "embed": "experiments",
-    "experiments": "",
-    "from_arrays": "graphs",
-    "from_networkx": "graphs",
-    "from_pyg": "graphs",
-    "graphs": "",
-    "learn": "",
-    "load": "graphs",
-    "load_model": "experiments",
-    "methods": "",
-    "predict": "experiments",
-    "pyg": "",
-    "read_embedding": "experiments",
-    "run": "experiments",
-    "save": "experiments",
-    "sweep": "experiments",
-    "to_pyg": "graphs",
-    "tune": "experiments",
-}
+else:
+    __getattr__, _, _ = lazy_names(__name__, __file__)
 
 __all__ = [
     "Audit",
@@ -143,15 +117,6 @@ __all__ = [
     "to_pyg",
     "tune",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'graphveil' has no attribute {name!r}")
-    room = _LATER[name]
-    if not room:
-        return import_module(f"graphveil.{name}")
-    return getattr(import_module(f"graphveil.{room}"), name)
 
 
 def __dir__() -> list[str]:

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def load_later(
-    package: str, names: Mapping[str, tuple[str, ...]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__`` (PEP 562), where ``names`` says what each of its modules holds.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return the ``__getattr__``, ``__dir__`` (PEP 562) and ``__all__`` of a package whose modules are loaded later.
 
-    The modules are found by their own names too.
+    The names are those that the package's ``if TYPE_CHECKING:`` block imports (``from graphveil.linear.sparse import SparseMatrix as
+    SparseMatrix``), so that they stand in one place, where type checkers read them too. Modules are found by their own names as well.
 
-    >>> find, names = load_later("graphveil.channels", {"words": ("SeededWords",)})
-    >>> find("SeededWords").__name__, names()
-    ('SeededWords', ['SeededWords'])
+    Parameters
+    ----------
+    package
+        Its ``__name__``.
+    file
+        Its ``__file__``.
     """
-    places = {name: module for module, held in names.items() for name in held}
+    places = _imported_names(package, Path(file))
+    modules = {module.removeprefix(f"{package}."): module for module in places.values()}
 
     def find(name: str) -> Any:
-        if name in names:
-            return import_module(f"{package}.{name}")
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{places[name]}"), name)
+        if name in places:
+            return (
+                getattr(import_module(places[name]), name)
+                if places[name]
+                else import_module(f"{package}.{name}")
+            )
+        if name in modules:
+            return import_module(modules[name])
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: sorted(places)
+    return find, lambda: sorted(places), sorted(places, key=_listing_order)
+
+
+def _imported_names(package: str, file: Path) -> dict[str, str]:
+    """Return the module of each name that a file imports for type checkers; none for a name that is a module itself."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    blocks = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {
+        name.name: "" if node.module == package else str(node.module)
+        for node in imports
+        for name in node.names
+    }
+
+
+def _listing_order(name: str) -> tuple[bool, bool, str]:
+    """Constants come first, then classes, then all else, each by the alphabet."""
+    return not name.isupper(), not name[0].isupper(), name

@@ -11,12 +11,13 @@ import typer
 from typer.testing import CliRunner
 
 from graphveil.cli.options import Options, with_options
+from graphveil.methods.terms import option
 
 
 @dataclass(frozen=True)
 class Place:
     street: Annotated[str, typer.Option("--road", help="Where.")]
-    number: int = 1
+    number: int = option(1, "Which house.")
 
 
 @with_options

@@ -3,78 +3,42 @@
 A module is loaded when one of its names is first used.
 """
 
+# ruff: noqa: I001 -- names that are exported stand with their modules
 from typing import TYPE_CHECKING
 
-from graphveil.lazy import load_later
+from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.attacks.attribute import AttributeAttack
-    from graphveil.attacks.bounds import guess_bound
+    from graphveil.attacks.attribute import AttributeAttack as AttributeAttack
+    from graphveil.attacks.bounds import guess_bound as guess_bound
     from graphveil.attacks.game import (
-        Attack,
-        Deal,
-        MechanismAttack,
-        Natural,
-        Played,
-        Reporting,
-        Stakes,
-        Tally,
+        Attack as Attack,
+        Deal as Deal,
+        MechanismAttack as MechanismAttack,
+        Natural as Natural,
+        Played as Played,
+        Reporting as Reporting,
+        Stakes as Stakes,
+        Tally as Tally,
     )
-    from graphveil.attacks.label import LabelAttack
-    from graphveil.attacks.learned_label import LearnedLabelAttack
-    from graphveil.attacks.level import LevelAttack
-    from graphveil.attacks.link import LinkAttack
-    from graphveil.attacks.membership import MembershipAttack
-    from graphveil.attacks.model import SEEN, Learned, Learner, ModelAttack, Seen
-    from graphveil.attacks.overheard import OverheardUsers
-    from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
-    from graphveil.attacks.votes import AttackResult, attribute_inference, neighbour_vote
+    from graphveil.attacks.label import LabelAttack as LabelAttack
+    from graphveil.attacks.learned_label import LearnedLabelAttack as LearnedLabelAttack
+    from graphveil.attacks.level import LevelAttack as LevelAttack
+    from graphveil.attacks.link import LinkAttack as LinkAttack
+    from graphveil.attacks.membership import MembershipAttack as MembershipAttack
+    from graphveil.attacks.model import (
+        SEEN as SEEN,
+        Learned as Learned,
+        Learner as Learner,
+        ModelAttack as ModelAttack,
+        Seen as Seen,
+    )
+    from graphveil.attacks.overheard import OverheardUsers as OverheardUsers
+    from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
+    from graphveil.attacks.votes import (
+        AttackResult as AttackResult,
+        attribute_inference as attribute_inference,
+        neighbour_vote as neighbour_vote,
+    )
 else:
-    __getattr__, __dir__ = load_later(
-        __name__,
-        {
-            "attribute": ("AttributeAttack",),
-            "bounds": ("guess_bound",),
-            "game": (
-                *("Attack", "Deal", "MechanismAttack", "Natural", "Played", "Reporting", "Stakes", "Tally"),
-            ),
-            "label": ("LabelAttack",),
-            "learned_label": ("LearnedLabelAttack",),
-            "level": ("LevelAttack",),
-            "link": ("LinkAttack",),
-            "membership": ("MembershipAttack",),
-            "model": ("SEEN", "Learned", "Learner", "ModelAttack", "Seen"),
-            "overheard": ("OverheardUsers",),
-            "registry": ("ATTACKS", "MODEL_ATTACKS"),
-            "votes": ("AttackResult", "attribute_inference", "neighbour_vote"),
-        },
-    )
-
-__all__ = [
-    "ATTACKS",
-    "MODEL_ATTACKS",
-    "SEEN",
-    "Attack",
-    "AttackResult",
-    "AttributeAttack",
-    "Deal",
-    "LabelAttack",
-    "Learned",
-    "LearnedLabelAttack",
-    "Learner",
-    "LevelAttack",
-    "LinkAttack",
-    "MechanismAttack",
-    "MembershipAttack",
-    "ModelAttack",
-    "Natural",
-    "OverheardUsers",
-    "Played",
-    "Reporting",
-    "Seen",
-    "Stakes",
-    "Tally",
-    "attribute_inference",
-    "guess_bound",
-    "neighbour_vote",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -3,23 +3,22 @@
 The steps are loaded when something is audited: a client that only answers plans does without them.
 """
 
+# ruff: noqa: I001 -- names that are exported stand with their modules
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from graphveil.channels.words import Words
-from graphveil.lazy import load_later
+from graphveil.lazy import lazy_names
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan
 
 if TYPE_CHECKING:
-    from graphveil.audit.check import check_mechanism, mechanism_checks
-    from graphveil.audit.examine import Audit
+    from graphveil.audit.check import check_mechanism as check_mechanism, mechanism_checks as mechanism_checks
+    from graphveil.audit.examine import Audit as Audit
 else:
-    __getattr__, __dir__ = load_later(
-        __name__, {"examine": ("Audit",), "check": ("check_mechanism", "mechanism_checks")}
-    )
+    __getattr__, __dir__, _ = lazy_names(__name__, __file__)
 
 __all__ = ["Audit", "audit", "check_mechanism", "mechanism_checks"]
 

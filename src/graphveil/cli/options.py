@@ -254,20 +254,19 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     def call(**given: Any) -> None:
         values = {name: given.pop(name) for name in own if name in given}
         for name, (group, options) in groups.items():
-            made = _instance(group, options, given)
-            values[name] = made.resolved() if isinstance(made, Experiment) else made
+            values[name] = _instance(group, options, given)
         command(**values)
 
     call.__dict__["__signature__"] = inspect.Signature(parameters)
     return call
 
 
-def _group(hint: Any) -> tuple[Any, Options] | None:
-    """Return the data class of a parameter and the options that are taken of it; None where it is something else."""
+def _group(hint: Any, options: Options | None = None) -> tuple[Any, Options] | None:
+    """Return the data class of a parameter or field and the options that are taken of it; None where it is something else."""
     kind, *about = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if not is_dataclass(kind):
         return None
-    return kind, next((each for each in about if isinstance(each, Options)), Options())
+    return kind, next((each for each in about if isinstance(each, Options)), options or Options())
 
 
 def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
@@ -277,8 +276,8 @@ def _parameters(group: Any, options: Options) -> Iterator[inspect.Parameter]:
         kind = hints[each.name]
         if each.name in options.without:
             continue
-        if is_dataclass(kind):
-            yield from _parameters(kind, options.inside(each.name))
+        if inner := _group(kind, options.inside(each.name)):
+            yield from _parameters(*inner)
         elif not options.take(each.name):
             continue
         elif group is Experiment and each.name in SPELLINGS:
@@ -301,14 +300,14 @@ def _parameter(name: str, default: Any, kind: Any) -> inspect.Parameter:
 
 def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
     """Return an instance of a data class from the options that were given, which are taken out; others have their default."""
-    hints = get_type_hints(group)
+    hints = get_type_hints(group, include_extras=True)
     values: dict[str, Any] = {}
     for each in fields(group):
         kind = hints[each.name]
         if each.name in options.without:
             continue
-        if is_dataclass(kind):
-            values[each.name] = _instance(kind, options.inside(each.name), given)
+        if inner := _group(kind, options.inside(each.name)):
+            values[each.name] = _instance(*inner, given)
         elif each.name in options.fixed:
             values[each.name] = options.fixed[each.name]
         elif not options.take(each.name):
@@ -321,7 +320,8 @@ def _instance(group: Any, options: Options, given: dict[str, Any]) -> Any:
         elif each.name in given:
             value = given.pop(each.name)
             values[each.name] = parse_numbers(each.name, value) if kind == NUMBERS else value
-    return group(**values)
+    made = group(**values)
+    return made.resolved() if isinstance(made, Experiment) else made
 
 
 @dataclass(frozen=True)
@@ -365,13 +365,6 @@ class Computing:
         if self.any_version and not self.resume:
             raise InputError("--any-version has no meaning where all is computed anew: leave out --fresh")
         return Engine.of(self.engine, self.workers, self.checkpoint_every)
-
-
-# One run, as `predict`, `embed` and `plot` take it.
-OneRun = Annotated[
-    Experiment,
-    Options(without=("runs", "control"), help={"seed": "The seed of split, reports and model."}),
-]
 
 
 # What options are called in the name of a file.

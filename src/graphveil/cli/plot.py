@@ -1,4 +1,4 @@
-"""graphveil plot: a picture of one run."""
+"""graphveil plot: a figure of one run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import one_bar, say
-from graphveil.cli.options import OneRun, with_options
+from graphveil.cli.one_run import OneRun
+from graphveil.cli.options import with_options
 from graphveil.errors import InputError
 from graphveil.experiments.figure import check_figure
 from graphveil.experiments.predictions import check_predictions, learn_again
@@ -18,9 +19,9 @@ from graphveil.experiments.run_figures import RUN_FIGURES
 @with_options
 def plot(
     *,
-    experiment: OneRun,
     kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
     out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
+    experiment: OneRun,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
 

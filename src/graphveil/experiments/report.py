@@ -10,7 +10,7 @@ from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.comparison import Comparison
 from graphveil.experiments.energy import HOW, MEANING, THEOREM, experiment_of, smoothing
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
-from graphveil.experiments.figure import Line, Role, accuracy_over_epsilon
+from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result_store import Kept, Record, Scores, latest
 from graphveil.experiments.statistics import Summary
@@ -176,18 +176,18 @@ def rows(records: Sequence[Record]) -> Table:
     cells = [dict(zip(HEAD, _cells(record), strict=True)) for record in records]
     optional = {"label ε", "link ε", "volunteers alone"}
     head = tuple(name for name in HEAD if name not in optional or any(row[name] != NONE for row in cells))
-    return Table(head, tuple(tuple(row[name] for name in head) for row in cells), NUMBERS)
+    return Table(head, ([row[name] for name in head] for row in cells), NUMBERS)
 
 
-def lines(records: Sequence[Record]) -> list[Line]:
+def lines(records: Sequence[Record]) -> list[Series]:
     """The curves of all methods that were run at more than one ε, with their controls, and the levels beside them."""
     series: dict[str, dict[float, Record]] = {}
     for record in sorted(records, key=lambda record: len(record.runs)):
         if record.epsilon is not None:
             # At the same ε, the result with the most runs counts.
             series.setdefault(_series(record), {})[record.epsilon] = record
-    curves: list[Line] = []
-    levels: dict[str, Line] = {}
+    curves: list[Series] = []
+    levels: dict[str, Series] = {}
     for name, by_epsilon in sorted(series.items()):
         if len(by_epsilon) < 2:
             continue
@@ -199,19 +199,19 @@ def lines(records: Sequence[Record]) -> list[Line]:
         for record in sorted(ordered, key=lambda record: len(record.runs)):
             if record.structure is not None:
                 label = ", ".join([f"structure: {record.structure.name}", *_other_budgets(record)])
-                levels[label] = Line(label, (), (_summary(record.structure),), "structure")
+                levels[label] = Series(label, (), (_summary(record.structure),), role="structure")
     if curves:
         for record in records:
             if record.epsilon is None:
                 role: Role = "structure" if record.method == "structure" else "no privacy"
-                levels[_series(record)] = Line(_series(record), (), (_summary(record.scores),), role)
+                levels[_series(record)] = Series(_series(record), (), (_summary(record.scores),), role=role)
     return [*curves, *(levels[label] for label in sorted(levels))]
 
 
 def _results(name: str, task: str, records: Sequence[Record]) -> Section:
     metric = records[0].metric
     drawn = lines(records)
-    svg = accuracy_over_epsilon(drawn, f"{name}, {task}", metric) if drawn else ""
+    svg = epsilon_chart(drawn, f"{name}, {task}", metric).svg() if drawn else ""
     return Section(f"{name}: {metric}, {task}", (), svg, rows(records))
 
 
@@ -318,9 +318,9 @@ def _label_and_link(record: Record) -> tuple[float | None, float | None]:
     return labels, links
 
 
-def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], role: Role = "method") -> Line:
+def _curve(label: str, pairs: Sequence[tuple[Record, Scores]], role: Role = "method") -> Series:
     epsilons = tuple(record.epsilon for record, _ in pairs if record.epsilon is not None)
-    return Line(label, epsilons, tuple(_summary(scores) for _, scores in pairs), role)
+    return Series(label, epsilons, tuple(_summary(scores) for _, scores in pairs), role=role)
 
 
 def _summary(scores: Scores) -> Summary:
@@ -363,7 +363,7 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
         columns[TASK] = [each.record.task for each in kept]
     for place, name in enumerate(told.head):
         if long or name not in LONG:
-            columns[name] = [row[place] for row in told.rows]
+            columns[name] = [row[place] for row in told.texts]
     if long:
         # One column, so that a narrow screen can keep both in sight.
         named = [f"{each.number} {method}" for each, method in zip(kept, columns.pop(METHOD), strict=True)]
@@ -374,7 +374,7 @@ def results_table(kept: Sequence[Kept], long: bool = False) -> Table:
     if any(each.tags for each in kept):
         columns[TAGS] = [", ".join(each.tags) or NONE for each in kept]
     columns[DATE] = [(each.record.time or NONE)[: len("2026-01-01")] for each in kept]
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), told.numbers | {NUMBER, DATE})
+    return Table(columns, zip(*columns.values(), strict=True), NUMBERS | {NUMBER, DATE})
 
 
 def results_page(kept: Sequence[Kept], title: str) -> str:
@@ -407,4 +407,4 @@ def _by_graph(kept: Sequence[Kept]) -> list[Section]:
 
 def _curves(name: str, kept: Sequence[Kept]) -> str:
     drawn = lines([each.record for each in kept])
-    return accuracy_over_epsilon(drawn, name, kept[0].record.metric) if drawn else ""
+    return epsilon_chart(drawn, name, kept[0].record.metric).svg() if drawn else ""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import Result
+from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
 from graphveil.files import read_text, write_whole
 from graphveil.methods.terms import Budgets, Levels, Turnout, Volunteers
@@ -436,7 +435,7 @@ def named(name: str, kept: Sequence[Kept], among: Selection) -> Kept:
 
 
 PARQUET = ".parquet"
-TEXT, WHOLE, SEED, NUMBER, FLAG = "string", "int64", "uint64", "float64", "bool"
+EXPORTS = (".csv", PARQUET, ".json")
 # Parts of a record that are a mean with its interval.
 SUMMARIES = (
     "control",
@@ -448,40 +447,24 @@ SUMMARIES = (
     "unasked",
     "gain_over_unasked",
 )
-COLUMNS = {
-    "number": WHOLE,
-    "time": TEXT,
-    "version": TEXT,
-    "source": TEXT,
-    "method": TEXT,
-    "data": TEXT,
-    "task": TEXT,
-    "metric": TEXT,
-    "epsilon": NUMBER,
-    "label_epsilon": NUMBER,
-    "link_epsilon": NUMBER,
-    "panel": WHOLE,
-    "mechanism": TEXT,
-    "backbone": TEXT,
-    "seed": SEED,
-    "runs": WHOLE,
-    "mean": NUMBER,
-    "low": NUMBER,
-    "high": NUMBER,
-    **{f"{part}_{end}": NUMBER for part in SUMMARIES for end in ("mean", "low", "high")},
-    "structure_name": TEXT,
-    "verdict": TEXT,
-    "interrupted": FLAG,
-    "tags": TEXT,
-    "scores": TEXT,
-    "settings": TEXT,
-    "data_options": TEXT,
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "integer": ("number", "panel", "runs"),
+    "unsigned": ("seed",),
+    "number": ("epsilon", "label_epsilon", "link_epsilon", "mean", "low", "high"),
+    "summary": SUMMARIES,
+    "flag": ("interrupted",),
 }
+NAMES = (
+    *("number", "time", "version", "source", "method", "data", "task", "metric"),
+    *("epsilon", "label_epsilon", "link_epsilon", "panel", "mechanism", "backbone", "seed", "runs"),
+    *("mean", "low", "high", *SUMMARIES, "structure_name", "verdict", "interrupted"),
+    *("tags", "scores", "settings", "data_options"),
+)
 
 
 def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
     """Refuse, before anything is read, a file that could not be written."""
-    allowed = (*suffixes, *WRITERS)
+    allowed = (*suffixes, *EXPORTS)
     if file.suffix not in allowed:
         raise InputError(f"{file} has an unknown form: name a file that ends in {', '.join(allowed)}")
     if file.suffix == PARQUET and find_spec("pyarrow") is None:
@@ -497,7 +480,11 @@ def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
 
 def write_export(file: Path, kept: Sequence[Kept]) -> None:
     """Write results to a file that `check_export` has let pass."""
-    write_whole(file, WRITERS[file.suffix](kept))
+    if file.suffix != ".json":
+        export_table(kept).write(file)
+        return
+    whole = {"results": [to_dict(each) for each in kept]}
+    write_whole(file, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def to_dict(kept: Kept) -> dict[str, Any]:
@@ -506,15 +493,16 @@ def to_dict(kept: Kept) -> dict[str, Any]:
     return {**about, **kept.record.model_dump(mode="json")}
 
 
-def row(kept: Kept) -> dict[str, Any]:
-    """A result as one row below `COLUMNS`; lists and tables are JSON in one cell."""
+def export_table(kept: Sequence[Kept]) -> Table:
+    """Return results as rows of a table; lists and tables are JSON in one cell."""
+    kinds = {name: kind for kind, names in KINDS.items() for name in names}
+    rows = ([row[name] for name in NAMES] for row in map(_row, kept))
+    return Table((Column(name, kinds.get(name, "text")) for name in NAMES), rows)
+
+
+def _row(kept: Kept) -> dict[str, Any]:
     record, setup = kept.record, kept.record.setup
-    values: dict[str, Any] = {name: getattr(record, name, None) for name in COLUMNS}
-    for part in SUMMARIES:
-        summary = getattr(record, part)
-        for end in ("mean", "low", "high"):
-            values[f"{part}_{end}"] = None if summary is None else getattr(summary, end)
-    return values | {
+    return {name: getattr(record, name, None) for name in NAMES} | {
         "number": kept.number,
         "source": kept.source,
         "tags": " ".join(kept.tags),
@@ -527,36 +515,3 @@ def row(kept: Kept) -> dict[str, Any]:
         "settings": json.dumps(setup.settings, sort_keys=True, default=str),
         "data_options": json.dumps(setup.data_options, sort_keys=True, default=str),
     }
-
-
-def _csv(kept: Sequence[Kept]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row(each) for each in kept)
-    return text.getvalue().encode()
-
-
-def _json(kept: Sequence[Kept]) -> bytes:
-    whole = {"results": [to_dict(each) for each in kept]}
-    return (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _parquet(kept: Sequence[Kept]) -> bytes:
-    import pyarrow
-    from pyarrow import parquet
-
-    kinds = {
-        TEXT: pyarrow.string(),
-        WHOLE: pyarrow.int64(),
-        SEED: pyarrow.uint64(),
-        NUMBER: pyarrow.float64(),
-        FLAG: pyarrow.bool_(),
-    }
-    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist([row(each) for each in kept], schema), buffer)
-    return buffer.getvalue()
-
-
-WRITERS: dict[str, Callable[[Sequence[Kept]], bytes]] = {".csv": _csv, PARQUET: _parquet, ".json": _json}

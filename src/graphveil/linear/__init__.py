@@ -3,64 +3,33 @@
 A module is loaded when one of its names is first used.
 """
 
+# ruff: noqa: I001 -- names that are exported stand with their modules
 from typing import TYPE_CHECKING
 
-from graphveil.lazy import load_later
+from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.linear.chebyshev import Chebyshev
-    from graphveil.linear.composition import Composition, Input, Scaled, scaled
-    from graphveil.linear.pairs import LearnedMatrix, PairPattern
-    from graphveil.linear.polynomial import Polynomial
+    from graphveil.linear.chebyshev import Chebyshev as Chebyshev
+    from graphveil.linear.composition import (
+        Composition as Composition,
+        Input as Input,
+        Scaled as Scaled,
+        scaled as scaled,
+    )
+    from graphveil.linear.pairs import LearnedMatrix as LearnedMatrix, PairPattern as PairPattern
+    from graphveil.linear.polynomial import Polynomial as Polynomial
     from graphveil.linear.propagation import (
-        gcn_matrix,
-        mean_matrix,
-        pagerank_matrix,
-        scaled_matrix,
-        sum_matrix,
+        gcn_matrix as gcn_matrix,
+        mean_matrix as mean_matrix,
+        pagerank_matrix as pagerank_matrix,
+        scaled_matrix as scaled_matrix,
+        sum_matrix as sum_matrix,
     )
-    from graphveil.linear.push import Push
-    from graphveil.linear.series import Series
-    from graphveil.linear.sight import other_ends
-    from graphveil.linear.sparse import SparseMatrix
-    from graphveil.linear.walks import walk_distances
-    from graphveil.linear.wide_products import weighted_products
+    from graphveil.linear.push import Push as Push
+    from graphveil.linear.series import Series as Series
+    from graphveil.linear.sight import other_ends as other_ends
+    from graphveil.linear.sparse import SparseMatrix as SparseMatrix
+    from graphveil.linear.walks import walk_distances as walk_distances
+    from graphveil.linear.wide_products import weighted_products as weighted_products
 else:
-    __getattr__, __dir__ = load_later(
-        __name__,
-        {
-            "chebyshev": ("Chebyshev",),
-            "composition": ("Composition", "Input", "Scaled", "scaled"),
-            "pairs": ("LearnedMatrix", "PairPattern"),
-            "polynomial": ("Polynomial",),
-            "propagation": ("gcn_matrix", "mean_matrix", "pagerank_matrix", "scaled_matrix", "sum_matrix"),
-            "push": ("Push",),
-            "series": ("Series",),
-            "sight": ("other_ends",),
-            "sparse": ("SparseMatrix",),
-            "walks": ("walk_distances",),
-            "wide_products": ("weighted_products",),
-        },
-    )
-
-__all__ = [
-    "Chebyshev",
-    "Composition",
-    "Input",
-    "LearnedMatrix",
-    "PairPattern",
-    "Polynomial",
-    "Push",
-    "Scaled",
-    "Series",
-    "SparseMatrix",
-    "gcn_matrix",
-    "mean_matrix",
-    "other_ends",
-    "pagerank_matrix",
-    "scaled",
-    "scaled_matrix",
-    "sum_matrix",
-    "walk_distances",
-    "weighted_products",
-]
+    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
