@@ -21,7 +21,7 @@ from graphveil.cli.attributes import attributes
 from graphveil.cli.audit import audit
 from graphveil.cli.collect import collect_app
 from graphveil.cli.compare import compare
-from graphveil.cli.console import INTERRUPTED, first_example, plain_help, say, saying
+from graphveil.cli.console import INTERRUPTED, first_example, on_interrupt, plain_help, say
 from graphveil.cli.data import data_app
 from graphveil.cli.demo import demo
 from graphveil.cli.embed import embed
@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
     """All commands; one that has nothing of its own to say about an interrupt says this."""
 
     def invoke(self, ctx: Any) -> Any:
-        with saying("whatever was finished is kept; give the same command again"):
+        with on_interrupt("whatever was finished is kept; give the same command again"):
             return super().invoke(ctx)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import check_page, first_sentences, one_bar, say, saying, show_table
+from graphveil.cli.console import check_page, first_sentences, on_interrupt, one_bar, say, show_table
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
@@ -93,7 +93,7 @@ def levels_command(
 
     Example: graphveil advise levels --data town --epsilon 0.5 --levels 4
     """
-    with saying():
+    with on_interrupt():
         advice = advise_levels(experiment)
     print_analysis(advice, as_json)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, interrupted, say, show_table
+from graphveil.cli.console import Console, interrupted, progress_bars, say, show_table
 from graphveil.errors import InputError
 from graphveil.experiments.demo import (
     SMALL,
@@ -45,12 +44,10 @@ def demo(
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
     kept, stopped = Demo(), False
-    columns = (Description(), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("starting", total=None)
+    with progress_bars(steps=False) as bars:
 
         def watch(what: str, done: int, total: int) -> None:
-            bars.update(task, description=what, completed=done, total=total)
+            bars.count(done, total, what)
 
         try:
             for kept in run_demo(runs, jobs, watch):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from graphveil.cli.console import one_bar, say, saying
+from graphveil.cli.console import on_interrupt, one_bar, say
 from graphveil.cli.options import AsJson, Computing, Options
 from graphveil.errors import InputError
 from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
@@ -50,7 +50,7 @@ class RunOfRows:
         spec.check()
         files, file = RowFiles(out, kind), out / RECORD
         files.make_folder()
-        with one_bar() as inside, saying(CHECKPOINTS_KEPT), engine.open():
+        with one_bar() as inside, on_interrupt(CHECKPOINTS_KEPT), engine.open():
             unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
         record = {
             "method": spec.method,

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, check_page, interrupted, say, show_table
+from graphveil.cli.console import check_page, interrupted, progress_bars, say, show_table
 from graphveil.cli.options import AsJson, Computing, Options, with_options
 from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
@@ -68,12 +67,10 @@ def check_files(
 
 def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tuple[FigureAnswer, bool]:
     """Compute and draw a figure; and whether that was interrupted."""
-    columns = (Description(), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(figure.name, total=1.0)
+    with progress_bars(counted=False) as bars:
 
         def watch(what: str, share: float) -> None:
-            bars.update(bar, description=f"{figure.name}: {what}", completed=share)
+            bars.step(f"{figure.name}: {what}", share)
 
         try:
             answer = figure_answer(figure, replace(terms, progress=watch))

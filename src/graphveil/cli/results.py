@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import PAGE, confirmed, say, show_table, warn
+from graphveil.cli.console import PAGE, confirm, say, show_table, warn
 from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
@@ -151,7 +151,7 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show(chosen, err=True)
-        if not confirmed(f"Delete {count}?", "nothing was deleted: give --yes too"):
+        if not confirm(f"Delete {count}?", "nothing was deleted: give --yes too"):
             say("Nothing was deleted.", err=True)
             return
     numbers = [each.number for each in chosen]

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from graphveil.cli.console import (
     Console,
-    Description,
-    going_on,
     interrupted,
-    keep,
+    keep_result,
+    on_interrupt,
+    progress_bars,
+    resume_words,
     say,
-    saying,
+    say_reused,
     show_table,
-    told,
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
 from graphveil.cli.sweep import run_sweep
@@ -78,7 +77,9 @@ def run_budgets(
         show_budgets(result, drawn)
     if result.interrupted:
         state = f"{len(result.results)} of {len(budgets)} budgets are finished"
-        raise interrupted(f"{state}; every finished run is kept, and {going_on(not how.resume)} from there")
+        raise interrupted(
+            f"{state}; every finished run is kept, and {resume_words(not how.resume)} from there"
+        )
 
 
 def over_budgets(spec: Experiment, budgets: Sequence[float]) -> Sweep:
@@ -172,32 +173,29 @@ def run(
 def run_one(spec: Experiment, how: How, as_json: bool) -> None:
     """Run, keep and tell one experiment."""
     spec.check()
-    going = f"every finished run is kept, and {going_on(not how.resume)} from there"
-    with saying(f"no run of {spec.method} is finished; {going}"):
+    going = f"every finished run is kept, and {resume_words(not how.resume)} from there"
+    with on_interrupt(f"no run of {spec.method} is finished; {going}"):
         result = watched(spec, how)
-    keep(result)
+    keep_result(result)
     if as_json:
         say(result.to_json())
     else:
         show(result, Console())
     if result.interrupted:
         state = f"{len(result.units)} of {spec.runs * len(parts_of(spec))} runs, control and structure counted too"
-        raise interrupted(f"{state}, are finished and kept; {going_on(not how.resume)} from there")
+        raise interrupted(f"{state}, are finished and kept; {resume_words(not how.resume)} from there")
 
 
 def watched(spec: Experiment, how: How) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk; those that were kept before are told."""
     store = UnitStore(results_file(), how.any_version)
-    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    computed = 0
-    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task(f"{spec.method} on {spec.data}", total=spec.runs * len(parts_of(spec)))
-        current = bars.add_task("starting", total=100)
+    computed, total = 0, spec.runs * len(parts_of(spec))
+    with say_reused(store), progress_bars(f"{spec.method} on {spec.data}", total) as bars:
 
         def watch(_unit: UnitResult, done: int, total: int) -> None:
             nonlocal computed
             computed += 1
-            bars.update(whole, completed=done, total=total)
+            bars.count(done, total)
 
         result = run_experiment(
             spec,
@@ -206,7 +204,7 @@ def watched(spec: Experiment, how: How) -> Result:
             store=store,
             reuse=how.resume,
             watch=watch,
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            inside=bars.step,
         )
     if reused := len(result.units) - computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)

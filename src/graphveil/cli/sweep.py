@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from graphveil.cli.console import (
-    GOES_ON,
-    Console,
-    Description,
-    going_on,
+    RUNS_KEPT,
     interrupted,
-    keep,
+    keep_result,
+    on_interrupt,
+    progress_bars,
+    resume_words,
     say,
-    saying,
+    say_reused,
     show_table,
-    told,
 )
 from graphveil.cli.options import AsJson, Computing, Options, SettingPairs, parse_settings, with_options
 from graphveil.engine.engine import HERE, Engine
@@ -36,8 +34,6 @@ from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.outside import plain_name
-
-COLUMNS = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def watched_cells(
@@ -55,12 +51,10 @@ def watched_cells(
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     store = UnitStore(results_file(), any_version)
     with (
-        saying(GOES_ON),
-        told(store),
-        Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars,
+        on_interrupt(RUNS_KEPT),
+        say_reused(store),
+        progress_bars(total=unit_count(specs, skip), steps=engine.inside(jobs)) as bars,
     ):
-        whole = bars.add_task("starting", total=unit_count(specs, skip))
-        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
         return run_cells(
             specs,
             store=store,
@@ -70,23 +64,17 @@ def watched_cells(
             skip=skip,
             tolerant=tolerant,
             alone=alone,
-            keep=keep if kept else lambda _: None,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            keep=keep_result if kept else lambda _: None,
+            watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}"),
+            inside=bars.step,
         )
 
 
 def watched_apart(wanted: Sequence[tuple[Measure, Experiment]]) -> tuple[list[Apart], bool]:
     """Measure what needs no learning, with a progress bar on stderr; and whether that was interrupted."""
-    with Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task("starting", total=len(wanted))
+    with progress_bars(total=len(wanted), steps=False) as bars:
         return all_apart(
-            wanted,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
+            wanted, watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}")
         )
 
 
@@ -244,7 +232,7 @@ def sweep(
         kept = (
             "computed anew by the same command"
             if chosen.measure.read is None
-            else f"kept, {going_on(not computing.resume)} from there"
+            else f"kept, {resume_words(not computing.resume)} from there"
         )
         raise interrupted(f"{state} and {kept}")
 

@@ -9,9 +9,16 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, interrupted, say, saying, show_table, told
+from graphveil.cli.console import (
+    Console,
+    interrupted,
+    on_interrupt,
+    progress_bars,
+    say,
+    say_reused,
+    show_table,
+)
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
 from graphveil.engine.engine import Engine
 from graphveil.errors import InputError
@@ -88,7 +95,7 @@ def tune(
     engine = computing.resolved_engine
     engine.check_units("a search")
     file = check_out(out or default_file(experiment))
-    with saying("no trial is finished, and the same command begins anew"):
+    with on_interrupt("no trial is finished, and the same command begins anew"):
         tuned = watched(experiment, space, trials, computing.jobs, engine, computing.any_version)
     write_settings(tuned, file)
     if as_json:
@@ -106,14 +113,11 @@ def watched(
 ) -> TuningResult:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
-    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
-        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
+    title, total = f"{spec.method} on {spec.data}", min(trials, space.size)
+    with say_reused(store), progress_bars(title, total, steps=engine.inside(jobs)) as bars:
 
         def watch(tuned: TuningResult) -> None:
-            best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
-            bars.update(whole, description=best, completed=len(tuned.trials))
+            bars.count(len(tuned.trials), what=f"{title}, best {points(tuned.best.score)}")
 
         return tune_experiment(
             spec,
@@ -122,7 +126,7 @@ def watched(
             engine=engine,
             store=store,
             watch=watch,
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            inside=bars.step,
         )
 
 
