@@ -60,6 +60,8 @@ MOST_FILES = 110
 COUNT = """
 import sys
 from pathlib import Path
+import graphveil
+from graphveil.cli import status
 
 ours, touched = str(Path(graphveil.__file__).parent), set()
 
