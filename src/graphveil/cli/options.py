@@ -25,7 +25,7 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.experiment_file import NONE, read_settings
 from graphveil.methods.terms import option, record_fields
 from graphveil.number_format import exact_text
-from graphveil.outside import plain_name
+from graphveil.plugins import plain_name
 
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:

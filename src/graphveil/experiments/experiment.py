@@ -24,9 +24,16 @@ from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import load_entry, origin
 from graphveil.methods import BACKBONE_NAMES, Settings, find_method
-from graphveil.methods.backbone_names import backbone_digest, check_backbone
-from graphveil.methods.link_variants import VARIANTS
-from graphveil.methods.method import Method, check_norms, check_panel, load_method, method_origin
+from graphveil.methods.job import VARIANTS
+from graphveil.methods.method import (
+    Method,
+    backbone_digest,
+    check_backbone,
+    check_norms,
+    check_panel,
+    load_method,
+    method_origin,
+)
 from graphveil.methods.tasks import Task, find_task, task_names
 from graphveil.methods.terms import (
     Budgets,
@@ -39,8 +46,7 @@ from graphveil.methods.terms import (
     option,
     options_of,
 )
-from graphveil.outside import is_reference
-from graphveil.registry import unknown_name
+from graphveil.plugins import is_reference, unknown_name
 
 
 def check_data(source: str) -> None:

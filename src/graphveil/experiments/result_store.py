@@ -20,8 +20,8 @@ from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
 from graphveil.files import read_text, write_whole
 from graphveil.methods.terms import Budgets, Levels, Turnout, Volunteers
+from graphveil.plugins import unknown_name
 from graphveil.privacy.record import Privacy
-from graphveil.registry import unknown_name
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)
