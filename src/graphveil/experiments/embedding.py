@@ -27,7 +27,7 @@ from graphveil.experiments.artefacts import (
 )
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.run_figures import embedding_map
-from graphveil.experiments.unit import make_ready
+from graphveil.experiments.unit import open_unit
 from graphveil.files import check_format, check_output
 from graphveil.graphs import Users
 from graphveil.methods.job import Progress
@@ -158,7 +158,7 @@ def embed_experiment(
     if given is not None:
         spec.check_given(given[0])
     with learn.one_thread():
-        ready = make_ready(spec, "method", 0, inside, given)
+        ready = open_unit(spec, "method", 0, inside, given)
         whole = np.array(ready.method.embed(ready.job), dtype=np.float32)
     values = whole if dims is None else reduce_columns(whole, dims)
     reduced_from = None if dims is None else whole.shape[1]
