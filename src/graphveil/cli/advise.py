@@ -10,13 +10,14 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import check_page, first_sentences, on_interrupt, one_bar, say, show_table
+from graphveil.cli.console import first_sentences, on_interrupt, one_bar, say, show_table
 from graphveil.cli.options import AsJson, Options, parse_numbers, with_options
 from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
+from graphveil.files import PAGES, check_output
 
 
 @with_options
@@ -129,7 +130,7 @@ def budget_command(
     for each in budgets:
         check_number(each, "--epsilon", above=0)
     if out is not None:
-        check_page(out, "--out")
+        check_output(out, PAGES, "--out")
     with one_bar() as progress:
         advice = advise_budget(experiment.having(epsilon=max(budgets)), budgets, progress)
     if out is not None:

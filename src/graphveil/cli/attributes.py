@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.analysis import draw_analysis
-from graphveil.cli.console import check_picture
 from graphveil.cli.options import AsJson, Options, parse_settings, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
+from graphveil.files import FIGURES, PAGES, check_output
 
 METHOD = "togl"
 
@@ -76,7 +76,7 @@ def attributes(
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
-    file = None if out is None else check_picture(out)
+    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
 
 

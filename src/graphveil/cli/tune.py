@@ -21,7 +21,6 @@ from graphveil.cli.console import (
 )
 from graphveil.cli.options import AsJson, Computing, Options, default_file, with_options
 from graphveil.engine.engine import Engine
-from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
@@ -33,6 +32,7 @@ from graphveil.experiments.tuning import (
     write_settings,
 )
 from graphveil.experiments.unit_store import results_file
+from graphveil.files import check_format, check_output
 from graphveil.number_format import counted, exact_text, points
 
 
@@ -94,7 +94,10 @@ def tune(
     space = check_search(experiment, trials, computing.jobs)
     engine = computing.resolved_engine
     engine.check_units("a search")
-    file = check_out(out or default_file(experiment))
+    file = check_output(out or default_file(experiment), option="--out")
+    if file.suffix == ".json":
+        # It would be read as JSON, and any other as TOML.
+        check_format(file, (".toml",), "--out")
     with on_interrupt("no trial is finished, and the same command begins anew"):
         tuned = watched(experiment, space, trials, computing.jobs, engine, computing.any_version)
     write_settings(tuned, file)
@@ -163,12 +166,3 @@ def command(spec: Experiment, file: Path) -> str:
     for name, value in {**given, **spec.chosen, **limits}.items():
         words += [f"--{name.replace('_', '-')}", exact_text(value)]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
-
-
-def check_out(file: Path) -> Path:
-    """Refuse a file that could not be written or would not be read as what it is."""
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
-    if file.is_dir() or file.suffix == ".json":
-        raise InputError(f"{file} cannot be written: name a .toml file with --out")
-    return file

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.model import Model, check_model, train_model
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import (
@@ -28,6 +27,7 @@ from graphveil.experiments.predictions import (
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import OpenUnit, UnitResult
+from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
 from graphveil.number_format import ONE_RUN, budget, counted, gained, low_to_high, percent, points, rounded
@@ -229,7 +229,7 @@ class Result:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
         if kind not in (*RUN_FIGURES, "score"):
             raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
-        path = check_figure(Path(file))
+        path = check_output(Path(file), FIGURES)
         if kind == "score":
             scores = {part: self.scores(part) for part in PARTS if self.of(part)}
             score_figure(self.spec, self.metric, scores).write(path)
