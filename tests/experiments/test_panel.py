@@ -12,7 +12,7 @@ import graphveil as gv
 from graphveil.errors import InputError, PrivacyError
 from graphveil.experiments import Experiment, ResultStore
 from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.unit import make_ready, run_unit
+from graphveil.experiments.unit import open_unit, run_unit
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.graphs.load import load
 from graphveil.methods import Method
@@ -31,7 +31,7 @@ def experiment_of(method=METHOD, **options):
 
 
 def ready_of(part="method", run=0, given=None, **options):
-    return make_ready(experiment_of(**options), part, run, None, given)
+    return open_unit(experiment_of(**options), part, run, None, given)
 
 
 def marked():

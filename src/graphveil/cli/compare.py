@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import say, show_table, warn
-from graphveil.cli.options import AsJson, grouped
+from graphveil.cli.options import AsJson, with_options
 from graphveil.cli.results import Filters
 from graphveil.cli.results import show as show_results
 from graphveil.errors import InputError
@@ -23,7 +23,7 @@ from graphveil.files import PAGES, check_output, write_whole
 TITLE = "graphveil: comparison of kept results"
 
 
-@grouped
+@with_options
 def compare(
     *,
     names: Annotated[

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, interrupted, say, show_table
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
+from graphveil.cli.console import interrupted, progress_bars, say, show_table
+from graphveil.cli.options import AsJson, Computing, Options, with_options
 from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
@@ -70,12 +69,10 @@ def check_files(
 
 def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tuple[FigureAnswer, bool]:
     """Compute and draw a figure; and whether that was interrupted."""
-    columns = (Description(), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(figure.name, total=1.0)
+    with progress_bars(counted=False) as bars:
 
         def watch(what: str, share: float) -> None:
-            bars.update(bar, description=f"{figure.name}: {what}", completed=share)
+            bars.step(f"{figure.name}: {what}", share)
 
         try:
             answer = figure_answer(figure, replace(terms, progress=watch))
@@ -151,7 +148,9 @@ def _show_computed(computed: Chart, quick: bool) -> None:
 Parts = tuple[Paper, tuple[PaperTable, ...], tuple[PaperFigure, ...]]
 
 
+@with_options
 def paper(
+    *,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -190,9 +189,7 @@ def paper(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a number; as many as its file says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every", "resume"))],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -203,7 +200,6 @@ def paper(
         Path | None,
         typer.Option(help="Also write all tables and figures that ran to one page, .html."),
     ] = None,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a printed table again: their number, ours with its 95% interval, and its control, side by side.
@@ -248,15 +244,15 @@ def paper(
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
         check_output(page, PAGES, "--page")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a table")
+    engine = computing.resolved_engine
+    engine.check_units("a table")
     if runs is not None and runs < 1:
-        raise InputError(f"runs must be at least 1, got {runs}")
+        raise InputError(f"--runs must be at least 1, got {runs}")
     terms = Terms(runs=runs, quick=quick)
     done: list[PaperAnswer] = []
     stopped = False
-    asked = Asked(terms, jobs, computing, everything, any_version)
-    with computing.open():
+    asked = Asked(terms, computing.jobs, engine, everything, computing.any_version)
+    with engine.open():
         for parts, drawn in zip(chosen, files, strict=True):
             done.append(answered(parts, drawn, asked, stopped))
             stopped = done[-1].interrupted

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import confirmed, say, show_table, warn
-from graphveil.cli.options import AsJson, grouped
+from graphveil.cli.console import confirm, say, show_table, warn
+from graphveil.cli.options import AsJson, with_options
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
 from graphveil.experiments.result_store import (
@@ -60,7 +60,7 @@ class Filters:
         return Selection(numbers=numbers, earlier=self.earlier, **given)
 
 
-@grouped
+@with_options
 def results(
     *,
     numbers: Annotated[
@@ -151,7 +151,7 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
     count = counted(len(chosen), "result")
     if chosen and not yes:
         show(chosen, err=True)
-        if not confirmed(f"Delete {count}?", "nothing was deleted: give --yes too"):
+        if not confirm(f"Delete {count}?", "nothing was deleted: give --yes too"):
             say("Nothing was deleted.", err=True)
             return
     numbers = [each.number for each in chosen]

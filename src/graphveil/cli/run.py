@@ -9,38 +9,20 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from graphveil.cli.console import (
     Console,
-    Description,
-    check_resume,
-    going_on,
     interrupted,
-    keep,
+    keep_result,
+    on_interrupt,
+    progress_bars,
+    resume_words,
     say,
-    saying,
+    say_reused,
     show_table,
-    told,
 )
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    Asked,
-    CheckpointEvery,
-    EngineName,
-    Jobs,
-    Resume,
-    Terms,
-    Workers,
-    chosen_engine,
-    default_file,
-    experiment_of,
-    grouped,
-    parse_numbers,
-)
+from graphveil.cli.options import AsJson, Computing, Options, default_file, parse_numbers, with_options
 from graphveil.cli.sweep import run_sweep
-from graphveil.engine.crew import EVERY
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
@@ -97,7 +79,9 @@ def run_budgets(
         show_budgets(result, drawn)
     if result.interrupted:
         state = f"{len(result.results)} of {len(budgets)} budgets are finished"
-        raise interrupted(f"{state}; every finished run is kept, and {going_on(not how.resume)} from there")
+        raise interrupted(
+            f"{state}; every finished run is kept, and {resume_words(not how.resume)} from there"
+        )
 
 
 def over_budgets(spec: Experiment, budgets: Sequence[float]) -> Sweep:
@@ -144,38 +128,23 @@ def _gains(result: SweepResult) -> list[tuple[str, list[Summary | None]]]:
     ]
 
 
-@grouped
+@with_options
 def run(
     *,
-    asked: Asked,
+    experiment: Annotated[Experiment, Options(default={"runs": 5})],
     epsilon: Annotated[
         str | None,
         typer.Option(
             help="The budget for features; several, with commas between them, give a table over ε and a curve.",
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="How many runs; run i uses seed S + i for everything.")] = 5,
-    seed: Annotated[int, typer.Option(help="The seed S of the first run.")] = 0,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    checkpoint_every: CheckpointEvery = EVERY,
-    terms: Terms,
-    no_control: Annotated[
-        bool,
-        typer.Option(
-            "--no-control",
-            help="Skip what it is compared with: control, structure, no edges, volunteers alone.",
-        ),
-    ] = False,
+    computing: Computing,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where to draw the curve over several budgets, .svg or .png; METHOD-DATA-epsE_E.svg in this folder by default."
         ),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a method on a graph: users report, the server learns, and the result stands beside its control.
@@ -191,49 +160,44 @@ def run(
 
     Example: graphveil run lpgnn --data SHARDS --epsilon 4 --runs 1 --engine ray --workers 4
     """
-    given = experiment_of(asked, terms, runs=runs, seed=seed, control=not no_control)
-    how = How(jobs, resume, any_version, chosen_engine(engine, workers, jobs, checkpoint_every))
-    check_resume(resume, any_version)
+    how = How(computing.jobs, computing.resume, computing.any_version, computing.resolved_engine)
     budgets = parse_numbers("epsilon", epsilon)
     if budgets is not None and len(budgets) > 1:
-        run_budgets(given, budgets, how, out, as_json)
+        run_budgets(experiment, budgets, how, out, as_json)
         return
     if out is not None:
         raise InputError(
             "--out draws a curve over several budgets: give them with commas between them, for example --epsilon 0.5,1,2,4"
         )
-    run_one(given if budgets is None else given.having(epsilon=budgets[0]), how, as_json)
+    run_one(experiment if budgets is None else experiment.having(epsilon=budgets[0]), how, as_json)
 
 
 def run_one(spec: Experiment, how: How, as_json: bool) -> None:
     """Run, keep and tell one experiment."""
     spec.check()
-    going = f"every finished run is kept, and {going_on(not how.resume)} from there"
-    with saying(f"no run of {spec.method} is finished; {going}"):
+    going = f"every finished run is kept, and {resume_words(not how.resume)} from there"
+    with on_interrupt(f"no run of {spec.method} is finished; {going}"):
         result = watched(spec, how)
-    keep(result)
+    keep_result(result)
     if as_json:
         say(result.to_json())
     else:
         show(result, Console())
     if result.interrupted:
         state = f"{len(result.units)} of {spec.runs * len(parts_of(spec))} runs, control and structure counted too"
-        raise interrupted(f"{state}, are finished and kept; {going_on(not how.resume)} from there")
+        raise interrupted(f"{state}, are finished and kept; {resume_words(not how.resume)} from there")
 
 
 def watched(spec: Experiment, how: How) -> Result:
     """Run with a progress bar on stderr, keeping every finished run on disk; those that were kept before are told."""
     store = UnitStore(results_file(), how.any_version)
-    columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    computed = 0
-    with told(store), Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task(f"{spec.method} on {spec.data}", total=spec.runs * len(parts_of(spec)))
-        current = bars.add_task("starting", total=100)
+    computed, total = 0, spec.runs * len(parts_of(spec))
+    with say_reused(store), progress_bars(f"{spec.method} on {spec.data}", total) as bars:
 
         def watch(_unit: UnitResult, done: int, total: int) -> None:
             nonlocal computed
             computed += 1
-            bars.update(whole, completed=done, total=total)
+            bars.count(done, total)
 
         result = run_experiment(
             spec,
@@ -242,7 +206,7 @@ def watched(spec: Experiment, how: How) -> Result:
             store=store,
             reuse=how.resume,
             watch=watch,
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            inside=bars.step,
         )
     if reused := len(result.units) - computed:
         say(f"Reused {counted(reused, 'finished run')}; --fresh computes anew.", err=True)

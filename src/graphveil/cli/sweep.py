@@ -8,32 +8,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from graphveil.cli.console import (
-    GOES_ON,
-    Console,
-    Description,
-    check_resume,
-    going_on,
+    RUNS_KEPT,
     interrupted,
-    keep,
+    keep_result,
+    on_interrupt,
+    progress_bars,
+    resume_words,
     say,
-    saying,
+    say_reused,
     show_table,
-    told,
 )
-from graphveil.cli.options import (
-    AnyVersion,
-    AsJson,
-    EngineName,
-    Jobs,
-    Resume,
-    SettingPairs,
-    Workers,
-    chosen_engine,
-    parse_settings,
-)
+from graphveil.cli.options import AsJson, Computing, Options, SettingPairs, parse_settings, with_options
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
@@ -47,8 +34,6 @@ from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.files import FIGURES, check_output
 from graphveil.plugins import plain_name
 from graphveil.statistics import SPREADS
-
-COLUMNS = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def watched_cells(
@@ -66,12 +51,10 @@ def watched_cells(
     """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
     store = UnitStore(results_file(), any_version)
     with (
-        saying(GOES_ON),
-        told(store),
-        Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars,
+        on_interrupt(RUNS_KEPT),
+        say_reused(store),
+        progress_bars(total=unit_count(specs, skip), steps=engine.inside(jobs)) as bars,
     ):
-        whole = bars.add_task("starting", total=unit_count(specs, skip))
-        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
         return run_cells(
             specs,
             store=store,
@@ -81,23 +64,17 @@ def watched_cells(
             skip=skip,
             tolerant=tolerant,
             alone=alone,
-            keep=keep if kept else lambda _: None,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
+            keep=keep_result if kept else lambda _: None,
+            watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}"),
+            inside=bars.step,
         )
 
 
 def watched_apart(wanted: Sequence[tuple[Measure, Experiment]]) -> tuple[list[Apart], bool]:
     """Measure what needs no learning, with a progress bar on stderr; and whether that was interrupted."""
-    with Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task("starting", total=len(wanted))
+    with progress_bars(total=len(wanted), steps=False) as bars:
         return all_apart(
-            wanted,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
+            wanted, watch=lambda spec, done: bars.count(done, what=f"{spec.method} on {spec.data}")
         )
 
 
@@ -145,7 +122,9 @@ def show_sweep(result: SweepResult, quick: bool = False) -> None:
             show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name)))
 
 
+@with_options
 def sweep(
+    *,
     name: Annotated[
         str | None, typer.Argument(help="A sweep by name, or a .toml file; without one, all are listed.")
     ] = None,
@@ -179,16 +158,12 @@ def sweep(
     runs: Annotated[
         int | None, typer.Option(help="How many runs a cell; as the sweep says by default.")
     ] = None,
-    jobs: Jobs = None,
-    engine: EngineName = "local",
-    workers: Workers = None,
+    computing: Annotated[Computing, Options(without=("checkpoint_every",))],
     setting: SettingPairs = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Where to draw the figure, .svg or .png; NAME.svg in this folder by default."),
     ] = None,
-    resume: Resume = True,
-    any_version: AnyVersion = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment over the values of one to three of its fields: tables, and a figure with controls and structure.
@@ -229,12 +204,17 @@ def sweep(
     asked = ready(chosen, everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
-    computing = chosen_engine(engine, workers, jobs)
-    computing.check_units("a sweep")
-    check_resume(resume, any_version)
+    engine = computing.resolved_engine
+    engine.check_units("a sweep")
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
     file = check_output(out or Path(f"{chosen.name}{besides}.svg"), FIGURES, "--out")
-    result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
+    result = run_sweep(
+        asked,
+        jobs=computing.jobs,
+        engine=engine,
+        fresh=not computing.resume,
+        any_version=computing.any_version,
+    )
     drawn = None if result.interrupted else file
     if drawn is not None:
         result.chart.write(drawn)
@@ -252,7 +232,7 @@ def sweep(
         kept = (
             "computed anew by the same command"
             if chosen.measure.read is None
-            else f"kept, {going_on(not resume)} from there"
+            else f"kept, {resume_words(not computing.resume)} from there"
         )
         raise interrupted(f"{state} and {kept}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -65,7 +66,7 @@ def flat(table: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 SUFFIX = ".toml"
 OPTIONS = "data_options"
-# Some fields of a Experiment.
+# Some fields of an experiment.
 Fields = dict[str, Any]
 
 
@@ -98,26 +99,26 @@ _KINDS: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
 
 
 def experiment_fields(table: Mapping[str, Any], where: str) -> Fields:
-    """The fields of a Experiment in a table; tables inside ``settings`` become dotted keys."""
+    """The fields of an experiment in a table; tables inside ``settings`` become dotted keys."""
     hints = _hints()
     known_only(table, hints, where)
-    fields: Fields = {}
+    found: Fields = {}
     for key, value in table.items():
         if key in (SETTINGS, OPTIONS):
             inside = typed(table, key, dict, where)
-            fields[key] = flat(inside) if key == SETTINGS else inside
+            found[key] = flat(inside) if key == SETTINGS else inside
             continue
         value = tuple(value) if isinstance(value, list) else None if value == NONE else value
         try:
-            fields[key] = hints[key].validate_python(value, strict=True)
+            found[key] = hints[key].validate_python(value, strict=True)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]["msg"]
             raise InputError(f"{where}: {key}: {problem}, got {table[key]!r}") from None
-    return fields
+    return found
 
 
 def one_field(field: str, value: Any, where: str) -> Fields:
-    """One field of a Experiment by its name, or one setting as ``settings.KEY``."""
+    """One field of an experiment by its name, or one setting as ``settings.KEY``."""
     name, dot, key = field.partition(".")
     key = key.strip("\"'")
     if name == SETTINGS and dot and key:
@@ -149,6 +150,10 @@ def build_experiment(given: Fields, where: str) -> Experiment:
 
 @cache
 def _hints() -> dict[str, TypeAdapter[Any]]:
-    own = {name: hint for name, hint in get_type_hints(Experiment).items() if name not in RECORDS}
-    options = {name: hint for record in RECORDS.values() for name, hint in get_type_hints(record).items()}
-    return {name: TypeAdapter(hint) for name, hint in {**own, **options}.items()}
+    """Return how each option is validated, by name: those of an experiment, and of its records."""
+    adapters: dict[str, TypeAdapter[Any]] = {}
+    for holder in (Experiment, *RECORDS.values()):
+        hints = get_type_hints(holder)
+        own = [each.name for each in fields(holder) if holder is not Experiment or each.name not in RECORDS]
+        adapters |= {name: TypeAdapter(hints[name]) for name in own}
+    return adapters

@@ -26,7 +26,7 @@ from graphveil.experiments.predictions import (
 )
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import Ready, UnitResult
+from graphveil.experiments.unit import OpenUnit, UnitResult
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
@@ -188,7 +188,7 @@ class Result:
     interrupted: bool = False
     data_digest: str = ""
     given: Given | None = field(default=None, compare=False)
-    _learned: dict[int, tuple[Ready, Outcome]] = field(default_factory=dict, init=False, compare=False)
+    _learned: dict[int, tuple[OpenUnit, Outcome]] = field(default_factory=dict, init=False, compare=False)
 
     def __repr__(self) -> str:
         return result_summary(self.to_dict(), self.interrupted)
@@ -236,7 +236,7 @@ class Result:
         else:
             RUN_FIGURES[kind](self.spec, *self.learned(0)).write(path)
 
-    def learned(self, run: int = 0) -> tuple[Ready, Outcome]:
+    def learned(self, run: int = 0) -> tuple[OpenUnit, Outcome]:
         """What a run of the method learned: learned again when it is first asked for, and kept."""
         if run not in self._learned:
             check_predictions(self.spec)
