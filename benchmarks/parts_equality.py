@@ -7,7 +7,6 @@ accuracies are compared. veil has the candidates that parts have (``candidates=s
 from __future__ import annotations
 
 import argparse
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from graphveil.engine.house import House
 from graphveil.engine.learning import joined
 from graphveil.engine.part_work import PartOutcome, PartWork, learn_part, stripped
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.experiment import Experiment, load_names
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import learn_unit, make_ready
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import cut_part
@@ -113,7 +112,7 @@ def by_workers(
                     stripped(each.job),
                     cut_part(each.job.graph, division.order, division.bounds, rank),
                     house.address,
-                    functools.partial(load_names, spec),
+                    spec.load_code,
                 )
                 for (spec, _), each, division, house in zip(cases, ready, divided, houses, strict=True)
             ]

@@ -159,7 +159,7 @@ def one_line(spec: Experiment, ready: Ready, posterior: Posterior, taught: OnceT
     outcome = method.learn_from(ready.job, posterior, Stopwatch())
     alone = Outcome(scores_of(posterior.raw, several=False), 0.0, 0.0, {})
     graph, users = ready.graph, ready.users
-    before, after = (spec.found_task.test_score(graph, users, each) for each in (alone, outcome))
+    before, after = (spec.resolved_task.test_score(graph, users, each) for each in (alone, outcome))
     numbers = PublicNumbers.of(ready.job.graph, posterior)
     epsilon, rows = spec.budgets.epsilon, unlabelled_rows(graph, posterior)
     assert epsilon is not None

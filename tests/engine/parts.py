@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
@@ -14,7 +13,7 @@ from graphveil import learn
 from graphveil.engine.dividing import Division
 from graphveil.engine.learning import learn_in_parts
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.experiments.experiment import Experiment, load_names
+from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import learn_unit, make_ready
 
 
@@ -32,7 +31,7 @@ def in_parts(spec, workers, part="method", load=None, **options):
     """The same by workers; with the job as it was ready, whose books tell what was spent."""
     ready = make_ready(spec, part, 0, None, None)
     crew = options.pop("crew", None) or ProcessCrew()
-    load = load or functools.partial(load_names, spec)
+    load = load or spec.load_code
     return ready, learn_in_parts(ready.method.name, ready.job, crew, workers, load, **options)
 
 

@@ -298,14 +298,14 @@ def test_upgnet_has_the_numbers_of_its_table_4():
         if one.row == "NFR":
             twin = cell(other, f"{one.column}, MBM*", "ε = 0.01")
             assert one.printed == twin.printed
-            assert one.spec.full_settings() == twin.spec.full_settings()
+            assert one.spec.resolved_settings == twin.spec.resolved_settings
 
 
 def test_upgnet_s_tables_are_nfr_without_hoa_on_a_gcn():
     for table in learned(find_tables("upgnet")[1]):
         assert "without HOA" in table.note
         for one in table.cells:
-            settings, plain = one.spec.full_settings(), one.row.endswith(("MBM", "PM"))
+            settings, plain = one.spec.resolved_settings, one.row.endswith(("MBM", "PM"))
             assert one.spec.backbone == "gcn"
             assert one.spec.method == ("base" if plain else "upgnet")
             assert plain or (settings.hops, settings.order, settings.tau) == (0, "N-H", 0.5)
@@ -319,7 +319,7 @@ def test_togl_is_trained_within_what_its_appendix_searches():
     _, tables = find_tables("togl")
     for table in learned(tables):
         for one in table.cells:
-            settings = one.spec.full_settings()
+            settings = one.spec.resolved_settings
             assert settings.dropout in (0, 1e-3, 1e-2, 1e-1)
             assert settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
             assert settings.lr in (1e-1, 1e-2, 1e-3)
@@ -337,7 +337,7 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     assert slow.skipped(slow_too=False) == "slow: left out of --quick, run with --all"
     assert fast.shortened() is fast
     short = slow.shortened()
-    assert (short.spec.runs, short.spec.full_settings().epochs) == (1, 100)
+    assert (short.spec.runs, short.spec.resolved_settings.epochs) == (1, 100)
     assert short.remark.startswith("one run of at most 100 epochs")
 
 
@@ -348,7 +348,7 @@ def test_slow_is_what_has_more_than_20_million_answers():
                 known = DATASETS.get(one.spec.data)
                 entries = (known.users or 0) * (known.features or 0) if known else 0
                 every = one.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-                many = one.spec.found_method.reports_features and every and entries > MOST_ENTRIES
+                many = one.spec.resolved_method.reports_features and every and entries > MOST_ENTRIES
                 assert one.slow == many, (paper.name, table.name, one.row, one.column)
 
 

@@ -37,7 +37,7 @@ def slow(tmp_path, monkeypatch):
 
 
 def runs_and_epochs(asked):
-    return {(cell.spec.runs, cell.spec.full_settings().epochs) for cell in asked.cells}
+    return {(cell.spec.runs, cell.spec.resolved_settings.epochs) for cell in asked.cells}
 
 
 def test_graphs_that_are_not_here_are_named_and_slow_cells_are_short(slow):

@@ -140,7 +140,7 @@ def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
 def test_ldpge_s_k_is_that_of_its_figures(name, task):
     specs = specs_of(name)
     assert {spec.task for spec in specs} == {task}
-    assert {spec.full_settings().k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
+    assert {spec.resolved_settings.k for spec in specs} == {1, 3, 5, 10, 20, 30, 50}
     assert {spec.budgets.epsilon for spec in specs} == {1.0, 2.0, 3.0}
 
 
@@ -157,7 +157,7 @@ def test_ppgnn_is_compared_on_six_graphs_with_three_backbones():
     levels = {len(spec.level_budgets()) for spec in specs if spec.method == "ppgnn"}
     assert levels == {6}
     # NonPriv has the backbone of the others.
-    sizes = {(spec.full_settings().hidden, spec.full_settings().activation) for spec in specs}
+    sizes = {(spec.resolved_settings.hidden, spec.resolved_settings.activation) for spec in specs}
     assert sizes == {(16, "selu")}
 
 
@@ -199,7 +199,7 @@ def test_togl_s_budgets_have_six_mechanisms_on_six_graphs():
 )
 def test_togl_as_printed_is_trained_within_what_its_appendix_searches(name):
     for spec in specs_of(name):
-        settings = spec.full_settings()
+        settings = spec.resolved_settings
         assert settings.dropout <= 0.1 and settings.weight_decay in (0, 1e-5, 1e-4, 1e-3)
         assert (settings.activation, settings.epochs) == ("relu", 300)
 
@@ -210,7 +210,7 @@ def test_slow_is_what_has_more_than_20_million_answers(name):
         known = DATASETS.get(cell.spec.data)
         entries = (known.users or 0) * (known.features or 0) if known else 0
         every = cell.spec.budgets.mechanism in ("onebit", "laplace", "gaussian", "analytic-gaussian")
-        many = cell.spec.found_method.reports_features and every and entries > MOST_ENTRIES
+        many = cell.spec.resolved_method.reports_features and every and entries > MOST_ENTRIES
         assert cell.slow == many
 
 
@@ -635,7 +635,7 @@ def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
     ]
     assert find_sweep("togl-links").quick().axes[0].values == ("cora",)
     cell = quick.cells()[0].quick()
-    assert (cell.spec.runs, cell.spec.full_settings().epochs) == (1, 5)
+    assert (cell.spec.runs, cell.spec.resolved_settings.epochs) == (1, 5)
 
 
 @pytest.mark.parametrize(

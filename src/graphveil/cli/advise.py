@@ -76,7 +76,7 @@ def poisoning_command(
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
         budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
-    )
+    ).resolved()
     shares = parse_numbers("share", share) or ()
     with one_bar() as tell:
         advice = advise_poisoning(spec, shares, target, tell)
@@ -179,7 +179,7 @@ def levels_command(
         budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
         levels=levels,
         data_options=range_option(public_range),
-    )
+    ).resolved()
     spec.check()
     if not spec.has_levels:
         raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
@@ -271,7 +271,7 @@ def budget_command(
         volunteers=volunteers,
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
-    )
+    ).resolved()
     with one_bar() as inside:
         advice = advise_budget(spec, budgets, inside)
     if out is not None:

@@ -93,7 +93,7 @@ class Model:
             settings=parse_settings(reporters.setting or []),
             data_options=range_option(reporters.public_range),
         )
-        if spec.found_method.reports_features and self.feature_epsilon is None:
+        if spec.resolved_method.reports_features and self.feature_epsilon is None:
             raise InputError(
                 f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
             )

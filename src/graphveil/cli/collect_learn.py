@@ -94,7 +94,7 @@ def collect_learn(
         budgets=budgets,
         levels=levels,
         machine=machine,
-    )
+    ).resolved()
     check_collected(spec)
     from graphveil.collect.storage import open_collection
 

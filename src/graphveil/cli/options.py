@@ -337,7 +337,7 @@ def experiment_of(asked: Asked, terms: Terms, **others: Any) -> Experiment:
     given = {**vars(asked), **vars(terms), **others}
     settings = all_settings(asked.method, given.pop("settings_file"), given.pop("setting") or [])
     options = range_option(given.pop("public_range"))
-    return Experiment(**given, settings=settings, data_options=options)
+    return Experiment(**given, settings=settings, data_options=options).resolved()
 
 
 # What options are called in the name of a file.
@@ -362,7 +362,7 @@ def default_file(spec: Experiment, suffix: str = ".toml", budgets: Sequence[floa
     'base-town-eps1_2.5.svg'
     """
     data = Path(spec.data).stem if spec.data.endswith(".npz") else plain_name(spec.data)
-    plain, chosen = Experiment(spec.method, spec.data), spec.chosen
+    plain, chosen = spec.defaults, spec.chosen
     # What decides nothing here, and a file of levels by its name alone.
     unused = [*record_fields("machine"), *(("mechanism", "delta") if spec.budgets.epsilon is None else ())]
     if "level_distribution" in chosen:

@@ -160,7 +160,7 @@ def show(tuned: Tuned, file: Path) -> None:
 
 def command(spec: Experiment, file: Path) -> str:
     """The call that runs the tuned settings, from the first seed that the search has not used."""
-    plain = Experiment(spec.method, spec.data)
+    plain = spec.defaults
     words = ["graphveil", "run", spec.method, "--data", spec.data]
     own = {name: getattr(spec, name) for name in ("task", "backbone")}
     given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen

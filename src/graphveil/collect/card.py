@@ -53,12 +53,12 @@ def result_card(learned: Learned, collection: Described) -> dict[str, Any]:
         "study": learned.study,
         "method": spec.method,
         "task": spec.task,
-        "metric": spec.found_task.metric(graph),
+        "metric": spec.resolved_task.metric(graph),
         "epsilon": spec.budgets.epsilon,
-        "mechanism": spec.budgets.mechanism if spec.found_method.reports_features else None,
+        "mechanism": spec.budgets.mechanism if spec.resolved_method.reports_features else None,
         "backbone": spec.backbone,
         "seed": spec.seed,
-        "settings": {key: str(value) for key, value in spec.full_settings().model_dump().items()},
+        "settings": {key: str(value) for key, value in spec.resolved_settings.model_dump().items()},
         "version": __version__,
         "detail": learned.outcome.detail,
         "model": None if learned.model is None else MODEL_FILE,
@@ -140,7 +140,7 @@ def _gain(learned: Learned, part: Part) -> dict[str, float | None] | None:
         return None
     gain: dict[str, float | None] = {"mean": own - other, "low": None, "high": None}
     if (
-        learned.spec.found_task.learns_labels
+        learned.spec.resolved_task.learns_labels
         and learned.graph.metric == "accuracy"
         and not learned.graph.multilabel
     ):

@@ -39,7 +39,6 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split
 from graphveil.graphs.town import Town, generate_town
 from graphveil.mechanisms import Reports
-from graphveil.methods.terms import Budgets
 from graphveil.number_format import counted, percent
 from graphveil.privacy import Envelope, Invitation
 from graphveil.privacy.parts import join_parts
@@ -67,9 +66,7 @@ class Study:
     @property
     def spec(self) -> Experiment:
         """The method as it is run."""
-        return Experiment(
-            self.method, "collection", settings=self.settings, budgets=Budgets(epsilon=self.epsilon)
-        )
+        return Experiment.of(self.method, "collection", settings=self.settings, epsilon=self.epsilon)
 
 
 TOGL, VEIL = Study("togl", 2.0), Study("veil", 2.0)
@@ -157,7 +154,7 @@ def run_demo(
             )
             equal = True
             for study in studies:
-                if study.spec.found_method.takes_panel:
+                if study.spec.resolved_method.takes_panel:
                     given = sum(for_all(give_rows, shares))
                     say(f"{counted(given, 'volunteer')} gave their rows as they are, by consent.")
                 sent: list[Sent] = []

@@ -124,7 +124,7 @@ class Learned:
     @property
     def scores(self) -> dict[Part, float | None]:
         """How well each part did on what was held out; None where nothing was."""
-        task = self.spec.found_task
+        task = self.spec.resolved_task
         if task.learns_labels and not self.graph.test.any():
             return dict.fromkeys(self.parts)
         return {part: task.test_score(self.graph, self.users, each) for part, each in self.parts.items()}
@@ -215,7 +215,7 @@ def learned_alone(
 def check_collected(spec: Experiment) -> None:
     """Refuse, before anything heavy is loaded, what cannot be learned from a collection."""
     spec.check()
-    if spec.found_method.reads_features:
+    if spec.resolved_method.reads_features:
         raise InputError(
             f"{spec.method} reads everybody's raw features, which no collection holds: take another method"
         )
@@ -224,7 +224,7 @@ def check_collected(spec: Experiment) -> None:
             f"{spec.budgets.link_mechanism} is a curator's mechanism, which takes everybody's links in the clear, and no device gives "
             "them: take --link-mechanism link-rr, dprr or blink, which people answer themselves"
         )
-    if spec.budgets.private_links and not spec.found_task.learns_labels:
+    if spec.budgets.private_links and not spec.resolved_task.learns_labels:
         raise InputError(
             "links are predicted where some are public to learn from and to score by, and with link_epsilon none is: leave out "
             "link_epsilon, or predict labels"
@@ -285,7 +285,7 @@ def _asked_anyway(prepared: Prepared) -> tuple[Plan, ...]:
 
 def _beside(spec: Experiment, graph: Graph) -> Sequence[Part]:
     """What the method is compared with."""
-    if not spec.found_method.reports_features:
+    if not spec.resolved_method.reports_features:
         return ()
     return [part for part in run_parts(spec, graph.panel is not None) if part not in ("method", "edgeless")]
 

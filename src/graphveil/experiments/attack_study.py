@@ -150,11 +150,11 @@ class ExperimentLearner:
     @property
     def has_control(self) -> bool:
         """Whether features are reported."""
-        return self.spec.found_method.reports_features
+        return self.spec.resolved_method.reports_features
 
     def split(self, seed: int) -> tuple[Graph, Users]:
         """The data with the split of a run."""
-        return self.spec.found_task.divide(*load_data(self.spec), seed)
+        return self.spec.resolved_task.divide(*load_data(self.spec), seed)
 
     def learn(self, graph: Graph, users: Users, seed: int, *, label_seed: int, blind: bool) -> Outcome:
         """What the method learns."""

@@ -335,7 +335,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `--json` prints it."""
-        spec, settings = self.spec, self.spec.full_settings().model_dump()
+        spec, settings = self.spec, self.spec.resolved_settings.model_dump()
         return {
             "data": spec.data,
             "task": spec.task,
@@ -489,7 +489,7 @@ def attribute_drawing(comparison: Comparison) -> Drawing:
     axes.set_xlim(left=0)
     interval = ", with 95% intervals" if spec.runs > 1 else ""
     axes.set_xlabel(
-        f"score ({spec.full_settings().model_dump()['analysis']}), mean of {counted(spec.runs, 'run')}{interval}"
+        f"score ({spec.resolved_settings.model_dump()['analysis']}), mean of {counted(spec.runs, 'run')}{interval}"
     )
     axes.set_ylabel("attribute")
     title = f"attributes of {Path(spec.data).stem} at {budget(spec.budgets.epsilon)}"

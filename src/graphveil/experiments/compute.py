@@ -21,7 +21,7 @@ from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
 from graphveil.engine.shard_part import partitions_of, shard_part
 from graphveil.engine.shard_users import ShardUsers
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest, load_names
+from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.unit import UnitResult, check_cost, make_job, make_ready, run_unit, scored
 from graphveil.experiments.unit_store import results_file, this_version
@@ -235,7 +235,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
 
 
 def _load(spec: Experiment) -> None:
-    load_names(spec)
+    spec.load_code()
     load_library()
 
 
@@ -297,9 +297,10 @@ def compute_unit(
         assert crew is not None and engine.workers is not None
         start = time.perf_counter()
         ready = make_ready(spec, part, run, progress, given)
-        load = partial(load_names, spec)
         name, host = ready.method.name, engine.host()
-        outcome = learn_in_parts(name, ready.job, crew, engine.workers, load, host=host, keeping=keeping)
+        outcome = learn_in_parts(
+            name, ready.job, crew, engine.workers, spec.load_code, host=host, keeping=keeping
+        )
         unit = scored(spec, part, run, ready, outcome, start)
     if keeping is not None:
         remove(keeping)
@@ -315,7 +316,7 @@ def unit_elsewhere(
     spec: Experiment, part: Part, number: int, given: Given | None, digest: str | None
 ) -> UnitResult:
     """A unit, where the data are those of the digest."""
+    spec.load_code()
     if digest is not None:
-        load_names(spec)
         check_same(spec, digest, part)
     return compute_unit(spec, part, number, None, given)

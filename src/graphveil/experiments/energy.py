@@ -88,7 +88,7 @@ def experiment_of(record: Record) -> Experiment | None:
     if record.privacy is not None and record.privacy.links is not None:
         return None
     setup = record.setup
-    return Experiment(
+    experiment = Experiment(
         record.method,
         record.data,
         seed=record.seed,
@@ -97,6 +97,9 @@ def experiment_of(record: Record) -> Experiment | None:
         budgets=Budgets(epsilon=record.epsilon, delta=setup.budgets.delta, mechanism=record.mechanism),
         levels=setup.levels,
     )
+    # A stored name is looked up among what is registered here: no code is run because a result names it.
+    _ = experiment.resolved_method
+    return experiment
 
 
 def mechanism_name(spec: Experiment) -> str:

@@ -33,14 +33,6 @@ from graphveil.outside import is_reference
 from graphveil.registry import unknown_name
 
 
-def load_names(spec: Experiment) -> None:
-    """Load method and mechanisms, in this process; a mechanism that nothing is called is for `Experiment.check` to refuse."""
-    load_method(spec.method)
-    for name in (spec.budgets.mechanism, spec.budgets.link_mechanism):
-        with suppress(UnknownNameError):
-            load_entry(name)
-
-
 def check_data(source: str) -> None:
     """Refuse a file that has no function for a graph, before anything heavy is imported."""
     if is_reference(source):
@@ -66,15 +58,19 @@ def outside_digests(spec: Experiment) -> dict[str, str]:
 Part = Literal["method", "control", "structure", "edgeless", "unasked"]
 PRIVATE_EDGES = "private_edges"
 MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX = "mechanism.", "data.", "link."
+# Fields whose value names code, or is the method's own where it is empty.
+RESOLVED = {"method", "backbone", "mechanism", "link_mechanism"}
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One experiment: a method on a dataset with a budget, N runs from a seed. Make it with `Experiment.of`.
 
+    This is data alone: nothing is looked up or loaded when one is made of stored fields.
+
     ``data`` is a name or a path; ``data_options`` go to the loader (a range, a variant, the size of a town). Settings whose
     key starts with "mechanism." or "data." are options of the mechanism or of the loader, all others of the method.
-    Mechanism and backbone are the method's own unless they are given.
+    Mechanisms and backbone are the method's own unless they are given: `Experiment.of` fills them in.
     """
 
     method: str
@@ -92,48 +88,77 @@ class Experiment:
     volunteers: Volunteers = field(default_factory=Volunteers)
     machine: Machine = field(default_factory=Machine)
 
-    def __post_init__(self) -> None:
-        method = load_method(self.method)
-        if not self.backbone:
-            object.__setattr__(self, "backbone", method.backbone)
-        if not self.budgets.mechanism:
-            object.__setattr__(self, "budgets", replace(self.budgets, mechanism=method.mechanism))
-        if not self.budgets.link_mechanism:
-            object.__setattr__(self, "budgets", replace(self.budgets, link_mechanism=method.link_mechanism))
-        load_names(self)
-
     @classmethod
     def of(cls, method: str, data: str, **options: Any) -> Experiment:
-        """A spec from options by name: its own fields, and those of its records (epsilon, levels, device and so on).
+        """Return the experiment of options by name: its own fields, and those of its records (epsilon, levels, device and so on).
+
+        Names are looked up, which runs the code of FILE.py:NAME and of installed packages; see `resolved`.
 
         >>> Experiment.of("base", "town", epsilon=1.0, runs=3).budgets.epsilon
         1.0
         """
-        return cls(method, data, **nested(options, cls))
+        return cls(method, data, **nested(options, cls)).resolved()
+
+    def resolved(self) -> Experiment:
+        """Return the same with the method's own backbone and mechanisms where none is named; the code behind names is run.
+
+        A mechanism that nothing is called is for `check` to refuse.
+        """
+        whole = self._completed(load_method(self.method))
+        whole.load_code()
+        return whole
+
+    def load_code(self) -> None:
+        """Run the code of method and mechanisms where that is not the library's, in a process that has not run it yet."""
+        load_method(self.method)
+        for name in (self.budgets.mechanism, self.budgets.link_mechanism):
+            with suppress(UnknownNameError):
+                load_entry(name)
+
+    def _completed(self, method: Method) -> Experiment:
+        budgets = replace(
+            self.budgets,
+            mechanism=self.budgets.mechanism or method.mechanism,
+            link_mechanism=self.budgets.link_mechanism or method.link_mechanism,
+        )
+        return replace(self, backbone=self.backbone or method.backbone, budgets=budgets)
 
     def having(self, **options: Any) -> Experiment:
-        """The same with other options, by name."""
-        return replace(self, **nested(options, self))
+        """Return the same with other options, by name."""
+        changed = replace(self, **nested(options, self))
+        return changed.resolved() if RESOLVED & options.keys() else changed
+
+    @property
+    def defaults(self) -> Experiment:
+        """The same method on the same data, with nothing else chosen."""
+        return Experiment(self.method, self.data)._completed(self.resolved_method)
 
     @property
     def chosen(self) -> dict[str, Any]:
         """The options, by name, that are not what they are where nothing is said."""
-        plain = options_of(Experiment(self.method, self.data))
+        plain = options_of(self.defaults)
         return {name: value for name, value in options_of(self).items() if value != plain[name]}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process is sent: the fields, and nothing that was looked up here."""
+        """Return what another process is sent: the fields, and nothing that was looked up here."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
-    def found_method(self) -> Method:
-        """The method itself, looked up once."""
+    def resolved_method(self) -> Method:
+        """The method that the name stands for."""
         return find_method(self.method)
 
     @cached_property
-    def found_task(self) -> Task:
-        """The task itself, looked up once."""
+    def resolved_task(self) -> Task:
+        """The task that the name stands for."""
         return find_task(self.task)
+
+    @cached_property
+    def resolved_settings(self) -> Settings:
+        """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
+        return self.resolved_method.settings_for(
+            self.method_settings, self.data, self.task, self.budgets.mechanism
+        )
 
     @property
     def method_settings(self) -> dict[str, Any]:
@@ -141,27 +166,17 @@ class Experiment:
         prefixes = (MECHANISM_PREFIX, DATA_PREFIX, LINK_PREFIX)
         return {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
 
-    def full_settings(self) -> Settings:
-        """The method's settings: those that are given, the defaults for this data and task, and the general ones."""
-        return self._full_settings
-
-    @cached_property
-    def _full_settings(self) -> Settings:
-        return self.found_method.settings_for(
-            self.method_settings, self.data, self.task, self.budgets.mechanism
-        )
-
     @property
     def has_levels(self) -> bool:
         """Whether users choose a privacy level: where method and mechanism have levels."""
-        return self.found_method.reports_levels and takes_levels(self.budgets.mechanism)
+        return self.resolved_method.reports_levels and takes_levels(self.budgets.mechanism)
 
     def level_budgets(self) -> tuple[float, ...]:
         """The public budgets of the levels."""
         assert self.budgets.epsilon is not None
         count, budgets = self.levels.levels, self.levels.budgets
         if count is None and budgets is None:
-            count = self.found_method.level_count
+            count = self.resolved_method.level_count
         return level_budgets(self.budgets.epsilon, count, budgets)
 
     @property
@@ -177,8 +192,8 @@ class Experiment:
         """
         if not self.budgets.private_links:
             return self._below(LINK_PREFIX)
-        settings = self.full_settings()
-        own = [name for name in self.found_method.link_settings if self._serves_links(name)]
+        settings = self.resolved_settings
+        own = [name for name in self.resolved_method.link_settings if self._serves_links(name)]
         return {**{name: getattr(settings, name) for name in own}, **self._below(LINK_PREFIX)}
 
     def _serves_links(self, name: str) -> bool:
@@ -201,9 +216,9 @@ class Experiment:
 
     def check(self) -> None:
         """Refuse what cannot be run, before anything heavy is imported."""
-        method, budgets = self.found_method, self.budgets
-        task = self.found_task
-        self.full_settings()
+        method, budgets = self.resolved_method, self.budgets
+        task = self.resolved_task
+        _ = self.resolved_settings
         check_backbone(self.backbone)
         if method.reports_features and budgets.epsilon is None:
             raise InputError(
@@ -255,7 +270,7 @@ class Experiment:
 
     def _check_links(self) -> None:
         options = self._below(LINK_PREFIX)
-        own = [name for name in self.found_method.link_settings if name in self.method_settings]
+        own = [name for name in self.resolved_method.link_settings if name in self.method_settings]
         given = [f"{LINK_PREFIX}{name}" for name in options] + own
         if given and not self.budgets.private_links:
             raise InputError(f"{given[0]} has no meaning where links are public: give link_epsilon too")
@@ -283,7 +298,7 @@ class Experiment:
 
     def _check_turnout(self) -> None:
         self.turnout.check()
-        method, budgets = self.found_method, self.budgets
+        method, budgets = self.resolved_method, self.budgets
         asks = method.reports_features or budgets.private_labels or budgets.private_links
         if not self.turnout.complete and (method.reads_features or not asks):
             raise InputError(
@@ -293,13 +308,13 @@ class Experiment:
     @property
     def uses_panel(self) -> bool:
         """Whether volunteers' rows are used, where there are volunteers."""
-        return self.found_method.uses_panel(self.full_settings())
+        return self.resolved_method.uses_panel(self.resolved_settings)
 
     def _check_volunteers(self) -> None:
         if self.volunteers.panel is None:
             return
         self.volunteers.check()
-        check_panel(self.found_method, self.full_settings())
+        check_panel(self.resolved_method, self.resolved_settings)
         if self.has_levels:
             raise InputError(
                 f"users of {self.method} with {self.budgets.mechanism} choose a privacy level, and volunteers give their row, not "
@@ -309,7 +324,7 @@ class Experiment:
     def key(self, part: Part, run: int) -> str:
         """All of a spec that decides the numbers of one part of one run, always written in the same way."""
         shared = asdict(replace(self, runs=1, control=True, seed=self.seed + run))
-        shared["full_settings"] = self.full_settings().model_dump()
+        shared["full_settings"] = self.resolved_settings.model_dump()
         outside = outside_digests(self)
         if part == "structure":
             outside = {}
@@ -338,7 +353,7 @@ def input_digest(spec: Experiment, part: Part = "method") -> str:
     files = [] if edges is None else [edges]
     if part != "structure":
         files += [levels] if spec.has_levels and isinstance(levels, Path) else []
-        files += spec.found_method.public_files(spec.full_settings())
+        files += spec.resolved_method.public_files(spec.resolved_settings)
     return "+".join([whole, *(file_digest(file) for file in files)])
 
 

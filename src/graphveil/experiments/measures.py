@@ -183,7 +183,7 @@ def _jaccard(spec: Experiment) -> Reading:
 
 def _degree_correlation(spec: Experiment) -> Reading:
     """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
-    if "analysis" in type(spec.full_settings()).model_fields:
+    if "analysis" in type(spec.resolved_settings).model_fields:
         return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)

@@ -91,7 +91,7 @@ class Model:
         later = self._ask(joined, seed) if isinstance(joined, Users) else tuple(joined)
         count = graph.node_count
         answering = _Answers(self.asked, later, count - self.users)
-        method = self.spec.found_method
+        method = self.spec.resolved_method
         with learn.one_thread():
             job = make_job(self.spec, "method", method, self._known(graph), self.seed, None)
             raw = None
@@ -316,7 +316,7 @@ def _applicable() -> list[str]:
 def check_model(spec: Experiment) -> None:
     """Refuse what cannot be applied to users who join later."""
     check_predictions(spec)
-    method = spec.found_method
+    method = spec.resolved_method
     if not method.applies_later:
         raise InputError(
             f"{method.name} {method.not_later}, so there is no model of it: take {', '.join(_applicable())}, or run {method.name} again "
@@ -405,7 +405,7 @@ def load_model(path: str | Path) -> Model:
         if about["format"] != FORMAT:
             raise ValueError(about["format"])
         _refuse_code(about["spec"])
-        spec = TypeAdapter(Experiment).validate_python(about["spec"])
+        spec = TypeAdapter(Experiment).validate_python(about["spec"]).resolved()
         check_model(spec)
         return _model(spec, about, content)
     except (GraphveilError, ValidationError) as error:

@@ -74,11 +74,11 @@ class RunPart:
 
     def method_of(self, spec: Experiment) -> Method:
         """Return the method that learns."""
-        return find_method(self.method) if self.method else spec.found_method
+        return find_method(self.method) if self.method else spec.resolved_method
 
 
 def _reports(spec: Experiment, panel: bool = False) -> bool:
-    return spec.found_method.reports_features
+    return spec.resolved_method.reports_features
 
 
 def _without_norms(job: Job) -> Job:
@@ -111,7 +111,7 @@ PARTS: dict[Part, RunPart] = {
     ),
     "edgeless": RunPart(
         "without edges",
-        lambda spec, panel: spec.budgets.private_links and spec.found_task.learns_labels,
+        lambda spec, panel: spec.budgets.private_links and spec.resolved_task.learns_labels,
         job=_without_edges,
     ),
     "unasked": RunPart(

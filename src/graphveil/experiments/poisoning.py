@@ -324,11 +324,11 @@ def _check(spec: Experiment, shares: Sequence[float]) -> None:
         check_number(share, "share", least=0, below=1)
     if not any(shares):
         raise InputError("share must name at least one share of malicious users above 0, like 0.05")
-    if not spec.found_method.reports_features:
+    if not spec.resolved_method.reports_features:
         raise InputError(
             f"{spec.method} asks nobody about features, so nobody can lie to it: take another method"
         )
-    if not spec.found_task.learns_labels or spec.has_levels or spec.budgets.private_links:
+    if not spec.resolved_task.learns_labels or spec.has_levels or spec.budgets.private_links:
         raise InputError(
             "malicious users are measured where classes are predicted from features, without levels and private links: take the task node"
         )

@@ -67,7 +67,7 @@ def about_run(
     public = [*(() if private_links else ("links",)), *(("known labels",) if known else ())]
     given = {**spec.settings, **{DATA_PREFIX + key: value for key, value in spec.data_options.items()}}
     # As a file gives them back: lists for tuples.
-    settings = json.loads(json.dumps({**given, **spec.full_settings().model_dump()}, default=str))
+    settings = json.loads(json.dumps({**given, **spec.resolved_settings.model_dump()}, default=str))
     return {
         "method": spec.method,
         "data": spec.data,
@@ -287,7 +287,7 @@ def learn_again(
 
 def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome, score: float) -> None:
     """Refuse what was learned again, where it comes to another score than the run had."""
-    if spec.found_task.test_score(ready.graph, ready.users, outcome) != score:
+    if spec.resolved_task.test_score(ready.graph, ready.users, outcome) != score:
         raise InputError(
             f"run {run} comes to another score than it had: data or graphveil have changed since, so run it again"
         )
@@ -296,9 +296,9 @@ def check_same_score(spec: Experiment, run: int, ready: Ready, outcome: Outcome,
 def check_predictions(spec: Experiment) -> None:
     """Refuse what predicts no classes, before anything heavy is imported."""
     spec.check()
-    if not spec.found_task.learns_labels:
+    if not spec.resolved_task.learns_labels:
         raise InputError(
-            f"predictions are classes of users, and the task {spec.task} predicts {spec.found_task.summary}: take the task node, or embed"
+            f"predictions are classes of users, and the task {spec.task} predicts {spec.resolved_task.summary}: take the task node, or embed"
         )
 
 

@@ -250,7 +250,9 @@ def _alone(spec: Experiment, todo: list[Unit], given: tuple[Graph, Users] | None
     """One unit after the other, each in a fresh process."""
     for part, number in todo:
         with workers(1) as pool:
-            unit = computed(pool.submit(compute_unit, spec, part, number, None, given))
+            unit = computed(
+                pool.submit(unit_elsewhere, spec, part, number, given, digest_for(spec, part, given))
+            )
         yield replace(unit, alone=True)
 
 
@@ -291,7 +293,7 @@ def _result(
 ) -> Result:
     shards = None if given is not None else large_shards(spec.data)
     metric = (
-        spec.found_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
+        spec.resolved_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
     )
     digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
     return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)

@@ -87,7 +87,7 @@ def quickened(spec: Experiment, runs: int = 1) -> Experiment:
 
 
 def _cut(spec: Experiment, runs: int, most: int) -> Experiment:
-    epochs = min(most, spec.full_settings().epochs)
+    epochs = min(most, spec.resolved_settings.epochs)
     return replace(spec, runs=runs, settings={**spec.settings, "epochs": epochs})
 
 

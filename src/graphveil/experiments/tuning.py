@@ -28,7 +28,6 @@ from graphveil.experiments.experiment import (
     check_same,
     check_unchanged,
     input_digest,
-    load_names,
     outside_digests,
     take_data,
 )
@@ -77,7 +76,7 @@ class Space:
             raise InputError(
                 f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
             )
-        start = spec.full_settings()
+        start = spec.resolved_settings
         defaults = {
             key: _mechanism_default(spec.budgets.mechanism, key)
             if key.startswith(MECHANISM_PREFIX)
@@ -518,8 +517,8 @@ def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, give
 
 def _try_elsewhere(spec: Experiment, point: Point, given: Given, digest: str | None) -> Tried:
     """A point, where the data are those of the digest."""
+    spec.load_code()
     if digest is not None:
-        load_names(spec)
         check_same(spec, digest)
     return _try(spec, point, None, given)
 

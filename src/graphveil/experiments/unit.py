@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.errors import GraphveilError, InputError, PrivacyError
-from graphveil.experiments.experiment import Experiment, Part, load_names
+from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.parts import PARTS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.identity import data_digest
@@ -95,7 +95,7 @@ def scored(
 ) -> UnitResult:
     """What was learned from ``start`` on, judged by the users: their test labels stay with them."""
     with learn.one_thread():
-        score = spec.found_task.test_score(ready.graph, ready.users, outcome)
+        score = spec.resolved_task.test_score(ready.graph, ready.users, outcome)
     seconds = {**outcome.seconds, "total": time.perf_counter() - start}
     gc.collect()
     return UnitResult(
@@ -121,7 +121,7 @@ def validate_unit(
     with learn.one_thread():
         ready, outcome = learn_unit(spec, "method", run, progress, given)
     gc.collect()
-    metric, score = spec.found_task.validation(ready.graph, outcome, spec.budgets)
+    metric, score = spec.resolved_task.validation(ready.graph, outcome, spec.budgets)
     return Validation(metric, score, outcome.validation_loss)
 
 
@@ -198,8 +198,6 @@ def prepare(
     spec: Experiment, part: Part, run: int, progress: Progress | None, given: tuple[Graph, Users] | None
 ) -> Prepared:
     """Load, split, and see what the method will ask for; the job's graph is what is public before anybody answers."""
-    # A fresh process has not loaded them; and users answer only mechanisms that were there before they declared.
-    load_names(spec)
     check_backbone(spec.backbone)
     seed = spec.seed + run
     graph, users = _divided(spec, *(given or load_data(spec)), seed)
@@ -301,7 +299,7 @@ def _divided(spec: Experiment, graph: Graph, users: Users, seed: int) -> tuple[G
     """The data with the split of that seed: of users, or of links."""
     if spec.has_levels:
         users = with_levels(spec, users, seed)
-    return spec.found_task.divide(graph, users, seed)
+    return spec.resolved_task.divide(graph, users, seed)
 
 
 def with_levels(spec: Experiment, users: Users, seed: int) -> Users:
@@ -331,7 +329,7 @@ def make_job(
     spec: Experiment, part: Part, method: Method, graph: Graph, seed: int, progress: Progress | None
 ) -> Job:
     """What a method is given, before anybody has declared a budget."""
-    settings = spec.full_settings()
+    settings = spec.resolved_settings
     if PARTS[part].method:
         settings = method.settings_for({}, spec.data, spec.task, spec.budgets.mechanism)
     job = Job(
