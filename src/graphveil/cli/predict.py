@@ -34,7 +34,6 @@ from graphveil.experiments.predictions import (
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
 from graphveil.number_format import file_size
-from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
 from graphveil.version import __version__
 
@@ -55,7 +54,6 @@ def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, a
     files.begin()
     with one_bar() as inside, saying(GOES_ON), engine.open():
         unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
-    privacy = Privacy.model_validate(unit.privacy)
     record = {
         "method": spec.method,
         "data": spec.data,
@@ -64,8 +62,8 @@ def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, a
         "version": __version__,
         "folder": str(out),
         "kind": kind,
-        "privacy": unit.privacy,
-        "statement": privacy.sentence,
+        "privacy": unit.privacy.to_dict(),
+        "statement": unit.privacy.sentence,
         "also": unit.also,
         "seconds": unit.seconds["total"],
         "peak_mb": unit.peak_mb,
@@ -75,7 +73,7 @@ def written_in_shards(spec: Experiment, kind: Kind, out: Path, engine: Engine, a
         say(json.dumps(record, ensure_ascii=False))
     else:
         say(
-            f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {out / RECORD}: {privacy.sentence}"
+            f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {out / RECORD}: {unit.privacy.sentence}"
         )
     return True
 

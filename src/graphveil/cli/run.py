@@ -55,7 +55,6 @@ from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.methods.terms import options_of
 from graphveil.number_format import budget, counted, gained
-from graphveil.privacy.record import Privacy
 
 EPSILON = "epsilon"
 
@@ -123,12 +122,9 @@ def show_budgets(result: SweepResult, drawn: Path | None) -> None:
     for found in done:
         if found.verdict:
             say(found.verdict)
-    privacy = done[-1].to_dict()["privacy"]
-    if privacy is not None:
-        at = budget(done[-1].spec.budgets.epsilon)
-        say(
-            f"Each budget is asked for in runs of its own. At {at}: {Privacy.model_validate(privacy).sentence}"
-        )
+    if (privacy := done[-1].privacy) is not None:
+        at = budget(done[-1].epsilon)
+        say(f"Each budget is asked for in runs of its own. At {at}: {privacy.sentence}")
     if drawn is not None:
         say(f"The curve is in {drawn}.")
 
@@ -249,7 +245,6 @@ def watched(spec: Experiment, how: How) -> Result:
 
 def show(result: Result, console: Console) -> None:
     """The result as a table, and its verdict in words."""
-    fields = result.to_dict()
-    show_table(result_table(fields))
-    for sentence in result_sentences(fields):
+    show_table(result_table(result))
+    for sentence in result_sentences(result):
         console.print(sentence)

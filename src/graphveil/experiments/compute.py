@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from graphveil.methods import find_method
 from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.job import Progress
 from graphveil.methods.outcome import Outcome
-from graphveil.privacy.record import privacy_record
+from graphveil.privacy.record import Privacy, privacy_record
 
 CHECKPOINTS = "checkpoints"
 
@@ -153,7 +153,7 @@ class ShardOutcome:
     taken: PartOutcome
     hits: int
     tested: int
-    privacy: dict[str, Any]
+    privacy: Privacy
     asked: int
 
 
@@ -225,8 +225,7 @@ def learn_shards(work: ShardWork, world: World, progress: Progress | None = None
     if work.out is not None:
         work.out.write(part, users, taken.outcome)
     hits, tested = users.hits(scores) if shards.simulated else (0, 0)
-    records = [privacy_record(ledger, ()) for ledger in users.ledgers]
-    privacy = _added([record.to_dict() for record in records])
+    privacy = _added([privacy_record(ledger, ()) for ledger in users.ledgers])
     asked = sum(int(ledger.ever_asked.sum()) for ledger in users.ledgers)
     bare = replace(taken.outcome, scores=None, embedding=None)
     return ShardOutcome(
@@ -239,15 +238,18 @@ def _load(spec: Experiment) -> None:
     load_library()
 
 
-def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _added(records: Sequence[Privacy]) -> Privacy:
     """One record for the users of all partitions, who were asked the same: the costliest one, with everybody counted."""
-    whole = max(records, key=lambda record: (record["total"] or {"epsilon": 0.0})["epsilon"])
-    rounds = [dict(each) for each in whole["rounds"]]
-    for place, each in enumerate(rounds):
-        each["users"] = sum(
-            record["rounds"][place]["users"] for record in records if len(record["rounds"]) > place
+    whole = max(records, key=lambda record: 0.0 if record.total is None else record.total.epsilon or 0.0)
+    rounds = [
+        each.model_copy(
+            update={
+                "users": sum(record.rounds[place].users for record in records if len(record.rounds) > place)
+            }
         )
-    return {**whole, "rounds": rounds}
+        for place, each in enumerate(whole.rounds)
+    ]
+    return whole.model_copy(update={"rounds": rounds})
 
 
 def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float, *, shared: bool) -> UnitResult:

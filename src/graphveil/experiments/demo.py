@@ -19,7 +19,6 @@ from graphveil.experiments.runner import Ahead, run_experiment
 from graphveil.experiments.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, budget, counted, gained, points, reach
-from graphveil.privacy.record import Privacy
 
 EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100
@@ -244,7 +243,7 @@ def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     for result in demo.private:
         if result.spec.budgets.epsilon != epsilon or not result.of("method"):
             continue
-        for one in Privacy.model_validate(result.of("method")[0].privacy).rounds:
+        for one in result.of("method")[0].privacy.rounds:
             exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
             table.append((result.spec.method, f"{one.users:,}", QUESTIONS[one.of], exact))
     table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))

@@ -20,8 +20,8 @@ class Summary:
     """A mean with its interval; one run has no interval."""
 
     mean: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 def t_interval(values: Sequence[float]) -> Summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 from graphveil.experiments.database import RESULTS, check_writable, insert, select
 from graphveil.experiments.experiment import Experiment, Part, input_digest
 from graphveil.experiments.unit import UnitResult
-from graphveil.privacy.record import Privacy
 from graphveil.settings import settings
 from graphveil.source import source_digest
 from graphveil.version import __version__
@@ -126,7 +125,12 @@ class UnitStore:
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         """Keep a finished unit; it is on the disk when this returns."""
         origin = this_version()
-        record = (origin.source, origin.version, now(), json.dumps(asdict(unit)))
+        record = (
+            origin.source,
+            origin.version,
+            now(),
+            json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()}),
+        )
         insert(self.file, ADD, (*_key(spec, unit.part, unit.run, unit.workers), *record))
 
     def find(
@@ -173,7 +177,6 @@ def read_unit(text: Any, part: Part, run: int) -> UnitResult | None:
     """A unit as it was kept; None where the record is damaged. Which run it is depends on who asks."""
     try:
         unit = _UNIT.validate_json(text, strict=True)
-        Privacy.model_validate(unit.privacy)
     except (ValidationError, TypeError):
         return None
     return replace(unit, part=part, run=run) if unit.seconds.keys() >= STAGES else None
