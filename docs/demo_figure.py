@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.results_file import Row, read
-from graphveil.experiments.figure import Line, accuracy_drawing
+from graphveil.experiments.figure import Series, epsilon_chart
 from graphveil.experiments.statistics import Summary
 from graphveil.number_format import counted
 
@@ -17,14 +17,14 @@ def demo_figure() -> str:
     for method in ("veil", "base"):
         its = sorted((row for row in rows if row["method"] == method), key=lambda row: float(row["epsilon"]))
         epsilons = tuple(float(row["epsilon"]) for row in its)
-        lines.append(Line(method, epsilons, tuple(_summary(row) for row in its)))
+        lines.append(Series(method, epsilons, tuple(_summary(row) for row in its), role="method"))
         blinded = tuple(_summary(row, "control", "control_") for row in its)
-        lines.append(Line(f"{method}, control (ε = 0)", epsilons, blinded, "control"))
+        lines.append(Series(f"{method}, control (ε = 0)", epsilons, blinded, role="control"))
     (nobody,) = (row for row in rows if row["method"] == "structure")
-    lines.append(Line("structure: nobody asked", (), (_summary(nobody),), "structure"))
+    lines.append(Series("structure: nobody asked", (), (_summary(nobody),), role="structure"))
     (plain,) = (row for row in rows if row["method"] == "nonprivate")
-    lines.append(Line("no privacy", (), (_summary(plain),), "no privacy"))
-    return accuracy_drawing(lines, f"town, {counted(int(rows[0]['runs']), 'run')}").svg_file()
+    lines.append(Series("no privacy", (), (_summary(plain),), role="no privacy"))
+    return epsilon_chart(lines, f"town, {counted(int(rows[0]['runs']), 'run')}").drawing().svg_file()
 
 
 def _summary(row: Row, mean: str = "mean", ends: str = "") -> Summary:

@@ -167,7 +167,7 @@ INSIDE_FUNCTIONS = {
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
     "experiments/embedding.py": {"pyarrow", "scipy.linalg"},
-    "experiments/result_store.py": {"pyarrow"},
+    "experiments/table.py": {"pyarrow"},
     "experiments/predictions.py": {"pyarrow"},
     "engine/memory.py": {"pyarrow"},
     "experiments/run_figures.py": {"sklearn.manifold"},

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.papers import Terms, spans
 from graphveil.experiments.statistics import Summary
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
@@ -73,7 +74,7 @@ OTHERS = tuple(label for label in CASES if label not in (PRINTED, DEBIASED))
 Errors = Mapping[float, Mapping[str, AbsoluteError]]
 
 
-def compute(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> Chart:
     """Errors for uniform and for worst-case inputs and the worst biases, over small budgets and over large ones."""
     small, large = (QUICK_SMALL, QUICK_LARGE) if terms.quick else (SMALL, LARGE)
     budgets = sorted({*small, *large})
@@ -93,7 +94,7 @@ def compute(terms: Terms) -> ComputedFigure:
             title = f"{INPUTS.get(kind, 'worst-case bias')}, ε from {axis[0]:g} to {axis[-1]:g}"
             lines = _lines(kind, axis, plain, clipped)
             panels.append(Panel(title, "ε", y_label, lines, "x" if kind == "bias" else "xy"))
-    return ComputedFigure(tuple(panels), tuple(findings(plain, clipped)), columns=2)
+    return Chart(tuple(panels), tuple(findings(plain, clipped)), columns=2)
 
 
 def errors_at(

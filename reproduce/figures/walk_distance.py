@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from graphveil import denoise, linear
 from graphveil.errors import InputError
-from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.papers import Terms, spans
 from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
@@ -65,7 +66,7 @@ LINES = (
 )
 
 
-def compute(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> Chart:
     """The distance over the share of private links, over the budget, and by hops."""
     graph, users = load(terms.data)
     runs = terms.runs or (1 if terms.quick else RUNS)
@@ -97,9 +98,7 @@ def compute(terms: Terms) -> ComputedFigure:
         found.over_setting("τ₁ = τ_e", taus, _with_taus, "x"),
         found.over_setting("share of ε for the dendrogram", tree_shares, _with_trees),
     ]
-    return ComputedFigure(
-        tuple(panel for panel in panels if panel.series), tuple(found.findings()), columns=3
-    )
+    return Chart(tuple(panel for panel in panels if panel.series), tuple(found.findings()), columns=3)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Literal
 
 from graphveil import channels
 from graphveil.channels import FiniteChannel
-from graphveil.experiments.papers import ComputedFigure, Panel, Role, Series, Terms, spans
+from graphveil.experiments.figure import Chart, Panel, Role, Series
+from graphveil.experiments.papers import Terms, spans
 from graphveil.experiments.statistics import Summary
 from reproduce.figures.squared_error import SquaredError, squared_error
 
@@ -61,7 +62,7 @@ CASES: Mapping[str, Case] = {
 Errors = Mapping[float, Mapping[str, SquaredError]]
 
 
-def compute(terms: Terms) -> ComputedFigure:
+def compute(terms: Terms) -> Chart:
     """Variances, biases and squared errors over the budget."""
     budgets = QUICK_EPSILONS if terms.quick else EPSILONS
     errors: dict[float, dict[str, SquaredError]] = {}
@@ -72,7 +73,7 @@ def compute(terms: Terms) -> ComputedFigure:
         Panel(TITLES[kind], "ε", Y_LABELS[kind], _lines(kind, budgets, errors), _scales(kind))
         for kind in Y_LABELS
     )
-    return ComputedFigure(panels, tuple(findings(errors)), columns=3)
+    return Chart(panels, tuple(findings(errors)), columns=3)
 
 
 def _scales(kind: Kind) -> Literal["", "y"]:

@@ -1,7 +1,7 @@
 """Figures of campaigns."""
 
 from graphveil.attacks import ATTACKS, Played, Stakes, Tally
-from graphveil.experiments.attack_study import Campaign, Point, write_campaign_figure
+from graphveil.experiments.attack_study import Campaign, Point, campaign_chart
 
 POINTS = tuple(
     Point(epsilon, (Played(Stakes(2, epsilon), Tally(60, 100), Tally(50, 100)),))
@@ -12,7 +12,7 @@ CAMPAIGN = Campaign(ATTACKS.find("link"), "link-rr", "town", 0, POINTS)
 
 def test_attack_control_chance_and_bound_are_named(tmp_path):
     file = tmp_path / "link.svg"
-    write_campaign_figure(CAMPAIGN, file)
+    campaign_chart(CAMPAIGN).write(file)
     drawn = file.read_text()
     for label in ("attack on link-rr", "the control", "the bound", "chance", "link inference on town"):
         assert f">{label}</text>" in drawn
@@ -20,5 +20,5 @@ def test_attack_control_chance_and_bound_are_named(tmp_path):
 
 def test_the_same_campaign_is_the_same_figure(tmp_path):
     for name in ("a.svg", "b.svg"):
-        write_campaign_figure(CAMPAIGN, tmp_path / name)
+        campaign_chart(CAMPAIGN).write(tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

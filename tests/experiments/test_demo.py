@@ -12,8 +12,8 @@ from graphveil.experiments.demo import (
     SMALL,
     Demo,
     asked_rows,
+    chart,
     difference,
-    drawing,
     headline,
     html,
     rows,
@@ -143,5 +143,5 @@ def test_the_exact_budget_of_veil_needs_the_audits_of_both_its_questions(demo):
 
 def test_figure_and_page_are_there_at_every_stage(demo):
     for so_far in (Demo(demo.veil[:1]), Demo(demo.veil, demo.base), demo):
-        assert drawing(so_far).svg().startswith("<svg")
+        assert chart(so_far).svg().startswith("<svg")
         assert headline(so_far) in html(so_far)

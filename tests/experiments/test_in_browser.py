@@ -17,7 +17,7 @@ from graphveil.experiments.report import comparison_page, report_html, results_p
 from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
 from tests.browser import missing, open_browser
-from tests.experiments.test_computed_figure import FIGURE
+from tests.experiments.test_chart import FIGURE
 from tests.experiments.test_demo import made_up
 from tests.experiments.test_report import plain, record
 from tests.experiments.test_results import SCORED, kept

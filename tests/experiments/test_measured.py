@@ -9,7 +9,7 @@ from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import find_sweep, read_sweep
-from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.outside import is_reference
 from tests.experiments.test_sweep import AXES, SMALL
@@ -75,7 +75,7 @@ def test_seconds_have_their_unit_in_table_figure_and_json_and_neither_control_no
     told = result.to_dict()
     assert (told["measure"], told["unit"]) == ("seconds", "seconds")
     assert told["cells"][0]["measured"] == {"method": {"mean": 1.0, "low": 1.0, "high": 1.0}}
-    write_figure(result, tmp_path / "small.svg")
+    result.chart.write(tmp_path / "small.svg")
     drawn = (tmp_path / "small.svg").read_text()
     assert "time of one run (s)" in drawn
     assert "its control" not in drawn and "accuracy" not in drawn
@@ -88,7 +88,7 @@ def test_a_measure_of_two_parts_has_a_control_and_no_structure(written):
 
 def test_memory_is_drawn_in_megabytes_and_scores_in_percent(written, tmp_path):
     for measure, label in (("peak_mb", "largest memory of one run (MB)"), ("score", "accuracy (%)")):
-        write_figure(computed(written(f'measure = "{measure}"')), tmp_path / "small.svg")
+        computed(written(f'measure = "{measure}"')).chart.write(tmp_path / "small.svg")
         assert label in (tmp_path / "small.svg").read_text()
 
 

@@ -2,14 +2,14 @@ import re
 from html.parser import HTMLParser
 
 from graphveil.audit.exact_text import exact_epsilon
-from graphveil.experiments.figure import Line, accuracy_over_epsilon
+from graphveil.experiments.figure import Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
 
 LINES = [
-    Line("reports", (1.0, 2.0), (Summary(0.6, 0.5, 0.7), Summary(0.8, 0.75, 0.85))),
-    Line("structure", (), (Summary(0.5, None, None),), "structure"),
+    Series("reports", (1.0, 2.0), (Summary(0.6, 0.5, 0.7), Summary(0.8, 0.75, 0.85)), role="method"),
+    Series("structure", (), (Summary(0.5, None, None),), role="structure"),
 ]
 
 
@@ -30,7 +30,7 @@ def test_a_page_fetches_nothing_and_escapes_what_it_shows():
     html = page(
         "Title & more",
         "Lead",
-        [Section("Part", ("a < b",), accuracy_over_epsilon(LINES, "plot"), table)],
+        [Section("Part", ("a < b",), epsilon_chart(LINES, "plot").svg(), table)],
         "end",
     )
     parser = Collector()
@@ -40,12 +40,12 @@ def test_a_page_fetches_nothing_and_escapes_what_it_shows():
 
 
 def test_the_same_lines_give_the_same_picture():
-    assert accuracy_over_epsilon(LINES, "plot") == accuracy_over_epsilon(LINES, "plot")
-    assert accuracy_over_epsilon(LINES, "plot").startswith("<svg")
+    assert epsilon_chart(LINES, "plot").svg() == epsilon_chart(LINES, "plot").svg()
+    assert epsilon_chart(LINES, "plot").svg().startswith("<svg")
 
 
 def test_the_headline_stands_before_the_contents_and_a_picture_before_its_sentences():
-    part = Section("Part", ("a sentence",), accuracy_over_epsilon(LINES, "plot"))
+    part = Section("Part", ("a sentence",), epsilon_chart(LINES, "plot").svg())
     html = page("T", "What it says.", [part, Section("Second"), Section("Third")], "end", about="about it")
     places = [
         html.index(each)
@@ -74,7 +74,7 @@ def test_the_digits_of_an_exact_number_unfold():
 
 
 def test_the_letters_of_a_picture_are_letters_and_its_colours_variables():
-    svg = accuracy_over_epsilon(LINES, "plot")
+    svg = epsilon_chart(LINES, "plot").svg()
     assert ">privacy budget ε</text>" in svg
     assert {"var(--method", "var(--structure", "var(--ink", "var(--paper"} <= set(
         re.findall(r"var\(--[a-z]+", svg)

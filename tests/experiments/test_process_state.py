@@ -23,14 +23,14 @@ UNTOUCHED = """
 import sys
 import matplotlib
 import graphveil as gv
-from graphveil.experiments.figure import Line, accuracy_over_epsilon
+from graphveil.experiments.figure import Series, epsilon_chart
 from graphveil.experiments.statistics import Summary
 def settings():
     # To ask for the backend is to choose one, which loads pyplot.
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
 before = settings()
 found = gv.run("base", "town", epsilon=1.0, runs=1, data_options={"users": 400}, settings={"epochs": 2})
-accuracy_over_epsilon([Line("town", (1.0,), (Summary(0.5, None, None),))], "town")
+epsilon_chart([Series("town", (1.0,), (Summary(0.5, None, None),))], "town").svg()
 print(settings() == before, "matplotlib.pyplot" in sys.modules)
 """
 

@@ -111,7 +111,7 @@ def test_a_curve_needs_two_budgets_and_comes_with_control_structure_and_no_priva
         "nonprivate (epochs=3), gcn",
         "structure: label propagation",
     ]
-    assert drawn[0].epsilons == drawn[1].epsilons == (1.0, 2.0)
+    assert drawn[0].x == drawn[1].x == (1.0, 2.0)
     assert [line.role for line in drawn] == ["method", "control", "no privacy", "structure"]
 
 
@@ -123,7 +123,7 @@ def test_different_settings_are_different_curves():
 def test_what_the_structure_gives_with_private_labels_is_a_level_of_its_own():
     spec = {"settings": {"epochs": 3}, "budgets": {"label_epsilon": 2.0}}
     drawn = lines([record(1.0), record(2.0), record(1.0, spec=spec), record(2.0, spec=spec)])
-    levels = [line.label for line in drawn if not line.epsilons]
+    levels = [line.label for line in drawn if not line.x]
     assert levels == ["structure: label propagation", "structure: label propagation, label ε = 2"]
 
 
@@ -131,7 +131,7 @@ def test_at_the_same_budget_the_result_with_the_most_runs_is_drawn():
     many = record(1.0, runs=[0.5] * 5, mean=0.5, spec={"runs": 5, "settings": {"epochs": 3}})
     few = record(1.0, spec={"runs": 2, "settings": {"epochs": 3}})
     other = record(2.0, spec={"settings": {"epochs": 3}})
-    assert lines([many, few, other])[0].points[0].mean == 0.5
+    assert lines([many, few, other])[0].y[0].mean == 0.5
 
 
 def test_the_page_holds_everything_and_fetches_nothing():

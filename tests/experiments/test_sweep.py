@@ -11,7 +11,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment_file import packaged
 from graphveil.experiments.result_store import Record, latest
 from graphveil.experiments.study import FOLDER, MOST_ENTRIES, find_sweep, read_sweep
-from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.graphs.datasets import DATASETS
 
@@ -328,7 +328,7 @@ def test_an_axis_of_choices_sets_several_fields(tmp_path):
     found = SweepResult.of(sweep, cells, run_cells(specs, store=UnitStore(tmp_path / "results.sqlite")))
     assert found.head() == ["ε", "plain", "control", "three hops", "control", "structure"]
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
-    write_figure(found, tmp_path / "chosen.svg")
+    found.chart.write(tmp_path / "chosen.svg")
 
 
 @pytest.mark.parametrize(
@@ -393,10 +393,10 @@ def test_structure_is_computed_once_and_finished_units_are_reused(small, counted
     assert SweepResult.of(small, cells, anew).rows() == found.rows()
     for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
         file = tmp_path / f"figure{suffix}"
-        write_figure(found, file)
+        found.chart.write(file)
         assert file.read_bytes().startswith(start)
         first = file.read_bytes()
-        write_figure(found, file)
+        found.chart.write(file)
         assert file.read_bytes() == first
 
 
@@ -540,7 +540,7 @@ def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
         assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
-    write_figure(found, tmp_path / "panels.svg")
+    found.chart.write(tmp_path / "panels.svg")
     drawn = (tmp_path / "panels.svg").read_text()
     assert "by = multibit" in drawn and "by = piecewise" in drawn
 
@@ -692,7 +692,7 @@ def test_more_than_three_panels_stand_in_rows(tmp_path):
     sweep = read(tmp_path, SMALL.replace("runs = 2", "runs = 1") + AXES + third)
     cells = sweep.cells()
     done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
-    write_figure(SweepResult.of(sweep, cells, done), tmp_path / "rows.svg")
+    SweepResult.of(sweep, cells, done).chart.write(tmp_path / "rows.svg")
     drawn = (tmp_path / "rows.svg").read_text()
     assert all(f"hidden = {size}" in drawn for size in (2, 3, 4, 5))
     width, height = (float(re.search(f'{name}="([0-9.]+)pt"', drawn)[1]) for name in ("width", "height"))

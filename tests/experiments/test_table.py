@@ -1,6 +1,13 @@
-"""Tables: what stands where, in text and in HTML."""
+"""Tables: what stands where, in each form."""
 
-from graphveil.experiments.table import Table
+import json
+from io import BytesIO
+
+import pytest
+
+from graphveil.experiments.statistics import Summary
+from graphveil.experiments.table import TABLE_SUFFIXES, Column, Table
+from graphveil.number_format import PERCENT
 
 
 def small():
@@ -25,3 +32,58 @@ def test_html_marks_numbers_and_shows_no_markup_of_others():
 
 def test_words_of_cells_can_be_changed():
     assert small().with_words(str.upper).rows[0] == ("BASE", "7.5", "A <B>")
+
+
+def typed():
+    columns = (
+        Column("who"),
+        Column("users", "integer"),
+        Column("score", "summary", PERCENT),
+        Column("share", "number", PERCENT),
+    )
+    return Table(columns, [("ada", 1200, Summary(0.5, 0.45, 0.56), 0.25), ("a|b", 3, None, "all of it")])
+
+
+def test_numbers_are_printed_in_the_unit_of_their_column():
+    assert typed().texts == [("ada", "1,200", "50.0 [45.0, 56.0]", "25.0"), ("a|b", "3", "-", "all of it")]
+
+
+def test_markdown_sets_numbers_right_and_keeps_bars_out_of_cells():
+    assert typed().markdown().splitlines() == [
+        "| who | users | score | share |",
+        "| --- | ---: | ---: | ---: |",
+        "| ada | 1,200 | 50.0 [45.0, 56.0] | 25.0 |",
+        "| a\\|b | 3 | - | all of it |",
+    ]
+
+
+def test_csv_has_numbers_as_they_are_and_a_column_for_each_end_of_an_interval():
+    assert typed().csv().splitlines() == [
+        "who,users,score_mean,score_low,score_high,share",
+        "ada,1200,0.5,0.45,0.56,0.25",
+        "a|b,3,,,,all of it",
+    ]
+
+
+def test_json_has_an_object_for_each_row():
+    first, second = json.loads(typed().json())
+    assert first == {
+        "who": "ada",
+        "users": 1200,
+        "score": {"mean": 0.5, "low": 0.45, "high": 0.56},
+        "share": 0.25,
+    }
+    assert second["score"] is None
+
+
+def test_parquet_has_the_types_of_the_columns_though_there_is_no_row():
+    reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
+    table = reader.read_table(BytesIO(Table(typed().columns, ()).parquet()))
+    assert [str(field.type) for field in table.schema] == ["string", "int64", *["double"] * 4]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in TABLE_SUFFIXES if suffix != ".parquet"])
+def test_a_file_has_the_form_that_its_name_says_and_ends_in_a_line(suffix, tmp_path):
+    small().write(tmp_path / f"x{suffix}")
+    text = (tmp_path / f"x{suffix}").read_text()
+    assert "base" in text and text.endswith("\n") and not text.endswith("\n\n")

@@ -24,12 +24,12 @@ from graphveil.experiments.attack_study import (
     Ground,
     MechanismGround,
     MethodGround,
+    campaign_chart,
     campaign_page,
     check_campaign,
     point_rows,
     run_campaign,
     sentences,
-    write_campaign_figure,
 )
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
@@ -240,7 +240,7 @@ def play(ground: Ground, terms: Terms) -> None:
     if file is not None and is_page(file):
         write_whole(file, campaign_page(campaign).encode())
     elif file is not None:
-        write_campaign_figure(campaign, file)
+        campaign_chart(campaign).write(file)
     if terms.as_json:
         say(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
     else:

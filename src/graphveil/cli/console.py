@@ -94,10 +94,13 @@ class Console(RichConsole):
 def show_table(table: Table, *, wrapped: bool = False, err: bool = False) -> None:
     """Print a table as wide as it is, so that no number is cut; where it is ``wrapped``, long texts are broken at the screen's width."""
     shown = RichTable(box=None, padding=(0, 2), header_style="bold")
-    for name in table.head:
-        number = name in table.numbers
-        shown.add_column(escape(name), justify="right" if number else "left", no_wrap=number or not wrapped)
-    for row in table.rows:
+    for column in table.columns:
+        shown.add_column(
+            escape(column.name),
+            justify="right" if column.numeric else "left",
+            no_wrap=column.numeric or not wrapped,
+        )
+    for row in table.texts:
         shown.add_row(*map(escape, row))
     console = Console(highlight=False, stderr=err)
     if not wrapped:

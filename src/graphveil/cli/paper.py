@@ -16,7 +16,7 @@ from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers,
 from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.figure import check_figure
+from graphveil.experiments.figure import Chart, check_figure
 from graphveil.experiments.paper_result import (
     QUICK,
     QUICK_FIGURE,
@@ -30,12 +30,9 @@ from graphveil.experiments.paper_result import (
     figure_answer,
     not_runnable,
     papers_page,
-    write_computed,
 )
 from graphveil.experiments.papers import (
     POINT_HEAD,
-    ComputedFigure,
-    Panel,
     Paper,
     PaperCell,
     PaperFigure,
@@ -48,7 +45,6 @@ from graphveil.experiments.papers import (
     papers,
 )
 from graphveil.experiments.study import ready
-from graphveil.experiments.study_result import write_figure
 from graphveil.experiments.study_runner import Cells
 from graphveil.experiments.table import Table
 from graphveil.files import write_whole
@@ -86,7 +82,7 @@ def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tup
     if answer.computed is None:
         return answer, False
     if file is not None:
-        write_computed(answer.computed, answer.heading, file)
+        answer.computed.write(file)
     return replace(answer, file=file), False
 
 
@@ -113,14 +109,14 @@ def swept_figure(
     if not answer.ran:
         return replace(answer, note=UNFINISHED if result.interrupted else ""), result.interrupted
     if file is not None and not result.interrupted:
-        write_figure(result, file)
+        result.chart.write(file)
         answer = replace(answer, file=file)
     return answer, result.interrupted
 
 
 def show_figure(answer: FigureAnswer, quick: bool) -> None:
     """A table for each panel, what follows from them, and where the figure is."""
-    say("", answer.heading)
+    say("", answer.figure.heading)
     if not answer.ran:
         say(answer.missing)
         return
@@ -138,20 +134,15 @@ def show_figure(answer: FigureAnswer, quick: bool) -> None:
         say(f"The figure is in {answer.file}.")
 
 
-def _show_computed(computed: ComputedFigure, quick: bool) -> None:
+def _show_computed(computed: Chart, quick: bool) -> None:
     if quick:
         say(QUICK_FIGURE)
     for panel in computed.panels:
         say("", f"{panel.title}: {panel.y_label}")
-        print_panel(panel)
+        show_table(panel.table())
     say()
     for sentence in computed.findings:
         say(sentence)
-
-
-def print_panel(panel: Panel) -> None:
-    """A row for each line, a column for each x."""
-    show_table(Table.of(panel.head(), panel.rows(), text=panel.head()[-1:]))
 
 
 # A paper with those of its tables and figures that are asked for.

@@ -49,7 +49,7 @@ from graphveil.experiments.result import Result, result_sentences, result_table
 from graphveil.experiments.runner import parts_of, run_experiment
 from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import Axis, ReadySweep, Sweep
-from graphveil.experiments.study_result import SweepResult, write_figure
+from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
@@ -86,7 +86,7 @@ def run_budgets(
     )
     drawn = None if result.interrupted else file
     if drawn is not None:
-        write_figure(result, drawn)
+        result.chart.write(drawn)
     if as_json:
         figure = None if drawn is None else str(drawn)
         say(json.dumps({**result.to_dict(), "figure": figure}, ensure_ascii=False))

@@ -42,7 +42,7 @@ from graphveil.experiments.figure import check_figure
 from graphveil.experiments.measures import MEASURES, Apart, Measure, all_apart
 from graphveil.experiments.statistics import SPREADS
 from graphveil.experiments.study import FOLDER, ReadySweep, find_sweep, read_sweep, ready
-from graphveil.experiments.study_result import SweepResult, run_ready, write_figure
+from graphveil.experiments.study_result import SweepResult, run_ready
 from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import UnitStore, results_file
@@ -237,7 +237,7 @@ def sweep(
     result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
     drawn = None if result.interrupted else file
     if drawn is not None:
-        write_figure(result, drawn)
+        result.chart.write(drawn)
     if as_json:
         more = {"figure": None if drawn is None else str(drawn), **asked.to_dict()}
         say(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))

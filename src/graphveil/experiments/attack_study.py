@@ -16,7 +16,7 @@ from graphveil.attacks.model import SEEN, Learned, ModelAttack, Seen
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part, check_data
-from graphveil.experiments.figure import BAND, HEIGHT, TITLE_SIZE, WIDTH, Drawing, Role, band, line_style
+from graphveil.experiments.figure import Chart, Panel, Series
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.statistics import Summary, at_least, exact_interval, t_interval
 from graphveil.experiments.table import Table
@@ -26,7 +26,7 @@ from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.registry import check_budget, load_entry
 from graphveil.methods.outcome import Outcome
-from graphveil.number_format import NONE, budget, counted, low_to_high, percent, points, rounded
+from graphveil.number_format import NONE, PERCENT, budget, counted, low_to_high, percent, points, rounded
 from graphveil.privacy import Plan, Respondents
 from graphveil.version import __version__
 
@@ -452,39 +452,32 @@ def _fields(summary: Summary) -> dict[str, float | None]:
     return {"mean": summary.mean, "low": summary.low, "high": summary.high}
 
 
-def write_campaign_figure(campaign: Campaign, file: Path) -> None:
-    """Draw a campaign to a file that `check_figure` has let pass."""
-    campaign_drawing(campaign).write(file)
-
-
-def campaign_drawing(campaign: Campaign) -> Drawing:
-    """A campaign, budgets at equal distances in their order; an attack above its bound is a broken promise."""
-    drawing = Drawing((WIDTH, HEIGHT))
-    axes, points = drawing.axes[0], campaign.points
-    places = list(range(len(points)))
-    lines: list[tuple[str, list[Summary], Role]] = [
-        (f"attack on {campaign.against}", [point.found for point in points], "method"),
-        ("the control", [point.control for point in points], "control"),
-    ]
-    for label, curve, role in lines:
-        lows, means, highs = band(curve)
-        style = line_style(role)
-        axes.plot(places, means, label=label, **style)
-        axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
-    bounds, chances = [100 * point.bound for point in points], [100 * point.chance for point in points]
-    axes.plot(places, bounds, label="the bound", marker="_", **line_style("limit"))
-    axes.plot(places, chances, label="chance", **line_style("chance"))
-    axes.set_xticks(places, [_tick(point) for point in points])
-    axes.set_xlabel("privacy budget ε")
-    axes.set_ylabel("planted secrets guessed right (%)")
-    axes.set_ylim(0, 103)
-    axes.set_title(f"{campaign.attack.name} inference on {Path(campaign.data).stem}", fontsize=TITLE_SIZE)
-    drawing.legend(columns=4)
-    return drawing
-
-
-def _tick(point: Point) -> str:
-    return "none" if point.epsilon is None else f"{point.epsilon:g}"
+def campaign_chart(campaign: Campaign) -> Chart:
+    """Return a campaign with budgets at equal distances in their order; an attack above its bound is a broken promise."""
+    points = campaign.points
+    places = tuple(map(float, range(len(points))))
+    bounds, chances = (
+        tuple(Summary(share, None, None) for share in shares)
+        for shares in ([point.bound for point in points], [point.chance for point in points])
+    )
+    series = (
+        Series(
+            f"attack on {campaign.against}", places, tuple(point.found for point in points), role="method"
+        ),
+        Series("the control", places, tuple(point.control for point in points), role="control"),
+        Series("the bound", places, bounds, role="limit"),
+        Series("chance", places, chances, role="chance"),
+    )
+    panel = Panel(
+        f"{campaign.attack.name} inference on {Path(campaign.data).stem}",
+        "privacy budget ε",
+        "planted secrets guessed right (%)",
+        series,
+        ticks=tuple("none" if point.epsilon is None else f"{point.epsilon:g}" for point in points),
+        unit=PERCENT,
+        limits=(0, 103),
+    )
+    return Chart((panel,))
 
 
 BUDGET = "ε"
@@ -504,7 +497,7 @@ def campaign_page(campaign: Campaign) -> str:
         ),
         frozenset({BUDGET, *NUMBERS}),
     )
-    results = Section("What is found out", svg=campaign_drawing(campaign).svg(), table=table)
+    results = Section("What is found out", svg=campaign_chart(campaign).svg(), table=table)
     explained = Section("How to read it", tuple(sentences(campaign)))
     runs = counted(len(campaign.points[0].plays), "run")
     footer = f"graphveil {__version__}, seed {campaign.seed}, {runs} at each budget."

@@ -10,7 +10,7 @@ from graphveil.audit import Audit, audit
 from graphveil.audit.exact_text import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Drawing, Line, accuracy_drawing
+from graphveil.experiments.figure import Chart, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
@@ -252,23 +252,25 @@ def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     return table
 
 
-def drawing(demo: Demo) -> Drawing:
+def chart(demo: Demo) -> Chart:
     """Accuracy over ε."""
     lines = []
     for name, results in (("veil", demo.veil), ("base", demo.base)):
         if not results:
             continue
         epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in results)
-        lines.append(Line(name, epsilons, tuple(t_interval(result.scores()) for result in results)))
+        lines.append(
+            Series(name, epsilons, tuple(t_interval(result.scores()) for result in results), role="method")
+        )
         if all(result.scores("control") for result in results):
             blinded = tuple(t_interval(result.scores("control")) for result in results)
-            lines.append(Line(f"{name}, control (ε = 0)", epsilons, blinded, "control"))
+            lines.append(Series(f"{name}, control (ε = 0)", epsilons, blinded, role="control"))
     if demo.structure is not None:
-        lines.append(Line("structure: nobody asked", (), (demo.structure,), "structure"))
+        lines.append(Series("structure: nobody asked", (), (demo.structure,), role="structure"))
     if demo.plain is not None:
-        lines.append(Line("no privacy", (), (t_interval(demo.plain.scores()),), "no privacy"))
+        lines.append(Series("no privacy", (), (t_interval(demo.plain.scores()),), role="no privacy"))
     runs = len(demo.private[0].scores()) if demo.private else 0
-    return accuracy_drawing(lines, f"town, {counted(runs, 'run')}")
+    return epsilon_chart(lines, f"town, {counted(runs, 'run')}")
 
 
 def html(demo: Demo) -> str:
@@ -277,7 +279,7 @@ def html(demo: Demo) -> str:
         *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
         Section(
             "What a budget buys",
-            svg=drawing(demo).svg(),
+            svg=chart(demo).svg(),
             table=Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
             notes=(SCORED,),
         ),

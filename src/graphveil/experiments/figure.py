@@ -1,4 +1,4 @@
-"""Figures as SVG elements or PNG files: colours, line styles, and charts of lines over ε. The same content gives the same bytes.
+"""Figures as SVG elements or PNG files: colours, line styles, and charts of lines. The same content gives the same bytes.
 
 Nothing that matplotlib keeps for the whole process is changed, or left open: sizes and colours are said where they are used. A figure is
 drawn in the colours of the day. In an SVG element every one of them becomes a CSS variable, so that it follows the mode of the page or the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import re
 import textwrap
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from typing import Any, Literal
 
 from graphveil.errors import InputError, visible_lines
 from graphveil.experiments.statistics import Summary
+from graphveil.experiments.table import Table
 from graphveil.files import write_whole
+from graphveil.number_format import NUMBER, PERCENT, Unit
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,21 @@ def variables() -> str:
     )
 
 
-Role = Literal["method", "control", "structure", "unasked", "edgeless", "no privacy", "limit", "chance"]
+# What a line is about. A line of a computed figure is a method with an open mark, which lets a line below it show; a companion belongs to the
+# line before it, as a control does; a reference is what there is without any mechanism.
+Role = Literal[
+    "method",
+    "control",
+    "structure",
+    "unasked",
+    "edgeless",
+    "no privacy",
+    "limit",
+    "chance",
+    "line",
+    "companion",
+    "reference",
+]
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 # What is no method has a colour for its role and a dash of its own.
@@ -118,22 +135,23 @@ REFERENCES = ((INK.day, ":"), (FAINT.day, "-."), (CONTROL.day, (0, (1, 3))))
 
 
 def line_style(role: Role, place: int = 0, *, flat: bool = False) -> dict[str, Any]:
-    """How a line is drawn: ``place`` counts the methods of a figure, and a control has the open mark of its method.
+    """Return how a line is drawn.
 
-    A ``flat`` line is the same everywhere, and has no marks.
+    ``place`` counts the methods of a figure, or its references; a control has the open mark of its method, a companion also its
+    colour. A ``flat`` line is the same everywhere, and has no marks.
     """
     mark = {} if flat else {"marker": MARKS[place % len(MARKS)], "markersize": 6}
-    if role == "method":
-        return {"color": LINES[place % len(LINES)].day, "linestyle": "-", "linewidth": WIDE, **mark}
-    colour, dash = DASHES[role]
+    if role in ("method", "line", "companion"):
+        style = {"color": LINES[place % len(LINES)].day, "linestyle": "-", "linewidth": WIDE, **mark}
+        if role == "companion":
+            style["linestyle"] = "--"
+        return style if role == "method" else style | {"fillstyle": "none"}
+    colour, dash = REFERENCES[place % len(REFERENCES)] if role == "reference" else DASHES[role]
     style = {"color": colour, "linestyle": dash, "linewidth": WIDE}
+    if role == "limit":
+        # So that it shows where there is one point.
+        return style | {"marker": "_"}
     return style | mark | {"fillstyle": "none"} if role == "control" else style
-
-
-def reference_style(place: int) -> dict[str, Any]:
-    """How a line is drawn that is nobody's result, like a formula."""
-    colour, dash = REFERENCES[place % len(REFERENCES)]
-    return {"color": colour, "linestyle": dash, "linewidth": WIDE}
 
 
 SUFFIXES = (".svg", ".png")
@@ -205,17 +223,17 @@ class Drawing:
         self.figure.text(0.01, top, title, va="bottom", fontsize=TITLE_SIZE, fontweight="bold")
 
     def legend(self, columns: int, *, everywhere: bool = False) -> None:
-        """What the lines of the first panel are, below all panels; ``everywhere``: those of all panels, each name once.
+        """What the lines of the first panel are, below all panels; ``everywhere``: and those of others that have other names.
 
         It has so many ``columns`` at most, and no more than fit; long names are broken into lines.
         """
         handles, labels = self.axes[0].get_legend_handles_labels()
-        if everywhere:
-            named: dict[str, Any] = {}
-            for axes in self.axes:
-                for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                    named.setdefault(label, handle)
-            handles, labels = list(named.values()), list(named)
+        for axes in self.axes[1:] if everywhere else ():
+            named = set(labels)
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                if label not in named:
+                    handles.append(handle)
+                    labels.append(label)
         labels = ["\n".join(textwrap.wrap(label, LONGEST)) for label in labels]
         longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
         fit = int(self.figure.get_figwidth() * LETTERS_AN_INCH / (longest + LEGEND_MARK))
@@ -326,43 +344,188 @@ def with_fixed_names(svg: str) -> str:
     return known.sub(lambda match: f"part-{mark}-{places[match[0]]}", svg)
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve over ε, or a constant that does not depend on it (one point, ``epsilons`` empty).
+# Letters of a panel's title in one line.
+TITLE_WIDTH = 48
+# Panels side by side are a little narrower than one alone.
+NARROWER = 0.85
+LEGEND_COLUMNS = 4
+# A scale that follows from the numbers.
+FREE = (None, None)
 
-    A control belongs to the method before it.
+
+@dataclass(frozen=True)
+class Series:
+    """One line: a number at each x, with its interval where it was drawn at random. None where there is no number.
+
+    One number and no x is the same everywhere. ``mark_of`` is the label of the line whose mark it has besides its own style.
     """
 
     label: str
-    epsilons: tuple[float, ...]
-    points: tuple[Summary, ...]
-    role: Role = "method"
+    x: tuple[float, ...]
+    y: tuple[Summary | None, ...]
+    note: str = ""
+    role: Role = "line"
+    mark_of: str = ""
+
+    def at(self, x: float) -> Summary | None:
+        """Return the number at this x."""
+        return dict(zip(self.x, self.y, strict=True)).get(x) if self.x else next(iter(self.y), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line in the form that `--json` prints."""
+        return {
+            "label": self.label,
+            "role": self.role,
+            "x": list(self.x),
+            "y": [None if each is None else each.mean for each in self.y],
+            "low": [None if each is None else each.low for each in self.y],
+            "high": [None if each is None else each.high for each in self.y],
+            "note": self.note or None,
+        }
+
+    def draw(self, axes: Any, factor: float, style: dict[str, Any]) -> None:
+        """Draw the line and its intervals, numbers times a factor."""
+        points = [point for point in self.y if point is not None]
+        if not points:
+            return
+        lows, means, highs = band(points, factor)
+        shade = {"color": style["color"], "alpha": BAND, "linewidth": 0}
+        if not self.x:
+            axes.axhline(means[0], label=self.label, **style)
+            axes.axhspan(lows[0], highs[0], **shade)
+            return
+        places = [x for x, point in zip(self.x, self.y, strict=True) if point is not None]
+        axes.plot(places, means, label=self.label, **style)
+        axes.fill_between(places, lows, highs, **shade)
 
 
-def accuracy_over_epsilon(lines: Sequence[Line], title: str, metric: str = "accuracy") -> str:
-    """The plot as an SVG element, intervals included."""
-    return accuracy_drawing(lines, title, metric).svg()
+@dataclass(frozen=True)
+class Panel:
+    """Lines over one x.
+
+    ``log`` names the axes that have a logarithmic scale. ``ticks`` are names of x = 0, 1, 2 and so on, where x is no number.
+    ``limits`` are the ends of a y scale that is not logarithmic, in the unit; None where they follow from the numbers.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log: Literal["", "x", "y", "xy"] = ""
+    ticks: tuple[str, ...] = ()
+    unit: Unit = NUMBER
+    limits: tuple[float | None, float | None] = (0.0, None)
+
+    @property
+    def x(self) -> list[float]:
+        """All x that some line has."""
+        return sorted({x for series in self.series for x in series.x} | {*map(float, range(len(self.ticks)))})
+
+    @property
+    def x_names(self) -> list[str]:
+        """Each x as it is shown."""
+        return list(self.ticks) or [f"{x:g}" for x in self.x]
+
+    def table(self, note: str = "") -> Table:
+        """Return a row for each line, a column for each x, and notes below this name."""
+        rows = (
+            (series.label, *(self.unit.interval(series.at(x)) for x in self.x), series.note)
+            for series in self.series
+        )
+        return Table.of((self.x_label, *self.x_names, note), rows, text=(note,))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the panel in the form that `--json` prints."""
+        return {
+            "title": self.title,
+            "x_label": self.x_label,
+            "y_label": self.y_label,
+            "series": [series.to_dict() for series in self.series],
+        }
+
+    def draw(self, axes: Any, lines: dict[str, int], references: dict[str, int]) -> None:
+        """Draw all but the label of y; lines and references that were drawn before have their styles by their labels."""
+        place = 0
+        for series in self.series:
+            if series.role == "reference":
+                style = line_style("reference", references.setdefault(series.label, len(references)))
+            else:
+                if series.role in ("method", "line"):
+                    place = lines.setdefault(series.label, len(lines))
+                style = line_style(series.role, place, flat=not series.x)
+            if series.mark_of:
+                style |= {"marker": MARKS[lines[series.mark_of] % len(MARKS)], "fillstyle": "none"}
+            series.draw(axes, self.unit.factor, style)
+        if "x" in self.log:
+            axes.set_xscale("log")
+            axes.minorticks_off()
+        axes.set_xticks(self.x, self.x_names)
+        if "y" in self.log:
+            axes.set_yscale("log")
+            # A drawing shows texts as they are, so powers are no formulas.
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.yaxis.set_minor_formatter(lambda value, _: "")
+        axes.set_xlabel(self.x_label)
+        axes.set_title(textwrap.fill(self.title, TITLE_WIDTH), fontsize=TITLE_SIZE)
 
 
-def accuracy_drawing(lines: Sequence[Line], title: str, metric: str = "accuracy") -> Drawing:
-    """The plot, to be written to a file or shown."""
-    drawing = Drawing((WIDTH, HEIGHT))
-    axes, methods = drawing.axes[0], 0
-    for line in lines:
-        methods += line.role == "method"
-        style = line_style(line.role, max(methods - 1, 0), flat=not line.epsilons)
-        lows, means, highs = band(line.points)
-        if line.epsilons:
-            axes.plot(line.epsilons, means, label=line.label, **style)
-            axes.fill_between(line.epsilons, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
-        else:
-            axes.axhline(means[0], label=line.label, **style)
-            axes.axhspan(lows[0], highs[0], color=style["color"], alpha=BAND, linewidth=0)
-    axes.set_xscale("log", base=2)
-    ticks = sorted({epsilon for line in lines for epsilon in line.epsilons})
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xlabel("privacy budget ε")
-    axes.set_ylabel(f"{metric} on test users (%)")
-    axes.set_title(title, fontsize=TITLE_SIZE)
-    drawing.legend(columns=2)
-    return drawing
+@dataclass(frozen=True)
+class Chart:
+    """Panels, in rows of ``columns``, and above them a title and sentences that follow from their numbers."""
+
+    panels: tuple[Panel, ...]
+    findings: tuple[str, ...] = ()
+    columns: int = 2
+    title: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the chart in the form that `--json` prints."""
+        return {"panels": [panel.to_dict() for panel in self.panels], "findings": list(self.findings)}
+
+    def drawing(self, *, headed: bool = True) -> Drawing:
+        """Draw the panels, with title and findings above them if ``headed``."""
+        columns = min(self.columns, len(self.panels))
+        rows = math.ceil(len(self.panels) / columns)
+        # Panels side by side of the same measure are compared with each other.
+        shared = rows == 1 and len({(panel.y_label, "y" in panel.log) for panel in self.panels}) == 1
+        width = WIDTH if columns == 1 else NARROWER * WIDTH * columns
+        drawing = Drawing((width, HEIGHT * rows), columns, rows, shared=shared)
+        lines: dict[str, int] = {}
+        references: dict[str, int] = {}
+        for place, (axes, panel) in enumerate(zip(drawing.axes, self.panels, strict=False)):
+            panel.draw(axes, lines, references)
+            # What the panel to its left says needs not be said again.
+            if place % columns == 0 or panel.y_label != self.panels[place - 1].y_label:
+                axes.set_ylabel(panel.y_label)
+        # A scale that is shared is known when all panels are drawn.
+        for axes, panel in zip(drawing.axes, self.panels, strict=False):
+            if "y" not in panel.log and panel.limits != FREE:
+                axes.set_ylim(*panel.limits)
+        for axes in drawing.axes[len(self.panels) :]:
+            axes.set_axis_off()
+        if headed and self.title:
+            drawing.heading(self.title, self.findings)
+        drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
+        return drawing
+
+    def svg(self, *, headed: bool = True) -> str:
+        """Return the chart as an SVG element; a page says title and findings itself."""
+        return self.drawing(headed=headed).svg()
+
+    def write(self, file: Path) -> None:
+        """Write the chart to a file whose name ends in .svg or .png."""
+        self.drawing().write(file)
+
+
+def epsilon_chart(series: Sequence[Series], title: str, metric: str = "accuracy") -> Chart:
+    """Return a chart of a metric over the privacy budget; a series without x does not depend on it."""
+    panel = Panel(
+        title,
+        "privacy budget ε",
+        f"{metric} on test users (%)",
+        tuple(series),
+        "x",
+        unit=PERCENT,
+        limits=FREE,
+    )
+    return Chart((panel,))

@@ -104,9 +104,9 @@ class Section:
     notes: tuple[str, ...] = ()
 
     @property
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Those of its table, if it has one."""
-        return () if self.table is None else self.table.rows
+    def cells(self) -> tuple[str, ...]:
+        """The texts of its table, if it has one."""
+        return () if self.table is None else tuple(cell for row in self.table.texts for cell in row)
 
     def with_words(self, change: Callable[[str], str]) -> Section:
         """The section with its sentences and the cells of its table put in other words."""

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphveil.errors import GraphveilError
-from graphveil.experiments.figure import BAND, HEIGHT, TITLE_SIZE, WIDTH, Drawing, line_style, reference_style
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import Apart, Reading, all_apart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.papers import (
     POINT_HEAD,
     SCORE,
-    ComputedFigure,
-    Panel,
     Paper,
     PaperCell,
     PaperFigure,
     PaperTable,
-    Series,
     Terms,
     compute_figure,
 )
 from graphveil.experiments.result import Result
 from graphveil.experiments.statistics import SPREADS
 from graphveil.experiments.study import QUICK_EPOCHS, ReadySweep, briefly, sentences_of
-from graphveil.experiments.study_result import SweepResult, sweep_svg
+from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.study_runner import Cells
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, counted
@@ -155,7 +151,7 @@ class FigureAnswer:
     """A figure that was computed or swept, and the file that it is drawn in; or why there is none."""
 
     figure: PaperFigure
-    computed: ComputedFigure | None = None
+    computed: Chart | None = None
     note: str = ""
     file: Path | None = None
     swept: SweptAnswer | None = None
@@ -169,12 +165,6 @@ class FigureAnswer:
     def finished(self) -> bool:
         """Whether all of it is there that can be."""
         return self.ran and not (self.swept is not None and self.swept.result.interrupted)
-
-    @property
-    def heading(self) -> str:
-        """The title of the figure, with its graph."""
-        figure = self.figure
-        return f"{figure.title} ({Path(figure.data).stem})" if figure.data else figure.title
 
     @property
     def missing(self) -> str:
@@ -211,9 +201,10 @@ def figure_answer(figure: PaperFigure, terms: Terms) -> FigureAnswer:
     if why := figure.skipped():
         return FigureAnswer(figure, note=why)
     try:
-        return FigureAnswer(figure, compute_figure(figure.computed, replace(terms, data=figure.data)))
+        chart = compute_figure(figure.computed, replace(terms, data=figure.data))
     except GraphveilError as error:
         return FigureAnswer(figure, note=f"not computed: {error}")
+    return FigureAnswer(figure, replace(chart, title=figure.heading))
 
 
 @dataclass(frozen=True)
@@ -278,87 +269,6 @@ class PaperAnswer:
         }
 
 
-LEGEND_COLUMNS = 4
-
-
-def write_computed(figure: ComputedFigure, title: str, file: Path) -> None:
-    """Draw a figure to a file that `check_figure` has let pass."""
-    _drawn(figure, title).write(file)
-
-
-def computed_svg(figure: ComputedFigure, title: str) -> str:
-    """The same as an SVG element, for a page, which says title and findings itself."""
-    return _drawn(figure, title, headed=False).svg()
-
-
-def _drawn(figure: ComputedFigure, title: str, *, headed: bool = True) -> Drawing:
-    columns = min(figure.columns, len(figure.panels))
-    rows = math.ceil(len(figure.panels) / columns)
-    # Panels side by side of the same measure are compared with each other.
-    shared = rows == 1 and len({(panel.y_label, "y" in panel.log) for panel in figure.panels}) == 1
-    drawing = Drawing((WIDTH * columns, HEIGHT * rows), columns, rows, shared=shared)
-    styles = _styles(figure)
-    for axes, panel in zip(drawing.axes, figure.panels, strict=False):
-        _draw(axes, panel, styles)
-    # A scale that is shared is known when all panels are drawn.
-    for axes, panel in zip(drawing.axes, figure.panels, strict=False):
-        if "y" not in panel.log:
-            axes.set_ylim(bottom=0)
-    for axes in drawing.axes[len(figure.panels) :]:
-        axes.set_axis_off()
-    if headed:
-        drawing.heading(title, figure.findings)
-    drawing.legend(min(LEGEND_COLUMNS, 2 * columns), everywhere=True)
-    return drawing
-
-
-def _styles(figure: ComputedFigure) -> dict[str, dict[str, Any]]:
-    """How each line is drawn, the same in all panels."""
-    styles: dict[str, dict[str, Any]] = {}
-    lines = references = 0
-    last: dict[str, Any] = {}
-    for series in (series for panel in figure.panels for series in panel.series):
-        if series.label in styles:
-            continue
-        if series.role == "reference":
-            styles[series.label] = reference_style(references)
-            references += 1
-        elif series.role == "companion" and last:
-            styles[series.label] = {**last, "linestyle": "--"}
-        else:
-            # Open marks let a line show below another that is the same.
-            last = line_style("method", lines) | {"fillstyle": "none"}
-            styles[series.label] = last
-            lines += 1
-    return styles
-
-
-def _draw(axes: Any, panel: Panel, styles: dict[str, dict[str, Any]]) -> None:
-    for series in panel.series:
-        _line(axes, series, styles[series.label])
-    if "x" in panel.log:
-        axes.set_xscale("log")
-        axes.minorticks_off()
-    axes.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
-    if "y" in panel.log:
-        axes.set_yscale("log")
-        # A drawing shows texts as they are, so powers are no formulas.
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_minor_formatter(lambda value, _: "")
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.title, fontsize=TITLE_SIZE)
-
-
-def _line(axes: Any, series: Series, style: dict[str, Any]) -> None:
-    points = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
-    places, means = [x for x, _ in points], [y.mean for _, y in points]
-    axes.plot(places, means, label=series.label, **style)
-    lows = [y.mean if y.low is None else y.low for _, y in points]
-    highs = [y.mean if y.high is None else y.high for _, y in points]
-    axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
-
-
 TITLE = "graphveil: printed tables and figures, run again"
 QUICK_PAGE = (
     f"Quick: at most {QUICK_EPOCHS} epochs, as few runs as can be, and figures at few values, to see that it works. "
@@ -412,11 +322,7 @@ def compared(answers: Sequence[Answer]) -> str:
 
 def _said_once(sections: Sequence[Section]) -> list[Section]:
     """The sections, where what to do about a graph that is not here stands once, at their end."""
-    texts = [
-        text
-        for section in sections
-        for text in (*section.text, *(cell for row in section.rows for cell in row))
-    ]
+    texts = [text for section in sections for text in (*section.text, *section.cells)]
     said = tuple(dict.fromkeys(f"{sentence}." for text in texts for sentence in sentences_of(text)))
     brief = [section.with_words(briefly) for section in sections]
     return [*brief, *([Section(MISSING, said)] if said else [])]
@@ -448,25 +354,23 @@ def _table(paper: str, answer: TableAnswer) -> Section:
 def _figure(paper: str, answer: FigureAnswer) -> list[Section]:
     """The picture, and the numbers of each panel as a table."""
     note = [answer.figure.note] if answer.figure.note else []
-    title = f"{paper}/{answer.figure.name}: {answer.heading}"
+    title = f"{paper}/{answer.figure.name}: {answer.figure.heading}"
     if answer.swept is not None and answer.ran:
         return _swept(title, note, answer, answer.swept)
     if answer.computed is None:
         return []
-    svg = computed_svg(answer.computed, answer.heading)
-    panels = []
-    for panel in answer.computed.panels:
-        head = tuple(panel.head())
-        table = Table((*head[:-1], NOTE), tuple(map(tuple, panel.rows())), frozenset(head[1:-1]))
-        panels.append(Section(f"{panel.title}: {panel.y_label}", table=table, level=4))
-    return [Section(title, (*answer.computed.findings, *note), svg, level=3), *panels]
+    chart = answer.computed
+    panels = (
+        Section(f"{panel.title}: {panel.y_label}", table=panel.table(NOTE), level=4) for panel in chart.panels
+    )
+    return [Section(title, (*chart.findings, *note), chart.svg(headed=False), level=3), *panels]
 
 
 def _swept(title: str, note: list[str], answer: FigureAnswer, swept: SweptAnswer) -> list[Section]:
     """A sweep: what the text says of it, and a table for each panel, in the document's form too where it draws a spread."""
     points = tuple(map(tuple, answer.point_rows()))
     said = Table(POINT_HEAD, points, frozenset(POINT_HEAD[1:])) if points else None
-    first = Section(title, (*swept.remarks, *note), sweep_svg(swept.result), said, level=3)
+    first = Section(title, (*swept.remarks, *note), swept.result.chart.svg(), said, level=3)
     return [
         first,
         *(section for panel in swept.result.panels for section in _panel(panel, swept.ready.quick)),

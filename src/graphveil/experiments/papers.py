@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
@@ -22,6 +22,7 @@ from graphveil.experiments.experiment_file import (
     packaged,
     typed,
 )
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import Measure, find_measure
 from graphveil.experiments.result import Result
 from graphveil.experiments.statistics import SPREADS, Summary, t_interval
@@ -29,89 +30,11 @@ from graphveil.experiments.study import FOLDER as SWEEPS
 from graphveil.experiments.study import SHORT, Sweep, find_sweep, not_here, quickened, shortened
 from graphveil.experiments.study_result import SweepResult
 from graphveil.files import read_toml
-from graphveil.number_format import NONE, NUMBER, PERCENT, Unit
+from graphveil.number_format import NONE, PERCENT, Unit
 from graphveil.registry import unknown_name
 
 # What is computed now, and which share of all is done.
 Progress = Callable[[str, float], None]
-# A companion belongs to the line before it, and has its colour; a reference is what there is without any mechanism.
-Role = Literal["line", "companion", "reference"]
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line: a number at each x, with its interval where it was drawn at random. None where there is no number."""
-
-    label: str
-    x: tuple[float, ...]
-    y: tuple[Summary | None, ...]
-    note: str = ""
-    role: Role = "line"
-
-    def at(self, x: float) -> Summary | None:
-        """The number at this x."""
-        return dict(zip(self.x, self.y, strict=True)).get(x)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The line in the form that `--json` prints."""
-        return {
-            "label": self.label,
-            "role": self.role,
-            "x": list(self.x),
-            "y": [None if each is None else each.mean for each in self.y],
-            "low": [None if each is None else each.low for each in self.y],
-            "high": [None if each is None else each.high for each in self.y],
-            "note": self.note or None,
-        }
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Lines over one x. ``log`` names the axes that have a logarithmic scale."""
-
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    log: Literal["", "x", "y", "xy"] = ""
-
-    @property
-    def x(self) -> list[float]:
-        """All x that some line has."""
-        return sorted({x for series in self.series for x in series.x})
-
-    def head(self) -> list[str]:
-        """The head of the table: what x is, and each x."""
-        return [self.x_label, *(f"{x:g}" for x in self.x), ""]
-
-    def rows(self) -> list[list[str]]:
-        """A row for each line, its note behind it."""
-        return [
-            [series.label, *(NUMBER.interval(series.at(x)) for x in self.x), series.note]
-            for series in self.series
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The panel in the form that `--json` prints."""
-        return {
-            "title": self.title,
-            "x_label": self.x_label,
-            "y_label": self.y_label,
-            "series": [series.to_dict() for series in self.series],
-        }
-
-
-@dataclass(frozen=True)
-class ComputedFigure:
-    """Panels, in rows of ``columns``, and sentences that follow from their numbers."""
-
-    panels: tuple[Panel, ...]
-    findings: tuple[str, ...] = ()
-    columns: int = 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figure in the form that `--json` prints."""
-        return {"panels": [panel.to_dict() for panel in self.panels], "findings": list(self.findings)}
 
 
 @dataclass(frozen=True)
@@ -161,15 +84,15 @@ def check_computation(name: str, data: str) -> None:
         raise InputError(f"{name} is computed from a graph: name it as data")
 
 
-def compute_figure(name: str, terms: Terms) -> ComputedFigure:
+def compute_figure(name: str, terms: Terms) -> Chart:
     """Compute the figure that a file of `reproduce/figures` is about: "walk-distance" is that of walk_distance.py."""
     if not REPRODUCE.is_dir():
         raise InputError(
             f"{name} is computed by a file of reproduce/figures, which comes with the project's source and not with the installed "
             "package: run this in a copy of the project, installed with `pip install -e .`"
         )
-    figure: ComputedFigure = _module(name).compute(terms)
-    return figure
+    chart: Chart = _module(name).compute(terms)
+    return chart
 
 
 def _module(name: str) -> Any:
@@ -348,6 +271,11 @@ class PaperFigure:
     def skipped(self) -> str:
         """Why it is not computed; empty where it is."""
         return not_here(self.data) if self.data else ""
+
+    @property
+    def heading(self) -> str:
+        """The title, with the graph."""
+        return f"{self.title} ({Path(self.data).stem})" if self.data else self.title
 
     @property
     def about(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from dataclasses import dataclass, fields
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
+from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import Ready, learn_unit
 from graphveil.files import write_whole
 from graphveil.graphs.graph import Graph
@@ -124,16 +123,11 @@ def write_predictions(file: Path, columns: Columns, about: dict[str, Any]) -> No
     check_predictions_file(file)
     text = json.dumps(about, ensure_ascii=False, sort_keys=True, indent=1)
     write_whole(record_file(file), (text + "\n").encode())
-    write_whole(file, _csv(columns) if file.suffix == CSV else _parquet(columns, text))
-
-
-def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    cells = [_cells(column) for column in columns.values()]
-    writer.writerows(zip(*cells, strict=True))
-    return text.getvalue().encode()
+    if file.suffix == CSV:
+        table = csv_text(columns, zip(*map(_cells, columns.values()), strict=True))
+        write_whole(file, table.encode())
+    else:
+        write_whole(file, _parquet(columns, text))
 
 
 def _cells(column: NDArray[Any]) -> list[Any]:
@@ -146,15 +140,12 @@ def _cells(column: NDArray[Any]) -> list[Any]:
 
 def _parquet(columns: Columns, text: str) -> bytes:
     import pyarrow
-    from pyarrow import parquet
 
     arrays = {
         name: pyarrow.array(column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column))
         for name, column in columns.items()
     }
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(arrays).replace_schema_metadata({KEY: text.encode()}), buffer)
-    return buffer.getvalue()
+    return parquet_bytes(arrays, {KEY: text.encode()})
 
 
 # What part of the split a user is in, and what it is called where a user is in none.

@@ -10,7 +10,7 @@ from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.comparison import Comparison
 from graphveil.experiments.energy import HOW, MEANING, THEOREM, experiment_of, smoothing
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
-from graphveil.experiments.figure import Line, Role, accuracy_over_epsilon
+from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import AnyResult, StoredResult, latest
@@ -193,7 +193,7 @@ def _columns(results: Sequence[Result]) -> dict[str, list[str]]:
 
 
 def _table(columns: dict[str, list[str]]) -> Table:
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), NUMBERS)
+    return Table(columns, zip(*columns.values(), strict=True), NUMBERS)
 
 
 def _groups(results: Sequence[AnyResult], key: Callable[[Result], str]) -> dict[str, list[AnyResult]]:
@@ -211,7 +211,7 @@ def _by_graph(results: Sequence[StoredResult]) -> list[Section]:
 
 def _section(results: Sequence[Result], table: Table, figure: str) -> Section:
     drawn = lines(results)
-    svg = accuracy_over_epsilon(drawn, figure, results[0].metric) if drawn else ""
+    svg = epsilon_chart(drawn, figure, results[0].metric).svg() if drawn else ""
     return Section(_heading(results[0]), svg=svg, table=table)
 
 
@@ -228,15 +228,15 @@ def _energy(name: str, results: Sequence[Result], hops: int, tell: Callable[[str
     return smoothing(name, experiments, hops, tell)
 
 
-def lines(results: Sequence[Result]) -> list[Line]:
+def lines(results: Sequence[Result]) -> list[Series]:
     """Return the curves of all methods that were run at more than one ε, with their controls, and the levels beside them."""
     series: dict[str, dict[float, Result]] = {}
     for result in sorted(results, key=lambda result: len(result.runs)):
         if result.epsilon is not None:
             # At the same ε, the result with the most runs counts.
             series.setdefault(_series(result), {})[result.epsilon] = result
-    curves: list[Line] = []
-    levels: dict[str, Line] = {}
+    curves: list[Series] = []
+    levels: dict[str, Series] = {}
     for name, by_epsilon in sorted(series.items()):
         if len(by_epsilon) < 2:
             continue
@@ -247,18 +247,18 @@ def lines(results: Sequence[Result]) -> list[Line]:
         for _, result in sorted(by_epsilon.items(), key=lambda each: (len(each[1].runs), each[0])):
             if result.structure is not None:
                 label = ", ".join([f"structure: {result.structure.name}", *_other_budgets(result)])
-                levels[label] = Line(label, (), (result.structure,), "structure")
+                levels[label] = Series(label, (), (result.structure,), role="structure")
     if curves:
         for result in results:
             if result.epsilon is None:
                 role: Role = "structure" if result.method == "structure" else "no privacy"
-                levels[_series(result)] = Line(_series(result), (), (_summary(result),), role)
+                levels[_series(result)] = Series(_series(result), (), (_summary(result),), role=role)
     return [*curves, *(levels[label] for label in sorted(levels))]
 
 
-def _curve(label: str, points: Mapping[float, Summary], role: Role = "method") -> Line:
+def _curve(label: str, points: Mapping[float, Summary], role: Role = "method") -> Series:
     epsilons = tuple(sorted(points))
-    return Line(label, epsilons, tuple(points[epsilon] for epsilon in epsilons), role)
+    return Series(label, epsilons, tuple(points[epsilon] for epsilon in epsilons), role=role)
 
 
 def _summary(result: Result) -> Summary:

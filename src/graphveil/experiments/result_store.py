@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +16,7 @@ from pydantic import ValidationError
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import LISTED, MEASURED, Result
+from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
 from graphveil.files import read_text, write_whole
 from graphveil.number_format import value_text
@@ -357,8 +356,8 @@ def find_result(name: str, results: Sequence[StoredResult], among: Selection) ->
 
 
 PARQUET = ".parquet"
-TEXT, WHOLE, SEED, NUMBER, FLAG = "string", "int64", "uint64", "float64", "bool"
-# Parts of a record that are a mean with its interval.
+EXPORTS = (".csv", PARQUET, ".json")
+# Fields that are a mean with its interval.
 SUMMARIES = (
     "control",
     "structure",
@@ -369,40 +368,24 @@ SUMMARIES = (
     "unasked",
     "gain_over_unasked",
 )
-COLUMNS = {
-    "number": WHOLE,
-    "time": TEXT,
-    "version": TEXT,
-    "source": TEXT,
-    "method": TEXT,
-    "data": TEXT,
-    "task": TEXT,
-    "metric": TEXT,
-    "epsilon": NUMBER,
-    "label_epsilon": NUMBER,
-    "link_epsilon": NUMBER,
-    "panel": WHOLE,
-    "mechanism": TEXT,
-    "backbone": TEXT,
-    "seed": SEED,
-    "runs": WHOLE,
-    "mean": NUMBER,
-    "low": NUMBER,
-    "high": NUMBER,
-    **{f"{part}_{end}": NUMBER for part in SUMMARIES for end in ("mean", "low", "high")},
-    "structure_name": TEXT,
-    "verdict": TEXT,
-    "interrupted": FLAG,
-    "tags": TEXT,
-    "scores": TEXT,
-    "settings": TEXT,
-    "data_options": TEXT,
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "integer": ("number", "panel", "runs"),
+    "unsigned": ("seed",),
+    "number": ("epsilon", "label_epsilon", "link_epsilon", "mean", "low", "high"),
+    "summary": SUMMARIES,
+    "flag": ("interrupted",),
 }
+NAMES = (
+    *("number", "time", "version", "source", "method", "data", "task", "metric"),
+    *("epsilon", "label_epsilon", "link_epsilon", "panel", "mechanism", "backbone", "seed", "runs"),
+    *("mean", "low", "high", *SUMMARIES, "structure_name", "verdict", "interrupted"),
+    *("tags", "scores", "settings", "data_options"),
+)
 
 
 def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
     """Refuse, before anything is read, a file that could not be written."""
-    allowed = (*suffixes, *WRITERS)
+    allowed = (*suffixes, *EXPORTS)
     if file.suffix not in allowed:
         raise InputError(f"{file} has an unknown form: name a file that ends in {', '.join(allowed)}")
     if file.suffix == PARQUET and find_spec("pyarrow") is None:
@@ -418,17 +401,23 @@ def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
 
 def write_export(file: Path, results: Sequence[StoredResult]) -> None:
     """Write results to a file that `check_export` has let pass."""
-    write_whole(file, WRITERS[file.suffix](results))
+    if file.suffix != ".json":
+        export_table(results).write(file)
+        return
+    whole = {"results": [each.listing() for each in results]}
+    write_whole(file, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
 
 
-def export_row(result: StoredResult) -> dict[str, Any]:
-    """Return a result as one row below `COLUMNS`; lists and tables are JSON in one cell."""
+def export_table(results: Sequence[StoredResult]) -> Table:
+    """Return results as rows of a table; lists and tables are JSON in one cell."""
+    kinds = {name: kind for kind, names in KINDS.items() for name in names}
+    rows = ([row[name] for name in NAMES] for row in map(_row, results))
+    return Table((Column(name, kinds.get(name, "text")) for name in NAMES), rows)
+
+
+def _row(result: StoredResult) -> dict[str, Any]:
     experiment = result.experiment
-    values: dict[str, Any] = {name: getattr(result, name, None) for name in COLUMNS}
-    for part in SUMMARIES:
-        for end in ("mean", "low", "high"):
-            values[f"{part}_{end}"] = getattr(getattr(result, part), end, None)
-    return values | {
+    return {name: getattr(result, name, None) for name in NAMES} | {
         "tags": " ".join(result.tags),
         "runs": len(result.runs),
         "scores": json.dumps(result.runs),
@@ -439,40 +428,3 @@ def export_row(result: StoredResult) -> dict[str, Any]:
         "settings": json.dumps(experiment.settings, sort_keys=True, default=str),
         "data_options": json.dumps(experiment.data_options, sort_keys=True, default=str),
     }
-
-
-def _csv(results: Sequence[StoredResult]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(export_row(each) for each in results)
-    return text.getvalue().encode()
-
-
-def _json(results: Sequence[StoredResult]) -> bytes:
-    whole = {"results": [each.listing() for each in results]}
-    return (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _parquet(results: Sequence[StoredResult]) -> bytes:
-    import pyarrow
-    from pyarrow import parquet
-
-    kinds = {
-        TEXT: pyarrow.string(),
-        WHOLE: pyarrow.int64(),
-        SEED: pyarrow.uint64(),
-        NUMBER: pyarrow.float64(),
-        FLAG: pyarrow.bool_(),
-    }
-    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist([export_row(each) for each in results], schema), buffer)
-    return buffer.getvalue()
-
-
-WRITERS: dict[str, Callable[[Sequence[StoredResult]], bytes]] = {
-    ".csv": _csv,
-    PARQUET: _parquet,
-    ".json": _json,
-}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -16,7 +14,7 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.database import RESULTS
 from graphveil.experiments.experiment import Experiment, Given, Part, take_data
 from graphveil.experiments.experiment_file import experiment_fields
-from graphveil.experiments.figure import BAND, HEIGHT, TITLE_SIZE, WIDTH, Drawing, Role, band, line_style
+from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
 from graphveil.experiments.measures import PARTS, Apart, Measure, Reading, all_apart
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
@@ -33,6 +31,10 @@ BESIDE: dict[str, str] = {
     "edgeless": "no private links",
     "unasked": "volunteers alone",
 }
+# What stands beside the lines of a figure, where it is there.
+BESIDE_ROLES: tuple[Role, ...] = ("structure", "edgeless", "unasked")
+# So many panels stand side by side, with one scale; more of them are about different graphs.
+MOST_BESIDE = 3
 # Where a cell stands: x, line and panel.
 Place = tuple[int, int, int]
 Found = TypeVar("Found")
@@ -106,6 +108,15 @@ class SweepResult:
             )
             for number, sweep in enumerate(self.sweep.panels)
         ]
+
+    @property
+    def chart(self) -> Chart:
+        """The figure: a panel for each value of the third axis."""
+        panels, y_label = self.panels, self.sweep.measure.unit.axis(self.metric)
+        drawn = tuple(
+            _panel(panel, title, y_label) for panel, title in zip(panels, _titles(self), strict=True)
+        )
+        return Chart(drawn, columns=MOST_BESIDE, title=self.sweep.title if len(panels) > 1 else "")
 
     @property
     def metric(self) -> str:
@@ -235,43 +246,6 @@ def _of_panel(found: Mapping[Place, Found], panel: int) -> dict[Place, Found]:
     return {(x, line, 0): what for (x, line, at), what in found.items() if at == panel}
 
 
-# Letters of a title in one line.
-TITLE_WIDTH = 48
-# What stands beside the lines, where it is there.
-BESIDE_ROLES: tuple[Role, ...] = ("structure", "edgeless", "unasked")
-# So many panels stand side by side, with one scale; more of them are about different graphs.
-MOST_BESIDE = 3
-
-
-def write_figure(result: SweepResult, file: Path) -> None:
-    """Draw a sweep to a file that `check_figure` has let pass."""
-    _drawn(result).write(file)
-
-
-def sweep_svg(result: SweepResult) -> str:
-    """The same as an SVG element, for a page."""
-    return _drawn(result).svg()
-
-
-def _drawn(result: SweepResult) -> Drawing:
-    """Panels side by side; values of x stand at equal distances, in their order."""
-    panels = result.panels
-    columns = min(len(panels), MOST_BESIDE)
-    rows = math.ceil(len(panels) / columns)
-    size = (WIDTH if columns == 1 else 0.85 * WIDTH * columns, HEIGHT * rows)
-    drawing = Drawing(size, columns, rows, shared=rows == 1)
-    for axes, panel, title in zip(drawing.axes, panels, _titles(result), strict=False):
-        _draw_panel(axes, panel, title)
-    for axes in drawing.axes[len(panels) :]:
-        axes.set_visible(False)
-    for first in range(0, len(panels), columns):
-        drawing.axes[first].set_ylabel(result.sweep.measure.unit.axis(result.metric))
-    if len(panels) > 1:
-        drawing.heading(result.sweep.title, [])
-    drawing.legend(columns=2 if len(panels) == 1 else 4)
-    return drawing
-
-
 def _titles(result: SweepResult) -> list[str]:
     """What stands above each panel: the value of the third axis, below a heading of all; the title where there is one panel."""
     sweep = result.sweep
@@ -280,33 +254,25 @@ def _titles(result: SweepResult) -> list[str]:
     return [sweep.axes[2].name(value) for value in sweep.axes[2].values]
 
 
-def _draw_panel(axes: Any, result: SweepResult, title: str) -> None:
-    x, factor = result.sweep.axes[0], result.sweep.measure.unit.factor
-    for line, name in enumerate(result.sweep.lines):
-        _draw(axes, result.curve(line, "method"), factor, name, line_style("method", line))
-        _draw(axes, result.curve(line, "control"), factor, "its control (ε = 0)", line_style("control", line))
+def _panel(result: SweepResult, title: str, y_label: str) -> Panel:
+    """The lines of one panel; values of x stand at equal distances, in their order."""
+    sweep, drawn = result.sweep, []
+
+    def add(label: str, curve: list[tuple[int, Summary]], role: Role, mark_of: str = "") -> None:
+        places, points = tuple(x for x, _ in curve), tuple(point for _, point in curve)
+        drawn.append(Series(label, places, points, role=role, mark_of=mark_of))
+
+    for line, name in enumerate(sweep.lines):
+        add(name, result.curve(line, "method"), "method")
+        add("its control (ε = 0)", result.curve(line, "control"), "control")
     for role in BESIDE_ROLES:
         shared = result.shared(role)
         for lines, curve in shared:
-            style = line_style(role)
-            if len(shared) > 1:
-                # Each belongs to lines of its own: it has the mark of the first.
-                style |= {"marker": line_style("method", lines[0])["marker"], "fillstyle": "none"}
-            _draw(axes, curve, factor, BESIDE[role], style)
-    axes.set_xticks(range(len(x.values)), [value_text(value) for value in x.values])
-    axes.set_xlabel(x.label)
-    axes.set_title(textwrap.fill(title, TITLE_WIDTH), fontsize=TITLE_SIZE)
-
-
-def _draw(
-    axes: Any, curve: list[tuple[int, Summary]], factor: float, label: str, style: dict[str, Any]
-) -> None:
-    if not curve:
-        return
-    places, points = zip(*curve, strict=True)
-    lows, means, highs = band(points, factor)
-    axes.plot(places, means, label=label, **style)
-    axes.fill_between(places, lows, highs, color=style["color"], alpha=BAND, linewidth=0)
+            # Where each belongs to lines of its own, it has the mark of the first.
+            add(BESIDE[role], curve, role, sweep.lines[lines[0]] if len(shared) > 1 else "")
+    ticks = tuple(value_text(value) for value in sweep.axes[0].values)
+    unit = sweep.measure.unit
+    return Panel(title, sweep.axes[0].label, y_label, tuple(drawn), "", ticks, unit, FREE)
 
 
 # Runs the specs, without some parts, keeping results or not, some alone.

@@ -1,18 +1,31 @@
-"""Table: what commands print, pages show and files keep. It is rendered as text and as HTML here, and nowhere else."""
+"""Tables with typed columns: what commands print, pages show and files keep. Each form is rendered here, and nowhere else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from html import escape as escape_markup
+from pathlib import Path
+from typing import Any, Literal
 
 from graphveil.audit.exact_text import ExactText
 from graphveil.errors import visible_lines
+from graphveil.experiments.statistics import Summary
+from graphveil.files import write_whole
+from graphveil.number_format import NONE, NUMBER, Unit, value_text
 
 # Between two columns of plain text.
 GAP = "    "
 # A text with more letters may be broken into lines.
 SHORT = 24
+# A summary has a column each for these in a file.
+ENDS = ("mean", "low", "high")
+
+Kind = Literal["text", "number", "integer", "unsigned", "flag", "summary"]
+CellValue = str | float | Summary | None
 
 
 def escape(text: str) -> str:
@@ -21,15 +34,67 @@ def escape(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows below a head. Columns named in ``numbers`` are set right, and sorted as numbers."""
+class Column:
+    """A name, the kind of what stands below it, and the unit in which numbers are printed."""
 
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: frozenset[str] = frozenset()
+    name: str
+    kind: Kind = "text"
+    unit: Unit = NUMBER
+
+    @property
+    def numeric(self) -> bool:
+        """Whether cells are set right, and sorted as numbers."""
+        return self.kind not in ("text", "flag")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its columns in a file."""
+        return tuple(f"{self.name}_{end}" for end in ENDS) if self.kind == "summary" else (self.name,)
+
+    def text(self, cell: CellValue) -> str:
+        """Return a cell as it is printed.
+
+        >>> from graphveil.number_format import PERCENT
+        >>> [Column("score", "number", PERCENT).text(cell) for cell in (0.5, Summary(0.5, 0.45, 0.56), "none", None)]
+        ['50.0', '50.0 [45.0, 56.0]', 'none', '-']
+        """
+        if cell is None:
+            return NONE
+        if isinstance(cell, Summary):
+            return self.unit.interval(cell)
+        if isinstance(cell, float):
+            return self.unit.number(self.unit.factor * cell)
+        if isinstance(cell, int) and not isinstance(cell, bool):
+            return f"{cell:,}"
+        return cell if isinstance(cell, str) else value_text(cell)
+
+    def values(self, cell: CellValue) -> tuple[Any, ...]:
+        """Return what stands below each of its `fields`."""
+        if self.kind != "summary":
+            return (cell,)
+        return tuple(getattr(cell, end, None) for end in ENDS)
+
+
+@dataclass(frozen=True, init=False)
+class Table:
+    """Rows of cells below typed columns: texts, numbers, summaries, or None where there is nothing to say."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[CellValue, ...], ...]
+
+    def __init__(
+        self, head: Iterable[str | Column], rows: Iterable[Sequence[CellValue]], numbers: Collection[str] = ()
+    ) -> None:
+        """Make a table; a column that is a name alone has texts, or numbers where it is among ``numbers``."""
+        columns = (
+            Column(each, "number" if each in numbers else "text") if isinstance(each, str) else each
+            for each in head
+        )
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "rows", tuple(map(tuple, rows)))
 
     @classmethod
-    def of(cls, head: Sequence[str], rows: Iterable[Sequence[str]], text: Iterable[str] = ()) -> Table:
+    def of(cls, head: Sequence[str], rows: Iterable[Sequence[CellValue]], text: Iterable[str] = ()) -> Table:
         """Make a table whose columns are numbers, but for the first and those named in ``text``.
 
         >>> print(Table.of(["", "score"], [["base", "71.0"], ["veil", "101.5"]]).text())
@@ -37,48 +102,145 @@ class Table:
         base     71.0
         veil    101.5
         """
-        left = {head[0], *text}
-        return cls(tuple(head), tuple(map(tuple, rows)), frozenset(head) - left)
+        return cls(head, rows, set(head) - {head[0], *text})
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def texts(self) -> list[tuple[str, ...]]:
+        """The rows as they are printed."""
+        return [
+            tuple(column.text(cell) for column, cell in zip(self.columns, row, strict=True))
+            for row in self.rows
+        ]
 
     def with_words(self, change: Callable[[str], str]) -> Table:
-        """Return the table with its cells put in other words."""
-        return replace(self, rows=tuple(tuple(map(change, row)) for row in self.rows))
+        """Return the table with its texts put in other words."""
+        rows = (tuple(change(cell) if isinstance(cell, str) else cell for cell in row) for row in self.rows)
+        return Table(self.columns, rows)
 
     def text(self) -> str:
         """Return the table as plain text."""
-        whole = [self.head, *self.rows]
-        widths = [max(len(row[place]) for row in whole) for place in range(len(self.head))]
+        whole = [self.head, *self.texts]
+        widths = [max(map(len, cells)) for cells in zip(*whole, strict=True)]
         lines = (
             GAP.join(
-                f"{cell:>{width}}" if name in self.numbers else f"{cell:<{width}}"
-                for name, cell, width in zip(self.head, row, widths, strict=True)
+                f"{cell:>{width}}" if column.numeric else f"{cell:<{width}}"
+                for column, cell, width in zip(self.columns, row, widths, strict=True)
             )
             for row in whole
         )
         return "\n".join(line.rstrip() for line in lines)
 
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        rule = ("---:" if column.numeric else "---" for column in self.columns)
+        whole = [self.head, *self.texts]
+        head, *rows = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in whole)
+        return "\n".join(f"| {line} |" for line in (head, " | ".join(rule), *rows))
+
     def html(self) -> str:
         """Return the table as HTML."""
 
-        def cell(tag: str, column: str, text: str) -> str:
-            kind = ' class="number"' if column in self.numbers else ""
+        def cell(tag: str, column: Column, text: str) -> str:
+            kind = ' class="number"' if column.numeric else ""
             if tag == "th":
                 kind += ' scope="col"'
             elif not kind and len(text) > SHORT:
                 kind = ' class="long"'
-            return f"<{tag}{kind}>{_shown(text)}</{tag}>"
+            return f"<{tag}{kind}>{_markup(text)}</{tag}>"
 
-        head = "".join(cell("th", column, column) for column in self.head)
-        rows = "".join(
-            "<tr>"
-            + "".join(cell("td", column, text) for column, text in zip(self.head, row, strict=True))
-            + "</tr>"
-            for row in self.rows
+        def row(tag: str, texts: Sequence[str]) -> str:
+            cells = (cell(tag, column, text) for column, text in zip(self.columns, texts, strict=True))
+            return f"<tr>{''.join(cells)}</tr>"
+
+        rows = "".join(row("td", texts) for texts in self.texts)
+        return (
+            f'<div class="scroll" tabindex="0"><table><thead>{row("th", self.head)}</thead><tbody>{rows}</tbody>'
+            "</table></div>"
         )
-        return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+    def csv(self) -> str:
+        """Return the table as CSV: numbers as they are, and nothing where there is nothing to say."""
+        return csv_text(self._fields, map(self._values, self.rows))
+
+    def json(self) -> str:
+        """Return the table as a JSON list with an object for each row."""
+        rows = ((asdict(cell) if isinstance(cell, Summary) else cell for cell in row) for row in self.rows)
+        objects = [dict(zip(self.head, row, strict=True)) for row in rows]
+        return json.dumps(objects, ensure_ascii=False, indent=1) + "\n"
+
+    def parquet(self) -> bytes:
+        """Return the table as a Parquet file; it needs pyarrow."""
+        import pyarrow
+
+        types = {
+            "text": pyarrow.string(),
+            "number": pyarrow.float64(),
+            "integer": pyarrow.int64(),
+            "unsigned": pyarrow.uint64(),
+            "flag": pyarrow.bool_(),
+            "summary": pyarrow.float64(),
+        }
+        kinds = [types[column.kind] for column in self.columns for _ in column.fields]
+        values: list[Sequence[Any]] = list(zip(*map(self._values, self.rows), strict=True))
+        values = values or [()] * len(kinds)
+        return parquet_bytes(
+            {
+                name: pyarrow.array(column, kind)
+                for name, column, kind in zip(self._fields, values, kinds, strict=True)
+            }
+        )
+
+    def write(self, file: Path) -> None:
+        """Write the table to a file in the form that its suffix says, one of `TABLE_SUFFIXES`."""
+        content = WRITERS[file.suffix](self)
+        write_whole(file, content if isinstance(content, bytes) else content.encode())
+
+    @property
+    def _fields(self) -> list[str]:
+        return [name for column in self.columns for name in column.fields]
+
+    def _values(self, row: Sequence[CellValue]) -> list[Any]:
+        return [
+            value for column, cell in zip(self.columns, row, strict=True) for value in column.values(cell)
+        ]
 
 
-def _shown(text: str) -> str:
+WRITERS: dict[str, Callable[[Table], str | bytes]] = {
+    ".csv": Table.csv,
+    ".parquet": Table.parquet,
+    ".json": Table.json,
+    ".md": lambda table: table.markdown() + "\n",
+    ".txt": lambda table: table.text() + "\n",
+}
+TABLE_SUFFIXES = tuple(WRITERS)
+
+
+def csv_text(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows below a head as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def parquet_bytes(columns: Mapping[str, Any], metadata: Mapping[bytes, bytes] | None = None) -> bytes:
+    """Return pyarrow arrays by their names as a Parquet file, with metadata beside them."""
+    import pyarrow
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    table = pyarrow.table(dict(columns))
+    parquet.write_table(table.replace_schema_metadata(metadata) if metadata else table, buffer)
+    return buffer.getvalue()
+
+
+def _markup(text: str) -> str:
     """A text in a cell; the digits of an exact number unfold."""
     if isinstance(text, ExactText) and text.digits != text:
         return f"<details><summary>{escape(text)}</summary>{escape(text.digits)}</details>"
