@@ -31,7 +31,7 @@ def listed(capsys, *arguments):
 
 
 def kept_numbers(store):
-    return sorted(kept.number for kept in store.kept())
+    return sorted(kept.number for kept in store.results())
 
 
 def test_the_last_result_of_each_experiment_is_listed_with_its_numbers(capsys):
@@ -65,7 +65,7 @@ def test_tags_are_added_found_and_removed(capsys, store):
     assert listed(capsys, "2", "4", "--add-tag", "good", "--add-tag", "old") == [2, 4]
     assert listed(capsys, "--tag", "good") == [2, 4]
     assert listed(capsys, "--tag", "good", "--remove-tag", "good", "--epsilon", "4") == [4]
-    assert {kept.number: kept.tags for kept in store.kept()} == {
+    assert {kept.number: kept.tags for kept in store.results()} == {
         1: (),
         2: ("good", "old"),
         3: (),
@@ -184,12 +184,12 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
     ],
 )
 def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(arguments, words, capsys, store):
-    before = store.kept()
+    before = store.results()
     assert status(["results", *arguments]) == 2
     err = capsys.readouterr().err
     assert words in err
     assert len(err.splitlines()) == 1
-    assert store.kept() == before
+    assert store.results() == before
 
 
 @pytest.mark.parametrize(

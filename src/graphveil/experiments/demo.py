@@ -67,7 +67,7 @@ class Demo:
     @property
     def private(self) -> tuple[Result, ...]:
         """All private results, veil's before base's at every budget."""
-        return tuple(sorted((*self.veil, *self.base), key=lambda result: result.spec.budgets.epsilon or 0.0))
+        return tuple(sorted((*self.veil, *self.base), key=lambda result: result.epsilon or 0.0))
 
     @property
     def structure(self) -> Summary | None:
@@ -83,15 +83,15 @@ class Demo:
 
     def exact(self, result: Result) -> str:
         """The largest exact ε of all that a result's users were asked by."""
-        names = (MECHANISM, CLASS_MECHANISM) if result.spec.method == "veil" else (MECHANISM,)
+        names = (MECHANISM, CLASS_MECHANISM) if result.method == "veil" else (MECHANISM,)
         found = {
             audited.name: audited.exact.epsilon
             for audited in self.audits
-            if audited.claimed.epsilon == result.spec.budgets.epsilon
+            if audited.claimed.epsilon == result.epsilon
         }
         if not set(names) <= set(found):
             return NONE
-        return exact_epsilon(max(found[name] for name in names), result.spec.budgets.epsilon or 0.0)
+        return exact_epsilon(max(found[name] for name in names), result.epsilon or 0.0)
 
 
 def run_demo(
@@ -140,7 +140,7 @@ def run_demo(
             tell(f"audit of {name} at {budget(epsilon)}")
             demo = kept(audits=(*demo.audits, audited))
     tell("drawing the town")
-    told = shown(demo).spec
+    told = shown(demo).experiment
     return kept(town=graph(told, *learn_again(told, 0, None)).svg())
 
 
@@ -166,13 +166,13 @@ def rows(demo: Demo) -> list[tuple[str, ...]]:
     if demo.plain:
         score = scored(demo.plain)
         over = gained(demo.over_structure(demo.plain))
-        table.append(("none", demo.plain.spec.method, score, NONE, NONE, over, "no privacy"))
+        table.append(("none", demo.plain.method, score, NONE, NONE, over, "no privacy"))
     # The largest budget first, and veil first in each.
-    for result in sorted(demo.private, key=lambda result: -(result.spec.budgets.epsilon or 0.0)):
+    for result in sorted(demo.private, key=lambda result: -(result.epsilon or 0.0)):
         table.append(
             (
-                budget(result.spec.budgets.epsilon),
-                result.spec.method,
+                budget(result.epsilon),
+                result.method,
                 scored(result),
                 scored(result, "control"),
                 gained(result.gain),
@@ -197,7 +197,7 @@ def headline(demo: Demo) -> str:
     if result is None or structure is None:
         return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
     return (
-        f"One randomized report from each user ({budget(result.spec.budgets.epsilon)}) lets the server tell the kind of "
+        f"One randomized report from each user ({budget(result.epsilon)}) lets the server tell the kind of "
         f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
     )
 
@@ -208,12 +208,12 @@ def difference(demo: Demo) -> str:
     gain = None if result is None else demo.over_structure(result)
     if result is None or structure is None or gain is None:
         return ""
-    epsilon = result.spec.budgets.epsilon
+    epsilon = result.epsilon
     said = (
         f"That is {gained(gain)} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with the method veil; no "
         "smaller budget of those below clearly buys anything."
     )
-    other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
+    other = next((each for each in demo.base if each.epsilon == epsilon), None)
     if other is None:
         return said
     less = ", less than asking nobody" if other.mean < structure.mean else ""
@@ -225,10 +225,10 @@ SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its con
 
 def small_rows(demo: Demo) -> list[tuple[str, ...]]:
     """A line a budget, for a terminal."""
-    base = {result.spec.budgets.epsilon: result for result in demo.base}
+    base = {result.epsilon: result for result in demo.base}
     table: list[tuple[str, ...]] = []
     for result in demo.veil:
-        epsilon = result.spec.budgets.epsilon
+        epsilon = result.epsilon
         other = base.get(epsilon)
         more = (NONE, NONE) if other is None else (scored(other), scored(other, "control"))
         over = gained(demo.over_structure(result))
@@ -238,14 +238,14 @@ def small_rows(demo: Demo) -> list[tuple[str, ...]]:
 
 def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
-    epsilon = shown(demo).spec.budgets.epsilon
+    epsilon = shown(demo).epsilon
     table: list[tuple[str, ...]] = []
     for result in demo.private:
-        if result.spec.budgets.epsilon != epsilon or not result.of("method"):
+        if result.epsilon != epsilon or not result.of("method"):
             continue
         for one in result.of("method")[0].privacy.rounds:
             exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
-            table.append((result.spec.method, f"{one.users:,}", QUESTIONS[one.of], exact))
+            table.append((result.method, f"{one.users:,}", QUESTIONS[one.of], exact))
     table.append(("structure", "nobody", "nothing: graph and labels alone", "0"))
     if demo.plain:
         table.append(("nonprivate", "everybody", "all interests as they are", "no privacy"))
@@ -258,7 +258,7 @@ def chart(demo: Demo) -> Chart:
     for name, results in (("veil", demo.veil), ("base", demo.base)):
         if not results:
             continue
-        epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in results)
+        epsilons = tuple(result.epsilon or 0.0 for result in results)
         lines.append(
             Series(name, epsilons, tuple(t_interval(result.scores()) for result in results), role="method")
         )
@@ -284,7 +284,7 @@ def html(demo: Demo) -> str:
             notes=(SCORED,),
         ),
         Section(
-            f"Who was asked what, at {budget(shown(demo).spec.budgets.epsilon)}",
+            f"Who was asked what, at {budget(shown(demo).epsilon)}",
             table=Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"})),
             notes=(ASKED,),
         ),

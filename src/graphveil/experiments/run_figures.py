@@ -338,7 +338,7 @@ def _one_class(ready: Ready) -> None:
 def _of_result(draw: Draw) -> Callable[[Result, Path], None]:
     def drawn(result: Result, file: Path) -> None:
         check_figure(file)
-        draw(result.spec, *result.learned(0)).write(file)
+        draw(result.experiment, *result.learned(0)).write(file)
 
     return drawn
 
@@ -355,17 +355,16 @@ def draw_scores(result: Result, file: Path) -> None:
     drawing = Drawing((WIDTH, 1.2 + 0.5 * len(parts)))
     (axes,) = drawing.axes
     for place, part in enumerate(parts):
-        role: Role = "no privacy" if part == "method" and result.spec.budgets.epsilon is None else part
+        role: Role = "no privacy" if part == "method" and result.epsilon is None else part
         colour = line_style(role)["color"]
         scores = result.scores(part)
         (low,), (mean,), (high,) = band([t_interval(scores)])
         axes.plot([low, high], [place, place], color=colour, linewidth=2)
         axes.plot([100 * score for score in scores], [place] * len(scores), "|", color=colour, markersize=9)
         axes.plot([mean], [place], "o", color=colour, markersize=8)
-    spec = result.spec
-    own = spec.method if spec.budgets.epsilon is None else f"{spec.method}, {budget(spec.budgets.epsilon)}"
+    own = result.method if result.epsilon is None else f"{result.method}, {budget(result.epsilon)}"
     axes.set_yticks(range(len(parts)), [name or own for name in parts.values()])
     axes.set_ylim(len(parts) - 0.5, -0.5)
     axes.set_xlabel(f"{result.metric} (%), with 95% intervals")
-    axes.set_title(f"{spec.method} on {spec.data}", fontsize=TITLE_SIZE)
+    axes.set_title(f"{result.method} on {result.data}", fontsize=TITLE_SIZE)
     drawing.write(file)
