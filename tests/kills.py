@@ -356,7 +356,7 @@ def slowed(call):
 def delete_campaign(folder, kills):
     """Results that are deleted: all of them with their tags, or none."""
     file = filled(folder)
-    whole = ResultStore(file).kept()
+    whole = ResultStore(file).results()
     chosen = [each.number for each in whole if each.record.epsilon in (1.0, 2.0, 3.0)]
     rest = [each for each in whole if each.number not in chosen]
     content = file.read_bytes()
@@ -364,7 +364,7 @@ def delete_campaign(folder, kills):
     seen = set()
 
     def check():
-        kept = ResultStore(file).kept()
+        kept = ResultStore(file).results()
         assert kept in (whole, rest), "some are deleted"
         (tags,) = select(file, "SELECT count(*) FROM tags", ())
         assert tags == [(10 if kept == whole else 0,)], "tags are left, or lost"

@@ -65,6 +65,11 @@ def register_figure(name: str) -> Callable[[Draw], Draw]:
     return add
 
 
+def figure_of(name: str) -> Draw:
+    """What draws the figure of that name."""
+    return _figures.find(name)
+
+
 @dataclass(frozen=True)
 class Measurement(Summary):
     """A number that was measured besides the score: its mean with its interval, and the number of each run."""
@@ -313,7 +318,7 @@ class Result(BaseModel):
 
     def plot(self, file: str | Path, kind: str = "score") -> None:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
-        _figures.find(kind)(self, Path(file))
+        figure_of(kind)(self, Path(file))
 
     def table(self) -> str:
         """Return the result as a table with its sentences, as `graphveil run` prints it."""
