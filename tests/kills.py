@@ -357,7 +357,7 @@ def delete_campaign(folder, kills):
     """Results that are deleted: all of them with their tags, or none."""
     file = filled(folder)
     whole = ResultStore(file).results()
-    chosen = [each.number for each in whole if each.record.epsilon in (1.0, 2.0, 3.0)]
+    chosen = [each.number for each in whole if each.epsilon in (1.0, 2.0, 3.0)]
     rest = [each for each in whole if each.number not in chosen]
     content = file.read_bytes()
     assert len(chosen) == 15

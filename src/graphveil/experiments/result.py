@@ -7,11 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part
@@ -29,7 +36,6 @@ from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.outcome import Outcome
-from graphveil.methods.terms import Budgets
 from graphveil.number_format import (
     ONE_RUN,
     Interval,
@@ -110,8 +116,8 @@ class Result(BaseModel):
         What the stages of a run of the method took, and everything in ``total``.
     also
         What was measured besides the score.
-    spec
-        The experiment, where it is known; a file that `--json` has printed does not say it. `experiment` is always there.
+    experiment
+        What was run; as far as the other fields say it, where it is read from what `--json` has printed.
     interrupted
         Whether there are fewer runs than were asked for.
     seeds, data_digest
@@ -122,7 +128,9 @@ class Result(BaseModel):
     long as the run did, once for each run that is asked for. One that was read from a file has its fields.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
 
     method: str
     data: str
@@ -151,24 +159,31 @@ class Result(BaseModel):
     seconds: dict[str, float] = Field(default_factory=dict)
     peak_mb: float | None = None
     also: dict[str, Measurement] = Field(default_factory=dict)
-    spec: Experiment | None = None
+    experiment: Experiment = Field(alias="spec")
     interrupted: bool = False
     time: str | None = None
     seeds: tuple[int, ...] | None = None
     data_digest: str = ""
+    # Whether all of the experiment is known, or only what the other fields say of it.
+    _described: bool = PrivateAttr(default=True)
     _units: tuple[UnitResult, ...] = PrivateAttr(default=())
     _given: Given | None = PrivateAttr(default=None)
     _learned: dict[int, tuple[Ready, Outcome]] = PrivateAttr(default_factory=dict)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _complete_spec(cls, fields: Any) -> Any:
-        """Name method and data where a file says them of the result alone. What computes decides no number, and is not read."""
-        spec = fields.get("spec") if isinstance(fields, dict) else None
-        if not isinstance(spec, dict):
-            return fields
-        names = {key: fields.get(key) for key in ("method", "data")}
-        return {**fields, "spec": {**names, **spec, "machine": {}}}
+    def _read(cls, fields: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Take from the result what a file does not say of its experiment. What computes decides no number, and is not read."""
+        spec = fields.get("spec") if isinstance(fields, dict) else {}
+        if not isinstance(fields, dict) or not isinstance(spec, dict | None):
+            return validate(fields)
+        names = ("method", "data", "task", "backbone", "seed")
+        own = {name: fields[name] for name in names if fields.get(name) is not None}
+        budgets = {name: fields[name] for name in ("epsilon", "mechanism") if fields.get(name) is not None}
+        told = {**own, "budgets": budgets, **(spec or {}), "machine": {}}
+        result = validate({**fields, "spec": told})
+        result._described = spec is not None
+        return result
 
     @classmethod
     def from_units(
@@ -222,7 +237,7 @@ class Result(BaseModel):
             },
             peak_mb=max(unit.peak_mb for unit in units),
             also=_measurements(method),
-            spec=experiment,
+            experiment=experiment,
             interrupted=interrupted,
             seeds=tuple(experiment.seed + unit.run for unit in method),
             data_digest=data_digest,
@@ -241,28 +256,14 @@ class Result(BaseModel):
         return f"Result({self.method} on {self.data}{at}: {said}){verdict}"
 
     @property
-    def experiment(self) -> Experiment:
-        """What was run; as far as the other fields say it, where nothing else does."""
-        if self.spec is not None:
-            return self.spec
-        return Experiment(
-            self.method,
-            self.data,
-            self.task,
-            self.backbone or "",
-            seed=self.seed,
-            budgets=Budgets(epsilon=self.epsilon, mechanism=self.mechanism or ""),
-        )
-
-    @property
     def data_name(self) -> str:
         """What the data is called where results are kept: with a digest of its content, where it was given as objects."""
         return self.data if self._given is None else f"{self.data}@{self.data_digest[:SHOWN_DIGITS]}"
 
     @property
     def identity(self) -> str:
-        """The same for two results of the same experiment; without a spec, only for two that are the same throughout."""
-        names = LISTED.keys() - {"version", "time", "interrupted"} if self.spec is None else IDENTITY
+        """The same for two results of the same experiment; where that is not known, only for two that are the same throughout."""
+        names = IDENTITY if self._described else LISTED.keys() - {"version", "time", "interrupted"}
         whole = self.model_dump(include={name: LISTED[name] for name in names})
         return json.dumps(whole, sort_keys=True, default=str)
 
@@ -354,7 +355,7 @@ class Result(BaseModel):
 
 
 # Fields that are kept in files and not printed by `graphveil run --json`; and those that it prints where they say something.
-KEPT = frozenset({"spec", "interrupted", "time", "seeds", "data_digest"})
+KEPT = frozenset({"experiment", "interrupted", "time", "seeds", "data_digest"})
 PRINTED = Result.model_fields.keys() - KEPT
 OPTIONAL = ("edgeless", "gain_over_edgeless", "unasked", "gain_over_unasked", "also")
 # Fields that differ between two computations of the same result.
@@ -363,9 +364,9 @@ MEASURED = frozenset({"seconds", "peak_mb"})
 LISTED: dict[str, Any] = {
     **dict.fromkeys(Result.model_fields.keys() - {"answered", "also", *MEASURED}, True),
     **{part: {"mean", "low", "high", "name"} for part in PARTS[1:]},
-    "spec": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
+    "experiment": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
 }
-IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "spec")
+IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")
 
 
 def _units_of(units: Sequence[UnitResult], part: str) -> list[UnitResult]:

@@ -59,9 +59,10 @@ class StoredResult(Result):
 
     def listing(self) -> dict[str, Any]:
         """Return what `graphveil results --json` prints: number, tags, source, and what the result says, but for what it took."""
-        whole = self.model_dump(mode="json", include=LISTED)
-        unnamed = {part: {"name": "", **whole[part]} for part in SUMMARIES if whole[part] is not None}
-        return {"number": self.number, "tags": list(self.tags), "source": self.source, **whole, **unnamed}
+        whole = self.model_dump(mode="json", include=LISTED, by_alias=True)
+        whole |= {part: {"name": "", **whole[part]} for part in SUMMARIES if whole[part] is not None}
+        whole |= {} if self._described else {"spec": None}
+        return {"number": self.number, "tags": list(self.tags), "source": self.source, **whole}
 
 
 class ResultStore:
