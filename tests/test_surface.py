@@ -163,12 +163,12 @@ INSIDE_FUNCTIONS = {
     # A command refuses wrong arguments before anything heavy is there.
     "experiments/statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/budget_advice.py": {"scipy.optimize"},
+    "experiments/artefacts.py": {"pyarrow", "torch"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"pyarrow", "scipy.linalg"},
+    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/predictions.py": {"pyarrow"},
     "engine/memory.py": {"pyarrow"},
     "experiments/run_figures.py": {"sklearn.manifold"},
     "experiments/figure.py": {

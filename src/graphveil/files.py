@@ -11,8 +11,9 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ MAX_GIGABYTES = 4.0
 MAX_RATIO = 4
 # Arrays of an .npz file (a graph has about a dozen), and bytes of the header of one (numpy writes 128).
 MAX_ARRAYS, MAX_HEADER = 1000, 10_000
+PARQUET = ".parquet"
 
 
 def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "strict") -> str:
@@ -98,6 +100,33 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
         raise InputError(
             f"{path} is not {form} that can be read, it has a number that is too long: {instead}"
         ) from None
+
+
+def check_format(file: Path, what: str, suffixes: Sequence[str]) -> Path:
+    """Return a file whose name ends in one of the suffixes, of which .parquet needs pyarrow; reject any other.
+
+    ``what`` it is in errors: "file of predictions".
+    """
+    if file.suffix not in suffixes:
+        raise InputError(f"{file} is no {what}: name one that ends in {' or '.join(suffixes)}")
+    if file.suffix == PARQUET and find_spec("pyarrow") is None:
+        others = " or ".join(suffix for suffix in suffixes if suffix != PARQUET)
+        raise InputError(
+            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a file that ends in {others}"
+        )
+    return file
+
+
+def check_output(file: Path, what: str, suffixes: Sequence[str]) -> Path:
+    """Return a file of a format that can be written; reject any other before something is computed for it."""
+    check_format(file, what, suffixes)
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name a file")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
+    return file
 
 
 def write_whole(file: Path, content: bytes) -> None:

@@ -20,7 +20,7 @@ CASES = [
     ("sweep.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
     ("sweep.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
     ("sweep.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
-    ("embed.embed_known", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
+    ("embed.embed_experiment", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
     ("predict.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
     ("attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
     ("attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),

@@ -17,7 +17,7 @@ from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, R
 from graphveil.collect.splits import AskedLabels
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.model import Asked, Model, check_model, check_saved, known_before
+from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.parts import PARTS, run_parts
 from graphveil.experiments.unit import Prepared, prepare
 from graphveil.graphs import Graph, Users
@@ -308,8 +308,8 @@ def _model(
     if outcome.trained is None:
         return None
     # The published question is what reports are read by, and what those who join are asked.
-    asked = tuple(
-        Asked(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
+    answers = tuple(
+        PlanReports(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
         for each in replayed
     )
-    return Model(spec, spec.seed, outcome.trained, asked, known_before(prepared.job.graph), collected=True)
+    return Model(spec, spec.seed, outcome.trained, answers, known_before(prepared.job.graph), collected=True)

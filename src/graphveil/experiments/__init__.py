@@ -8,7 +8,7 @@ from graphveil.experiments.predictions import Predictions, predict, predict_expe
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore, StoredResult, read_results
-from graphveil.experiments.run_figures import RUN_FIGURES, draw_scores
+from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.study_result import SweepResult, sweep
@@ -30,7 +30,6 @@ __all__ = [
     "Tuned",
     "UnitStore",
     "bootstrap",
-    "draw_scores",
     "embed",
     "embed_experiment",
     "load_model",

@@ -14,7 +14,7 @@ from graphveil.experiments.figure import Chart, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
-from graphveil.experiments.run_figures import graph
+from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Ahead, run_experiment
 from graphveil.experiments.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.table import Table
@@ -141,7 +141,7 @@ def run_demo(
             demo = kept(audits=(*demo.audits, audited))
     tell("drawing the town")
     told = shown(demo).experiment
-    return kept(town=graph(told, *learn_again(told, 0, None)).svg())
+    return kept(town=graph_figure(told, *learn_again(told, 0, None)).svg())
 
 
 def shown(demo: Demo) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
@@ -22,6 +22,7 @@ from pydantic import (
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part
+from graphveil.experiments.figure import check_figure
 from graphveil.experiments.model import Model, check_model, train_model
 from graphveil.experiments.predictions import (
     Predictions,
@@ -31,6 +32,7 @@ from graphveil.experiments.predictions import (
     predicted_classes,
     predictions_of,
 )
+from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
@@ -48,32 +50,14 @@ from graphveil.number_format import (
     rounded,
 )
 from graphveil.privacy.record import Privacy
-from graphveil.registry import Registry
+from graphveil.registry import unknown_name
 from graphveil.version import __version__
 
-# Draws a result into a file.
-Draw = Callable[[Any, Path], None]
-_figures = Registry[Draw]("figure of a result")
 # Digits of a digest that tell graphs of one name apart.
 SHOWN_DIGITS = 8
 STAGES = ("report", "denoise", "train")
 # The method first, then what it is compared with.
 PARTS: tuple[Part, ...] = get_args(Part)
-
-
-def register_figure(name: str) -> Callable[[Draw], Draw]:
-    """Make a function that draws a result one of its figures."""
-
-    def add(draw: Draw) -> Draw:
-        _figures.add(name, draw)
-        return draw
-
-    return add
-
-
-def figure_of(name: str) -> Draw:
-    """What draws the figure of that name."""
-    return _figures.find(name)
 
 
 @dataclass(frozen=True)
@@ -319,7 +303,14 @@ class Result(BaseModel):
 
     def plot(self, file: str | Path, kind: str = "score") -> None:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
-        figure_of(kind)(self, Path(file))
+        if kind not in (*RUN_FIGURES, "score"):
+            raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
+        path = check_figure(Path(file))
+        if kind == "score":
+            scores = {part: scores for part in PARTS if (scores := self.scores(part))}
+            score_figure(self.experiment, self.metric, scores).write(path)
+        else:
+            RUN_FIGURES[kind](self.experiment, *self.learned(0)).write(path)
 
     def table(self) -> str:
         """Return the result as a table with its sentences, as `graphveil run` prints it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, GraphveilError, StoreError
-from graphveil.experiments.compute import forget_trainings
+from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.experiment import Experiment, Given, Part, input_digest
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
@@ -137,7 +137,7 @@ def _forget(specs: Sequence[Experiment], skip: tuple[Part, ...]) -> None:
     for spec in specs:
         with suppress(GraphveilError):
             parts = [part for part in parts_of(spec) if part not in skip]
-            forget_trainings(spec, units_left(spec, parts, ()))
+            remove_checkpoints(spec, units_left(spec, parts, ()))
 
 
 def _together(specs: Sequence[Experiment], alone: Sequence[bool], place: int) -> Sequence[Experiment]:

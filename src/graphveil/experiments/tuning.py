@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import digest_for
+from graphveil.experiments.compute import remote_digest
 from graphveil.experiments.database import check_writable, insert, select
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
@@ -505,7 +505,7 @@ def _serial(search: _Search, todo: int, inside: Inside | None, given: Given) -> 
 
 def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, given: Given) -> Iterator[Tried]:
     """Trials outside this process, in the order in which they finish; this process alone suggests and keeps."""
-    digest = digest_for(search.so_far.spec, "method", given)
+    digest = remote_digest(search.so_far.spec, "method", given)
     with engine.pool(jobs, todo) as pool:
         arriving: Arriving[Tried] = Arriving()
         while todo or arriving:

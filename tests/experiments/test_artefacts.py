@@ -1,4 +1,4 @@
-"""Files of predictions: a table, and the record beside it."""
+"""Files of artefacts: what is written, and the record beside it."""
 
 import csv
 import json
@@ -7,8 +7,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from graphveil import files
 from graphveil.errors import InputError
-from graphveil.experiments import predictions as files
+from graphveil.experiments import artefacts
+from graphveil.experiments.artefacts import write_artefact
+from graphveil.experiments.predictions import check_predictions_file
 
 COLUMNS = {
     "user": np.arange(2),
@@ -21,7 +24,7 @@ ABOUT = {"method": "base", "privacy": {"total": {"epsilon": 1.0}}}
 
 
 def test_a_csv_file_is_a_plain_table_with_its_record_beside_it(tmp_path):
-    files.write_predictions(tmp_path / "town.csv", COLUMNS, ABOUT)
+    write_artefact(tmp_path / "town.csv", COLUMNS, ABOUT, record=True)
     with (tmp_path / "town.csv").open() as file:
         first, second = csv.DictReader(file)
     assert first == {"user": "0", "id": "ada", "part": "train", "class": "1", "probability": "0.75"}
@@ -32,7 +35,7 @@ def test_a_csv_file_is_a_plain_table_with_its_record_beside_it(tmp_path):
 
 def test_a_parquet_file_has_the_record_inside_too(tmp_path):
     reader = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: graphveil[parquet]")
-    files.write_predictions(tmp_path / "town.parquet", COLUMNS, ABOUT)
+    write_artefact(tmp_path / "town.parquet", COLUMNS, ABOUT, record=True)
     table = reader.ParquetFile(tmp_path / "town.parquet").read()
     assert table.to_pylist()[0] == {
         "user": 0,
@@ -49,9 +52,9 @@ def test_no_table_is_there_without_its_record(tmp_path, monkeypatch):
     def full(*_):
         raise InputError("no room")
 
-    monkeypatch.setattr(files, "write_whole", full)
+    monkeypatch.setattr(artefacts, "write_whole", full)
     with pytest.raises(InputError, match="no room"):
-        files.write_predictions(tmp_path / "town.csv", COLUMNS, ABOUT)
+        write_artefact(tmp_path / "town.csv", COLUMNS, ABOUT, record=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -68,11 +71,11 @@ def test_a_file_that_cannot_be_written_is_refused(name, words, tmp_path):
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "other.csv.json").mkdir()
     with pytest.raises(InputError, match=words):
-        files.check_predictions_file(tmp_path / name)
+        check_predictions_file(tmp_path / name)
 
 
 def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(tmp_path, monkeypatch):
     assert find_spec is files.find_spec
     monkeypatch.setattr(files, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"pip install 'graphveil\[parquet\]'"):
-        files.check_predictions_file(tmp_path / "town.parquet")
+        check_predictions_file(tmp_path / "town.parquet")
