@@ -1,6 +1,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -252,3 +253,46 @@ def test_results_below_a_name_are_read(tmp_path):
     file = tmp_path / "x.json"
     file.write_text(json.dumps({"results": [result(1.0).to_dict(), result(2.0).to_dict()]}))
     assert [record.epsilon for record in read_results([file])] == [1.0, 2.0]
+
+
+def test_a_result_reads_back_as_it_was_printed(store):
+    fresh = result()
+    store.add(fresh)
+    (read,) = store.results()
+    assert read.to_dict() == fresh.to_dict()
+    assert read.table() == fresh.table()
+    assert repr(read) == repr(fresh)
+    assert replace(read.experiment, machine=fresh.experiment.machine) == fresh.experiment
+
+
+def test_what_was_read_gives_the_scores_that_a_file_holds_and_says_what_it_does_not(store):
+    store.add(result())
+    (read,) = store.results()
+    assert read.scores() == [0.5, 0.51] and read.scores("control") == [0.5, 0.51]
+    assert read.scores("edgeless") == [] and read.units == ()
+    for asked in (lambda: read.scores("structure"), lambda: read.of("method"), read.predictions, read.model):
+        with pytest.raises(InputError, match="base on town was read from a file, .*: run it again"):
+            asked()
+
+
+def test_a_result_of_another_machine_and_with_an_error_that_is_no_number_is_read(store):
+    fresh = result(max_memory=float("inf"))
+    also = {"norm_error": {"mean": float("nan"), "low": None, "high": None, "runs": [float("nan")]}}
+    file = store.file.with_suffix(".json")
+    file.parent.mkdir()
+    file.write_text(json.dumps({**fresh.to_dict(), "spec": asdict(fresh.experiment), "also": also}))
+    (read,) = read_results([file])
+    assert read.also["norm_error"].mean != read.also["norm_error"].mean
+    assert read.experiment.settings == {"epochs": 3}
+
+
+def test_no_code_is_run_because_a_result_names_it(tmp_path):
+    code = tmp_path / "own.py"
+    code.write_text("raise SystemExit('run')\n")
+    fields = {**result().to_dict(), "method": f"{code}:OWN", "data": f"{code}:load"}
+    file = tmp_path / "x.json"
+    file.write_text(
+        json.dumps({**fields, "spec": {"method": f"{code}:OWN", "budgets": {"mechanism": f"{code}:M"}}})
+    )
+    (read,) = read_results([file])
+    assert read.experiment.method == read.method == f"{code}:OWN"

@@ -282,11 +282,12 @@ def _values(result: StoredResult, name: str) -> set[Any]:
 
 
 def with_numbers(results: Sequence[StoredResult], numbers: Sequence[int]) -> list[StoredResult]:
-    """Return the results that have these numbers. A number that no result has is refused."""
+    """Return the results that have these numbers, in their order. A number that no result has is refused."""
     known = {each.number for each in results}
     if missing := [number for number in numbers if number not in known]:
         raise InputError(f"no result has the number {missing[0]}: `graphveil results` lists them")
-    return [each for each in results if each.number in numbers]
+    chosen = (each for each in results if each.number in numbers)
+    return sorted(chosen, key=lambda result: result.number)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from graphveil.experiments.database import RESULTS, check_writable, insert, select
 from graphveil.experiments.experiment import Experiment, Part, input_digest
 from graphveil.experiments.unit import UnitResult
+from graphveil.number_format import counted
 from graphveil.settings import settings
 from graphveil.source import source_digest
 from graphveil.version import __version__
@@ -56,9 +57,8 @@ class Reuse:
         """What somebody who asked for results has to know about them; ``what`` was kept."""
         said = []
         if self.broken:
-            said.append(
-                f"{_count(len(self.broken), 'kept record')} cannot be read and {_was(self.broken)} skipped."
-            )
+            were = "was" if len(self.broken) == 1 else "were"
+            said.append(f"{counted(len(self.broken), 'kept record')} cannot be read and {were} skipped.")
         if self.taken:
             said.append(f"Reused {what} of another version: {_origins(self.taken)}.")
         if self.left:
@@ -84,14 +84,6 @@ def _origins(records: dict[int, Origin]) -> str:
     """
     counts = sorted(Counter(map(str, records.values())).items())
     return ", ".join(f"{count} ({origin})" for origin, count in counts)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _was(records: set[int]) -> str:
-    return "was" if len(records) == 1 else "were"
 
 
 # One part of one run.
