@@ -2,6 +2,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -176,8 +177,12 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
         (["1", "--delete", "--add-tag", "x"], "--delete is for itself"),
         (["1", "--delete", "--out", "x.csv"], "--delete is for itself"),
         (["--out", "x.csv", "--json"], "--out and --json say two places"),
-        (["--out", "x.xls"], "x.xls has an unknown form"),
+        (
+            ["--out", "x.xls"],
+            "x.xls is no file of results: name one that ends in .html or .csv or .parquet or .json",
+        ),
         (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
+        (["--out", "folder.csv"], "folder.csv is a folder: name a file"),
         (["--sort", "size"], "no order is named 'size'"),
         (["9"], "no result has the number 9"),
         (["nine"], "Invalid value for 'numbers': Input should be a valid integer"),
@@ -185,6 +190,7 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
 )
 def test_a_mistake_exits_with_2_and_one_line_and_changes_nothing(arguments, words, capsys, store):
     before = store.results()
+    Path("folder.csv").mkdir()
     assert status(["results", *arguments]) == 2
     err = capsys.readouterr().err
     assert words in err

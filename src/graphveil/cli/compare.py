@@ -65,21 +65,17 @@ def compare(
     if out is not None:
         write_whole(out, comparison_page(comparison, TITLE).encode())
     if as_json:
-        say(json.dumps(told(comparison, out), ensure_ascii=False))
+        whole = {
+            "results": [each.listing() for each in comparison.results],
+            "comparisons": [pair.to_dict() for pair in comparison.pairs],
+            "sentences": comparison.sentences,
+            "file": None if out is None else str(out),
+        }
+        say(json.dumps(whole, ensure_ascii=False))
     else:
         show(comparison)
         if out is not None:
             say(f"The page is in {out}.")
-
-
-def told(comparison: Comparison, out: Path | None) -> dict[str, object]:
-    """What `--json` says."""
-    return {
-        "results": [each.listing() for each in comparison.results],
-        "comparisons": [pair.to_dict() for pair in comparison.pairs],
-        "sentences": comparison.sentences,
-        "file": None if out is None else str(out),
-    }
 
 
 def show(comparison: Comparison) -> None:

@@ -14,18 +14,18 @@ from graphveil.cli.options import AsJson, grouped
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
 from graphveil.experiments.result_store import (
+    EXPORTS,
     ORDERS,
     ResultStore,
     Selection,
     StoredResult,
-    check_export,
     check_tag,
     sort_results,
     with_numbers,
     write_export,
 )
 from graphveil.experiments.unit_store import results_file
-from graphveil.files import write_whole
+from graphveil.files import check_output, write_whole
 from graphveil.number_format import counted
 from graphveil.registry import unknown_name
 
@@ -78,7 +78,7 @@ def results(
     if sort not in ORDERS:
         raise unknown_name("order", sort, ORDERS)
     if out is not None:
-        check_export(out, (PAGE,))
+        check_output(out, "file of results", (PAGE, *EXPORTS))
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=earlier or bool(numbers))
     _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)

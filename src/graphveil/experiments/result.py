@@ -56,8 +56,9 @@ from graphveil.version import __version__
 # Digits of a digest that tell graphs of one name apart.
 SHOWN_DIGITS = 8
 STAGES = ("report", "denoise", "train")
-# The method first, then what it is compared with.
+# The method, and what it is compared with.
 PARTS: tuple[Part, ...] = get_args(Part)
+OTHER_PARTS = PARTS[1:]
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,7 @@ class Result(BaseModel):
         """Return the result in the form that `--json` prints."""
         absent = {name for name in OPTIONAL if not getattr(self, name)}
         whole = self.model_dump(mode="json", include={*PRINTED - absent})
-        for part in PARTS[1:]:
+        for part in OTHER_PARTS:
             if whole.get(part):
                 scores = {key: whole[part][key] for key in ("name", "runs", "mean", "low", "high", "also")}
                 whole[part] = {key: each for key, each in scores.items() if each not in ("", [], {})}
@@ -354,7 +355,7 @@ MEASURED = frozenset({"seconds", "peak_mb"})
 # Fields that `graphveil results --json` prints, and those of them that say which experiment it was.
 LISTED: dict[str, Any] = {
     **dict.fromkeys(Result.model_fields.keys() - {"answered", "also", *MEASURED}, True),
-    **{part: {"mean", "low", "high", "name"} for part in PARTS[1:]},
+    **{part: {"mean", "low", "high", "name"} for part in OTHER_PARTS},
     "experiment": {"runs", "settings", "data_options", "budgets", "levels", "turnout", "volunteers"},
 }
 IDENTITY = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "experiment")

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +14,10 @@ from pydantic import ValidationError
 
 from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
-from graphveil.experiments.result import LISTED, MEASURED, Result
+from graphveil.experiments.result import LISTED, MEASURED, OTHER_PARTS, Result
 from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
-from graphveil.files import read_text, write_whole
+from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.number_format import value_text
 from graphveil.registry import unknown_name
 
@@ -290,37 +289,29 @@ def with_numbers(results: Sequence[StoredResult], numbers: Sequence[int]) -> lis
     return sorted(chosen, key=lambda result: result.number)
 
 
-@dataclass(frozen=True)
-class Order:
-    """What results are sorted by, and whether the largest comes first. What has no value comes last in any case."""
-
-    key: Callable[[StoredResult], Any]
-    largest_first: bool = False
-
-
-ORDERS = {
-    "number": Order(lambda result: result.number),
-    "date": Order(lambda result: result.time, largest_first=True),
-    "mean": Order(lambda result: result.mean, largest_first=True),
-    "gain": Order(lambda result: result.gain and result.gain.mean, largest_first=True),
-    "gain-over-structure": Order(
-        lambda result: result.gain_over_structure and result.gain_over_structure.mean, largest_first=True
-    ),
-    "epsilon": Order(lambda result: result.epsilon),
-    "method": Order(lambda result: result.method),
-    "data": Order(lambda result: result.data),
-    "runs": Order(lambda result: len(result.runs), largest_first=True),
+# What results are sorted by; what has no value comes last.
+ORDERS: dict[str, Callable[[StoredResult], Any]] = {
+    "number": lambda result: result.number,
+    "date": lambda result: result.time,
+    "mean": lambda result: result.mean,
+    "gain": lambda result: result.gain and result.gain.mean,
+    "gain-over-structure": lambda result: result.gain_over_structure and result.gain_over_structure.mean,
+    "epsilon": lambda result: result.epsilon,
+    "method": lambda result: result.method,
+    "data": lambda result: result.data,
+    "runs": lambda result: len(result.runs),
 }
+LARGEST_FIRST = frozenset({"date", "mean", "gain", "gain-over-structure", "runs"})
 
 
 def sort_results(results: Sequence[StoredResult], by: str, backwards: bool = False) -> list[StoredResult]:
     """Return results in an order of `ORDERS`; those that are alike stay as they were."""
     if by not in ORDERS:
         raise unknown_name("order", by, ORDERS)
-    order = ORDERS[by]
-    having = [each for each in results if order.key(each) is not None]
-    lacking = [each for each in results if order.key(each) is None]
-    return sorted(having, key=order.key, reverse=order.largest_first is not backwards) + lacking
+    key = ORDERS[by]
+    having = [each for each in results if key(each) is not None]
+    lacking = [each for each in results if key(each) is None]
+    return sorted(having, key=key, reverse=(by in LARGEST_FIRST) is not backwards) + lacking
 
 
 def check_tag(name: str, results: Sequence[StoredResult]) -> str:
@@ -357,19 +348,9 @@ def find_result(name: str, results: Sequence[StoredResult], among: Selection) ->
     return fitting[0]
 
 
-PARQUET = ".parquet"
 EXPORTS = (".csv", PARQUET, ".json")
-# Fields that are a mean with its interval.
-SUMMARIES = (
-    "control",
-    "structure",
-    "gain",
-    "gain_over_structure",
-    "edgeless",
-    "gain_over_edgeless",
-    "unasked",
-    "gain_over_unasked",
-)
+# Fields that are a mean with its interval: those of the parts, and the gains over them.
+SUMMARIES = tuple(name for name in Result.model_fields if name in OTHER_PARTS or name.startswith("gain"))
 KINDS: dict[Kind, tuple[str, ...]] = {
     "integer": ("number", "panel", "runs"),
     "unsigned": ("seed",),
@@ -385,24 +366,8 @@ NAMES = (
 )
 
 
-def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
-    """Refuse, before anything is read, a file that could not be written."""
-    allowed = (*suffixes, *EXPORTS)
-    if file.suffix not in allowed:
-        raise InputError(f"{file} has an unknown form: name a file that ends in {', '.join(allowed)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a .csv file"
-        )
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file")
-    return file
-
-
 def write_export(file: Path, results: Sequence[StoredResult]) -> None:
-    """Write results to a file that `check_export` has let pass."""
+    """Write results to a file of one of the `EXPORTS`."""
     if file.suffix != ".json":
         export_table(results).write(file)
         return
