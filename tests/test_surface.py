@@ -25,6 +25,7 @@ ROOMS = [
     "checks",
     "cache",
     "number_format",
+    "statistics",
     "files",
     "arrays",
     "watching",
@@ -159,11 +160,10 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/statistics.py": {"scipy.special", "scipy.stats"},
-    "experiments/budget_advice.py": {"scipy.optimize"},
     "experiments/artefacts.py": {"pyarrow", "torch"},
+    "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
@@ -177,7 +177,7 @@ INSIDE_FUNCTIONS = {
         "matplotlib.figure",
         "matplotlib.text",
     },
-    "experiments/tuning.py": {"optuna", "optuna.distributions", "optuna.trial"},
+    "experiments/tuning.py": {"optuna", "optuna.trial"},
     # Only who asks for Ray needs it.
     "engine/engine.py": {
         "graphveil.engine.process_crew",

@@ -152,3 +152,15 @@ def writing_whole(file: Path) -> Iterator[IO[bytes]]:
         ) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def toml_value(value: Any) -> str:
+    """Return a number, a truth, a text or a list as TOML has it.
+
+    >>> [toml_value(value) for value in (1, 1e-05, True, "selu", (0.0, 1.0))]
+    ['1', '1e-05', 'true', '"selu"', '[0.0, 1.0]']
+    """
+    if isinstance(value, float):
+        return repr(value)
+    # The one letter that JSON lets stand and TOML does not.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

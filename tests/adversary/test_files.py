@@ -11,8 +11,8 @@ from pyarrow import parquet
 
 import graphveil as gv
 from graphveil import GraphveilError, Plan, learn
+from graphveil.audit.load import read_plan
 from graphveil.cli import status
-from graphveil.cli.audit import read_plan
 from graphveil.client.row_file import read_held, read_links
 from graphveil.collect.folder import CollectionSettings, write_settings
 from graphveil.collect.folder import read_settings as read_collection

@@ -44,34 +44,27 @@ def demo(
         raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
-    kept = Demo()
-
-    def keep(so_far: Demo) -> None:
-        nonlocal kept
-        kept = so_far
-
-    stopped = False
+    kept, stopped = Demo(), False
     columns = (Description(), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=None)
+
+        def watch(what: str, done: int, total: int) -> None:
+            bars.update(task, description=what, completed=done, total=total)
+
         try:
-            run_demo(
-                runs,
-                jobs,
-                lambda what, done, total: bars.update(task, description=what, completed=done, total=total),
-                keep,
-            )
+            for kept in run_demo(runs, jobs, watch):
+                if any(result.interrupted for result in kept.private):
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             stopped = True
     if kept.private:
         show(kept, out)
     if stopped:
-        shown = (
-            f"shown, and in {out}, is what was computed until then"
-            if kept.private
-            else "nothing was computed yet"
+        shown = f"shown, and in {out}, is what was computed until then"
+        raise interrupted(
+            f"{shown if kept.private else 'nothing was computed yet'}; the same command begins anew"
         )
-        raise interrupted(f"{shown}; the same command begins anew")
     if not all(audited.holds for audited in kept.audits):
         say("Error: the audit found a claim that does not hold, see the report", err=True)
         raise typer.Exit(FAILED)

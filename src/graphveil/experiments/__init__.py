@@ -12,7 +12,7 @@ from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.study_result import SweepResult, sweep
-from graphveil.experiments.tuning import TrialStore, Tuned, tune, tune_experiment, write_settings
+from graphveil.experiments.tuning import TrialStore, TuningResult, tune, tune_experiment, write_settings
 from graphveil.experiments.unit_store import UnitStore
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Summary",
     "SweepResult",
     "TrialStore",
-    "Tuned",
+    "TuningResult",
     "UnitStore",
     "bootstrap",
     "embed",

@@ -304,7 +304,12 @@ def compute_remote_unit(
     spec: Experiment, part: Part, run: int, given: Given | None, digest: str | None
 ) -> UnitResult:
     """Compute a unit in another process, where the data must be those of the digest."""
+    check_elsewhere(spec, part, digest)
+    return compute_unit(spec, part, run, None, given)
+
+
+def check_elsewhere(spec: Experiment, part: Part, digest: str | None) -> None:
+    """Load an experiment's names in the process that computes, and refuse other data than those of the digest."""
     spec.load_code()
     if digest is not None:
         check_same(spec, digest, part)
-    return compute_unit(spec, part, run, None, given)

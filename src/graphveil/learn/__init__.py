@@ -22,11 +22,7 @@ if TYPE_CHECKING:
         log_rows as log_rows,
         with_answers as with_answers,
     )
-    from graphveil.learn.attributes import (
-        ANALYSES as ANALYSES,
-        combined_scores as combined_scores,
-        jaccard as jaccard,
-    )
+    from graphveil.learn.attributes import ANALYSES as ANALYSES, combined_scores as combined_scores
     from graphveil.learn.backbones import (
         APPNP as APPNP,
         GAT as GAT,
@@ -98,6 +94,7 @@ if TYPE_CHECKING:
     from graphveil.learn.outside_backbone import OutsideBackbone as OutsideBackbone
     from graphveil.learn.pair_trees import FEWEST_PAIRS as FEWEST_PAIRS, PairTrees as PairTrees
     from graphveil.learn.process import one_thread as one_thread, seeded as seeded
+    from graphveil.learn.ranking import Ranking as Ranking, jaccard as jaccard
     from graphveil.learn.registry import BACKBONES as BACKBONES, build_backbone as build_backbone
     from graphveil.learn.rounds import answer_square as answer_square, rounds_input as rounds_input
     from graphveil.learn.scales import best_scale as best_scale

@@ -6,8 +6,7 @@ what the server has anyway, so that an analysis costs no budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -32,7 +31,6 @@ __all__ = [
     "combined_scores",
     "correlation_scores",
     "fisher_scores",
-    "jaccard",
     "mutual_information_scores",
     "pair_fisher_scores",
     "principal_scores",
@@ -90,18 +88,6 @@ def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:
         raise InputError("weights of scores must be at least 0, and one of them above 0")
     mean: Scores = np.sum([weight / total * _to_sum_one(scores) for scores, weight in parts], axis=0)
     return mean
-
-
-def jaccard(sets: Sequence[Iterable[int]]) -> float:
-    """How alike several sets of attributes are: the mean of |A ∩ B| / |A ∪ B| over all pairs of them.
-
-    >>> jaccard([{1, 2}, {2}])
-    0.5
-    """
-    pairs = list(combinations([{int(one) for one in each} for each in sets], 2))
-    if not pairs:
-        raise InputError(f"at least two sets are needed to compare them, got {len(sets)}")
-    return float(np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs]))
 
 
 ANALYSES: dict[str, Analysis] = {

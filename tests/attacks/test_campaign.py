@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from graphveil.attacks import ATTACKS, Natural, Played, Stakes, Tally
+from graphveil.attacks.campaign import AttackPoint, run_campaign
 from graphveil.errors import InputError
-from graphveil.experiments.attack_study import Point, run_campaign
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fixed:
 
 
 def point(right, guesses=100, epsilon=1.0):
-    return Point(epsilon, (Played(Stakes(2, epsilon), Tally(right, guesses), Tally(50, 100)),))
+    return AttackPoint(epsilon, (Played(Stakes(2, epsilon), Tally(right, guesses), Tally(50, 100)),))
 
 
 def test_guesses_of_all_runs_count_together():
@@ -54,7 +54,7 @@ def test_verdicts_say_by_how_much():
 
 
 def test_where_nothing_is_promised_nothing_is_broken():
-    free = Point(None, (Played(Stakes(2, math.inf), Tally(100, 100), Tally(50, 100)),))
+    free = AttackPoint(None, (Played(Stakes(2, math.inf), Tally(100, 100), Tally(50, 100)),))
     assert free.holds
     assert free.verdict == "100.0% of guesses are right; no ε promises anything about it"
     assert free.to_dict()["bound_epsilon"] is None

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.experiments.budget_advice import Told, simulated_gain, told_by, within_reach
 from graphveil.graphs.splits import GivenSplit
+from graphveil.methods.public_numbers import within_reach
+from graphveil.methods.simulated_answers import VolunteerRows, simulated_gain, volunteer_rows
 from graphveil.methods.structure_posterior import Posterior
 from graphveil.methods.veil_model import PublicModel
 
@@ -19,7 +20,7 @@ def rows_of(kinds, count=200):
 
 def certain(kinds, strength=20.0):
     """Volunteers whose rows leave no doubt, one a class."""
-    return Told(strength * np.eye(kinds), np.arange(kinds), math.log(kinds))
+    return VolunteerRows(strength * np.eye(kinds), np.arange(kinds), math.log(kinds))
 
 
 @pytest.mark.statistical
@@ -32,7 +33,7 @@ def test_rows_that_tell_all_add_what_is_within_reach(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 8.0])
 def test_rows_that_tell_nothing_add_nothing(epsilon):
-    nothing = Told(np.zeros((4, 4)), np.arange(4), 0.0)
+    nothing = VolunteerRows(np.zeros((4, 4)), np.arange(4), 0.0)
     assert simulated_gain(rows_of(4), nothing, epsilon) == pytest.approx(0, abs=0.01)
 
 
@@ -61,7 +62,7 @@ def test_volunteers_have_their_label_or_their_likeliest_class():
     )
     rows = np.array([[1, 0], [0.5, 0.5], [0.5, 0.5], [0.8, 0.2], [0.1, 0.9]])
     posterior = Posterior(rows, rows.astype(np.float32), np.ones(5), "", 0.0, 1.0)
-    told = told_by(graph, posterior, PublicModel(None, 1.0, gain=-0.5, own=None))
+    told = volunteer_rows(graph, posterior, PublicModel(None, 1.0, gain=-0.5, own=None))
     # User 0 trains and has the label 1; users 3 and 4 are test users, whose labels nobody knows.
     assert told.classes.tolist() == [1, 0, 1]
     assert told.scores.tolist() == [[0, 0]] * 3 and told.nats == 0

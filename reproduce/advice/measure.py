@@ -1,9 +1,10 @@
 """Measure what veil gains over structure on towns and real graphs, which advice on a budget is learned from.
 
-    python -m docs.advice [--towns N] [--graphs NAME …] [--minutes M]
+    python -m reproduce.advice.measure [--towns N] [--graphs NAME …] [--minutes M]
 
 from the project's folder. Each line is one run, and the file is written after every graph: the same command goes on where it
-ended. Lines go to src/graphveil/experiments/tuning/measured_gains.csv.
+ended. Lines go to measured_gains.csv beside this file.
+`python -m reproduce.advice.fit` then fits the curves that the package keeps.
 """
 
 from __future__ import annotations
@@ -19,27 +20,20 @@ from unittest.mock import patch
 
 import numpy as np
 
-from docs.results_file import SOURCE
 from graphveil import learn
 from graphveil.errors import GraphveilError
-from graphveil.experiments.budget_advice import (
-    COLUMNS,
-    FILE,
-    PublicNumbers,
-    simulated_gain,
-    told_by,
-    unlabelled_rows,
-    within_reach,
-)
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import Ready, make_ready
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
 from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.structure import StructureSettings, scores_of
+from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
+from graphveil.methods.simulated_answers import simulated_gain, volunteer_rows
+from graphveil.methods.structure import scores_of
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
 from graphveil.methods.veil import Veil
 from graphveil.methods.veil_model import PublicModel, taught_by_panel
+from reproduce.advice.gains import COLUMNS, FILE
 
 GRAPHS = (
     *("cora", "citeseer", "twitch", "squirrel-filtered", "flickr-small", "pubmed", "tolokers"),
@@ -55,7 +49,7 @@ TOWN_SEED = 20_000
 
 
 @dataclass(frozen=True)
-class Ground:
+class MeasuredGraph:
     """A graph with a split: its name in the file, what is loaded, and which seeds."""
 
     name: str
@@ -65,9 +59,9 @@ class Ground:
     asked: tuple[tuple[float, int], ...] = ASKED
 
 
-def towns(count: int) -> list[Ground]:
+def towns(count: int) -> list[MeasuredGraph]:
     """Towns over users, features, labels and homophily, drawn once and for all."""
-    grounds = []
+    found = []
     for place in range(count):
         random = np.random.default_rng([TOWN_SEED, place])
         users = int(np.exp(random.uniform(np.log(1000), np.log(8000))))
@@ -94,47 +88,47 @@ def towns(count: int) -> list[Ground]:
             key: round(value, 3) if isinstance(value, float) else value for key, value in options.items()
         }
         asked = ASKED if place % WITH_PANEL == 0 else ALONE
-        grounds.append(Ground(f"town-{place}", "town", rounded, asked=asked))
-    return grounds
+        found.append(MeasuredGraph(f"town-{place}", "town", rounded, asked=asked))
+    return found
 
 
-def graphs(names: list[str]) -> list[Ground]:
+def graphs(names: list[str]) -> list[MeasuredGraph]:
     """Real graphs, half of whose users have a label."""
-    return [Ground(name, name, {}, (0, 1)) for name in names]
+    return [MeasuredGraph(name, name, {}, (0, 1)) for name in names]
 
 
-def few(names: list[str]) -> list[Ground]:
+def few(names: list[str]) -> list[MeasuredGraph]:
     """Real graphs with few labels."""
     asked = (*ALONE, (4.0, 100))
-    return [Ground(f"{name} few", name, {"split": "few"}, asked=asked) for name in names]
+    return [MeasuredGraph(f"{name} few", name, {"split": "few"}, asked=asked) for name in names]
 
 
-def measured(ground: Ground, done: Collection[tuple[str, ...]]) -> list[dict[str, Any]]:
+def measured(graph: MeasuredGraph, done: Collection[tuple[str, ...]]) -> list[dict[str, Any]]:
     """The lines of a graph that are not done: structure once a split, and veil with every budget on top of it."""
     lines = []
     given: tuple[Graph, Users] | None = None
-    options = {f"data.{key}": value for key, value in ground.options.items()}
-    for seed in ground.seeds:
+    options = {f"data.{key}": value for key, value in graph.options.items()}
+    for seed in graph.seeds:
         posterior: Posterior | None = None
         taught = OnceTaught()
-        for epsilon, panel in ground.asked if seed == ground.seeds[0] else AGAIN:
-            if (ground.name, str(seed), str(panel), shown(epsilon)) in done:
+        for epsilon, panel in graph.asked if seed == graph.seeds[0] else AGAIN:
+            if (graph.name, str(seed), str(panel), shown(epsilon)) in done:
                 continue
             volunteers = {"panel": panel} if panel else {}
-            given = given or load(ground.data, seed=0, **ground.options)
+            given = given or load(graph.data, seed=0, **graph.options)
             spec = Experiment.of(
-                "veil", ground.data, epsilon=epsilon, seed=seed, settings=options, **volunteers
+                "veil", graph.data, epsilon=epsilon, seed=seed, settings=options, **volunteers
             )
             try:
                 with learn.one_thread(), patch.object(veil, "taught_by_panel", taught):
                     ready = make_ready(spec, "method", 0, None, given)
                     if posterior is None:
-                        posterior = structure_posterior(ready.job, StructureSettings.of(None))
+                        posterior = structure_posterior(ready.job)
                     line = one_line(spec, ready, posterior, taught)
             except GraphveilError as error:
-                print(f"{ground.name}, {panel} volunteers: {error}", file=sys.stderr)
+                print(f"{graph.name}, {panel} volunteers: {error}", file=sys.stderr)
                 continue
-            lines.append({"graph": ground.name, "seed": seed, "panel": panel, "epsilon": epsilon, **line})
+            lines.append({"graph": graph.name, "seed": seed, "panel": panel, "epsilon": epsilon, **line})
     return lines
 
 
@@ -165,8 +159,8 @@ def one_line(spec: Experiment, ready: Ready, posterior: Posterior, taught: OnceT
     assert epsilon is not None
     nats = simulated = 0.0
     if ready.job.graph.panel is not None:
-        told = told_by(ready.job.graph, posterior, taught(ready.job.graph))
-        nats, simulated = told.nats, simulated_gain(rows, told, epsilon)
+        volunteers = volunteer_rows(ready.job.graph, posterior, taught(ready.job.graph))
+        nats, simulated = volunteers.nats, simulated_gain(rows, volunteers, epsilon)
     return {
         **asdict(numbers),
         "reach": within_reach(rows, epsilon),
@@ -180,27 +174,27 @@ def one_line(spec: Experiment, ready: Ready, posterior: Posterior, taught: OnceT
 
 def main() -> None:
     """Measure what is not measured yet."""
-    parser = argparse.ArgumentParser(prog="python -m docs.advice", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m reproduce.advice.measure", description=__doc__)
     parser.add_argument("--towns", type=int, default=80, help="how many towns")
     parser.add_argument("--graphs", nargs="*", default=list(GRAPHS), help="which real graphs")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no graph after so many")
     asked = parser.parse_args()
-    file, start = SOURCE / "experiments" / "tuning" / FILE, time.monotonic()
+    start = time.monotonic()
     lines: list[dict[str, Any]] = []
-    if file.exists():
-        with file.open(encoding="utf-8", newline="") as stream:
+    if FILE.exists():
+        with FILE.open(encoding="utf-8", newline="") as stream:
             lines = list(csv.DictReader(stream))
     done = {tuple(line[key] for key in COLUMNS[:4]) for line in lines}
-    for ground in (*graphs(asked.graphs), *few(asked.graphs), *towns(asked.towns)):
+    for graph in (*graphs(asked.graphs), *few(asked.graphs), *towns(asked.towns)):
         if time.monotonic() - start > 60 * asked.minutes:
             break
         begun = time.monotonic()
-        new = measured(ground, done)
+        new = measured(graph, done)
         if not new:
             continue
         lines += [{key: shown(line[key]) for key in COLUMNS} for line in new]
-        print(f"{ground.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-        with file.open("w", encoding="utf-8", newline="") as stream:
+        print(f"{graph.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        with FILE.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(lines)

@@ -1,8 +1,8 @@
-"""Measured gains that come with the package."""
+"""Measured gains that advice on a budget is learned from."""
 
 import math
 
-from graphveil.experiments.budget_advice import measured_gains
+from reproduce.advice.gains import measured_gains
 
 TEN = {
     *("cora", "citeseer", "pubmed", "facebook", "wikipedia", "twitch", "amazon-computers", "tolokers"),

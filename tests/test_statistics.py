@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp, ttest_rel
 
-from graphveil.experiments.statistics import (
+from graphveil.statistics import (
     Summary,
     at_least,
     bootstrap,

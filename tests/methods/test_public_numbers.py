@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphveil as gv
-from graphveil.experiments.budget_advice import (
+from graphveil.graphs.splits import GivenSplit
+from graphveil.methods.public_numbers import (
     STRENGTH,
     PublicNumbers,
     agreeing_share,
     unlabelled_rows,
     within_reach,
 )
-from graphveil.graphs.splits import GivenSplit
 from graphveil.methods.structure_posterior import Posterior
 
 

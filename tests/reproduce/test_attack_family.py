@@ -2,14 +2,13 @@
 
 import pytest
 
-from graphveil.attacks import Played, Stakes, Tally
-from graphveil.experiments.attack_family import EPSILONS, broken, sound_cases
-from graphveil.experiments.attack_study import Point
+from graphveil.attacks import AttackPoint, Played, Stakes, Tally
 from graphveil.mechanisms import entry, names
+from reproduce.attack_family import EPSILONS, broken, sound_cases
 
 
 def point(right, guesses=1000):
-    return Point(0.0, (Played(Stakes(2, 0.0), Tally(right, guesses), Tally(0, 1)),))
+    return AttackPoint(0.0, (Played(Stakes(2, 0.0), Tally(right, guesses), Tally(0, 1)),))
 
 
 def test_every_sound_mechanism_is_attacked():
@@ -28,7 +27,7 @@ def test_every_sound_mechanism_is_attacked():
 def test_every_case_can_be_played():
     for case in sound_cases():
         for epsilon in EPSILONS:
-            case.ground.check(epsilon)
+            case.target.check(epsilon)
 
 
 def test_more_points_need_stronger_evidence():

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphveil.attacks.attribute import AttributeAttack
-from graphveil.attacks.game import MechanismAttack
-from graphveil.experiments.attack_study import (
+from graphveil.attacks.campaign import (
+    AttackPoint,
+    AttackTarget,
     Campaign,
-    Ground,
-    MechanismGround,
-    MethodGround,
-    Point,
+    MechanismTarget,
     Watch,
     run_campaign,
 )
+from graphveil.attacks.game import MechanismAttack
+from graphveil.experiments.attack_study import MethodTarget
 from graphveil.experiments.experiment import Experiment
 from graphveil.mechanisms import entry, names
 
@@ -50,19 +50,19 @@ RUNS, MODEL_RUNS, EPOCHS = 10, 3, 40
 
 
 @dataclass(frozen=True)
-class Case:
+class AttackCase:
     """One attack on one thing, with a name that says so."""
 
     name: str
-    ground: Ground
+    target: AttackTarget
     runs: int
 
     def campaign(self, epsilons: Sequence[float] = EPSILONS, watch: Watch | None = None) -> Campaign:
         """Play it at all budgets."""
-        return run_campaign(self.ground, epsilons, runs=self.runs, seed=SEED, watch=watch)
+        return run_campaign(self.target, epsilons, runs=self.runs, seed=SEED, watch=watch)
 
 
-def sound_cases() -> Iterator[Case]:
+def sound_cases() -> Iterator[AttackCase]:
     """Every attack on every sound mechanism, and on models of private labels."""
     for name in names("features"):
         if entry(name).sound:
@@ -77,28 +77,28 @@ def sound_cases() -> Iterator[Case]:
             yield _model_case(attack, method, seen)
 
 
-def reports_case(attack: str | MechanismAttack, name: str, more: str = "") -> Case:
+def reports_case(attack: str | MechanismAttack, name: str, more: str = "") -> AttackCase:
     """An attack on what a mechanism reports."""
-    ground = MechanismGround.of(
+    target = MechanismTarget.of(
         attack,
         "town",
         name,
         options=OPTIONS.get(name, {}),
         data_options=HAMLET if name in WALKING else TOWN,
     )
-    return Case(f"{ground.attack.name}{more}: {name}", ground, RUNS)
+    return AttackCase(f"{target.attack.name}{more}: {name}", target, RUNS)
 
 
-def _model_case(attack: str, method: str, seen: str) -> Case:
+def _model_case(attack: str, method: str, seen: str) -> AttackCase:
     settings = {"epochs": EPOCHS, **{f"data.{key}": value for key, value in TOWN.items()}}
     if method == "base":
         settings["label_loss"] = "plain"
     budget = {} if method == "structure" else {"epsilon": FEATURE_EPSILON}
-    ground = MethodGround.of(attack, Experiment.of(method, "town", settings=settings, **budget), seen)
-    return Case(f"{attack}: {seen} of {method}", ground, MODEL_RUNS)
+    target = MethodTarget.of(attack, Experiment.of(method, "town", settings=settings, **budget), seen)
+    return AttackCase(f"{attack}: {seen} of {method}", target, MODEL_RUNS)
 
 
-def broken(points: Sequence[Point], rate: float = RATE, of: int | None = None) -> list[Point]:
+def broken(points: Sequence[AttackPoint], rate: float = RATE, of: int | None = None) -> list[AttackPoint]:
     """Those of some points whose bound is broken, where all of a family together raise a false alarm at most at this rate.
 
     A single campaign goes by the lower end of its 95% interval, and accuses a mechanism that reaches its bound exactly in 2.5% of cases. Among a

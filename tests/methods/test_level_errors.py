@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.experiments.level_advice import advise_levels
 from graphveil.graphs import load
+from graphveil.methods.level_errors import level_errors
 
 SHARES = np.array([0.5, 0.3, 0.2])
 
@@ -21,30 +21,30 @@ def personal(**more):
 
 def test_the_error_of_a_report_is_what_reports_show(graph):
     mechanism = personal()
-    advice = advise_levels(graph, mechanism, SHARES)
+    errors = level_errors(graph, mechanism, SHARES)
     random = np.random.default_rng(0)
     rows = (random.random((40_000, 4)) < 0.5).astype(float)
     for level in (1, 2, 3):
         reports = mechanism.randomize((np.full(len(rows), level), rows), gv.SeededWords(level))
         error = np.sqrt(((mechanism.estimate(reports, SHARES).dense() - rows) ** 2).mean())
-        assert advice[level - 1].own == pytest.approx(error, rel=0.03)
+        assert errors[level - 1].own == pytest.approx(error, rel=0.03)
 
 
 def test_stricter_levels_have_larger_errors_and_all_are_named(graph):
-    advice = advise_levels(graph, personal(gamma=0.5), SHARES)
-    assert [each.level for each in advice] == [1, 2, 3]
-    assert [each.budget for each in advice] == [1.0, 2.0, 4.0]
-    assert advice[0].own > advice[1].own > advice[2].own
-    assert len({each.mean for each in advice}) == 1
-    assert advice[-1].without is None
+    errors = level_errors(graph, personal(gamma=0.5), SHARES)
+    assert [each.level for each in errors] == [1, 2, 3]
+    assert [each.budget for each in errors] == [1.0, 2.0, 4.0]
+    assert errors[0].own > errors[1].own > errors[2].own
+    assert len({each.mean for each in errors}) == 1
+    assert errors[-1].without is None
 
 
 def test_leaving_out_everybody_but_few_costs_more(graph):
-    advice = advise_levels(graph, personal(), np.array([0.1, 0.85, 0.05]))
-    assert advice[1].without > advice[0].without
+    errors = level_errors(graph, personal(), np.array([0.1, 0.85, 0.05]))
+    assert errors[1].without > errors[0].without
 
 
 def test_more_neighbours_mean_a_smaller_error(graph):
     dense = load("town", users=300, degree=40)[0]
     assert dense.degrees.mean() > graph.degrees.mean()
-    assert advise_levels(dense, personal(), SHARES)[0].mean < advise_levels(graph, personal(), SHARES)[0].mean
+    assert level_errors(dense, personal(), SHARES)[0].mean < level_errors(graph, personal(), SHARES)[0].mean

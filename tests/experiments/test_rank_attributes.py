@@ -1,49 +1,16 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from graphveil.errors import BudgetError, InputError
-from graphveil.experiments.attribute_study import (
-    Ranking,
-    ask_first_round,
-    best_attributes,
-    rank_attributes,
-    raw_estimate,
-    tie_seeds,
-)
+from graphveil.experiments.attribute_study import ask_first_round, rank_attributes, tie_seeds
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import find_measure
+from graphveil.learn.ranking import raw_estimate
 from graphveil.methods.scoring import attribute_scores, estimate_scores
 
 SMALL = {"data.users": 400, "data.features": 24, "data.labelled": 0.2, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=4.0, runs=2, settings=SMALL)
-
-
-def test_a_ranking_says_how_alike_and_how_fair_its_best_attributes_are():
-    scores = np.array([[3.0, 2.0, 1.0, 0.0], [3.0, 0.0, 1.0, 2.0]])
-    correlations = np.array([[0.2, -0.4, 0.9, 0.9], [0.2, 0.9, 0.9, 0.0]])
-    found = Ranking(scores, correlations, 2, ((0, 0), (1, 0)))
-    assert [each.tolist() for each in found.tops] == [[0, 1], [0, 3]]
-    assert found.jaccard == pytest.approx(1 / 3)
-    assert found.degree_correlation == pytest.approx((0.3 + 0.1) / 2)
-    assert found.order.tolist() == [0, 1, 2, 3]
-    assert found.times_in_top.tolist() == [2, 1, 0, 1]
-    turned = replace(found, scores=scores[::-1])
-    assert found.shared(found).tolist() == [2, 2]
-    assert found.shared(turned).tolist() == [1, 1]
-
-
-def test_attributes_that_score_alike_are_drawn():
-    firsts = [int(best_attributes(np.zeros(50), 1, (seed, 0))[0]) for seed in range(20)]
-    assert len(set(firsts)) > 10
-    assert (
-        best_attributes(np.zeros(50), 5, (3, 0)).tolist() != best_attributes(np.zeros(50), 5, (3, 1)).tolist()
-    )
-    scores = np.zeros(50)
-    scores[[7, 30]] = 2.0, 1.0
-    assert best_attributes(scores, 2, (0, 0)).tolist() == [7, 30]
 
 
 @pytest.mark.parametrize(("whole", "spent"), [(True, 4.0), (False, 1.2)])
