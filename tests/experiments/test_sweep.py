@@ -537,7 +537,7 @@ def test_every_panel_has_the_results_of_its_own_cells(panelled, tmp_path):
     done = run_cells([cell.spec for cell in cells], store=UnitStore(tmp_path / "results.sqlite"))
     found = SweepResult.of(panelled, cells, done)
     for number, panel in enumerate(found.panels):
-        names = {result.spec.budgets.mechanism for result in panel.results.values()}
+        names = {result.mechanism for result in panel.results.values()}
         assert names == {("multibit", "piecewise")[number]} and len(panel.rows()) == 2
     at = [cell["at"] for cell in found.to_dict()["cells"]]
     assert {"epsilon": 4, "settings.lr": 0.1, "mechanism": "piecewise"} in at and len(at) == 8
