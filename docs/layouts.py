@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from docs.results_file import EARLIER, Row, read
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.findings import exact_epsilon
 
 Write = Callable[[Row], str]
 EARLIER_NOTE = "From an earlier version of the code, of which only the numbers printed here were kept."

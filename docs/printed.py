@@ -9,8 +9,8 @@ from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
 from graphveil.experiments.measures import SCORE, find_measure
 from graphveil.experiments.papers import PaperCell, find_tables, in_columns, only
-from graphveil.experiments.statistics import Summary
 from graphveil.number_format import NONE, Unit
+from graphveil.statistics import Summary
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
 from graphveil.attacks import Campaign
-from graphveil.audit.exact_text import ExactText
+from graphveil.audit.findings import ExactText
 from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.demo import EPOCHS, MECHANISM, Demo, run_demo
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import SCORE, Reading, find_measure
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.statistics import SPREADS, Summary
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.number_format import Unit
+from graphveil.statistics import SPREADS, Summary
 from reproduce.attack_family import reports_case, sound_cases
 
 # Tables that are not lines of `graphveil run`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
+from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.number_format import exact_text
 
 

@@ -5,9 +5,8 @@ import os
 import pytest
 
 from graphveil import InputError, files
-from graphveil.arrays import read_array, read_arrays
-from graphveil.files import memory_limit, read_json, read_text, read_toml
-from graphveil.graphs.pair_table import PairTable
+from graphveil.files import memory_limit, read_array, read_arrays, read_json, read_text, read_toml
+from graphveil.graphs.tables import PairTable
 
 
 def test_text_is_read_with_or_without_a_mark_of_its_order(tmp_path):

@@ -18,7 +18,6 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
-    "source",
     "starting",
     "errors",
     "extras",
@@ -27,11 +26,9 @@ ROOMS = [
     "number_format",
     "statistics",
     "files",
-    "arrays",
     "watching",
-    "outside",
+    "plugins",
     "suites",
-    "registry",
     "settings",
     "lazy",
     "channels",
@@ -125,7 +122,7 @@ INSIDE_FUNCTIONS = {
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},
-    "mechanisms/estimate.py": {"scipy.sparse"},
+    "mechanisms/base.py": {"scipy.sparse"},
     # Only a curator walks over dendrograms, in compiled code.
     "mechanisms/edgerr.py": {"graphveil.mechanisms"},
     # Graphs are described, and towns are loaded, before anything heavy; PyG is there for those who ask for it.
@@ -133,9 +130,8 @@ INSIDE_FUNCTIONS = {
     "graphs/graph.py": {"scipy.sparse"},
     "graphs/metrics.py": {"sklearn.metrics"},
     "graphs/npz.py": {"scipy.sparse"},
-    "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
+    "graphs/download.py": {"scipy.sparse", "torch_geometric.data"},
     # Tables need pyarrow, which is loaded with the first one.
-    "graphs/pair_table.py": {"pyarrow"},
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
     "graphs/shards/edge_lists.py": {"pyarrow"},
@@ -152,7 +148,6 @@ INSIDE_FUNCTIONS = {
     "cli/collect.py": {
         "graphveil.collect.demo",
         "graphveil.collect.export",
-        "graphveil.collect.export_shards",
         "graphveil.collect.key_ring",
         "graphveil.collect.operators",
         "graphveil.collect.serving",

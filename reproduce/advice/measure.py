@@ -26,11 +26,11 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import Ready, make_ready
 from graphveil.graphs import Graph, Users, load
 from graphveil.methods import veil
-from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
 from graphveil.methods.simulated_answers import simulated_gain, volunteer_rows
 from graphveil.methods.structure import scores_of
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
+from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.veil import Veil
 from graphveil.methods.veil_model import PublicModel, taught_by_panel
 from reproduce.advice.gains import COLUMNS, FILE

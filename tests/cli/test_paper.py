@@ -12,7 +12,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS
 from graphveil.experiments.figure import Chart, Panel, Series
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 PAPER = """
 title = "A paper"

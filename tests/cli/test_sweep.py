@@ -11,7 +11,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS, select
 from graphveil.experiments.measures import MEASURES
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from tests.interrupting import interrupted_when
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"

@@ -5,8 +5,7 @@ import pytest
 
 from graphveil import learn
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.engine.shard_part import shard_part
-from graphveil.engine.shard_users import ShardUsers
+from graphveil.engine.shard_users import ShardUsers, shard_part
 from graphveil.experiments.compute import ShardTask, run_shard_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Town

@@ -49,7 +49,7 @@ def test_nobody_is_asked(given, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("somebody was asked")
 
-    monkeypatch.setattr("graphveil.graphs.simulated.SimulatedUsers.report", refuse)
+    monkeypatch.setattr("graphveil.graphs.users.SimulatedUsers.report", refuse)
     assert advise_budget(spec(), (4.0,), given=given).lines
 
 

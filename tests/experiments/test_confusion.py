@@ -10,7 +10,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.run_figures import class_figure, confusion_figure
 from graphveil.graphs.metrics import ClassScore
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 
 SPEC = Experiment.of("base", "town", epsilon=4.0)
 OUTCOME = Outcome(np.zeros((1, 2), dtype=np.float32), 0.0, 0.0, {})

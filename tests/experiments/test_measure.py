@@ -17,13 +17,13 @@ from graphveil.experiments.measures import (
 )
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.number_format import NUMBER
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
 from graphveil.settings import peak_megabytes
+from graphveil.statistics import Summary
 from tests.packages import install
 
 TOWN = {

@@ -7,12 +7,12 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.unit import UnitResult
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from graphveil.privacy.record import Privacy
+from graphveil.statistics import Summary
 from tests.experiments.test_sweep import AXES, SMALL
 
 OWN = """

@@ -3,7 +3,7 @@
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.paper_result import Answer, compared
 from graphveil.experiments.papers import SCORE, find_parts
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 
 def answers(*intervals):

@@ -7,7 +7,7 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, run_experiment
 from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.privacy.record import Cost
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}

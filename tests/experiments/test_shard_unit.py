@@ -7,8 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.engine.shard_part import partitions_of, shard_part
-from graphveil.engine.shard_users import ShardUsers
+from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.compute import (
     RECORD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphveil.experiments.statement import statement_page
-from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import plan_digest
 from tests.audit.test_statement import FACTS, FEATURES, LINK_COST, NEIGHBOURS, stated
 
 

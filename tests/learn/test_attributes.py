@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.learn.attributes import ANALYSES, combined_scores, sparse_model_scores
-from graphveil.learn.known import Known
-from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+from graphveil.learn.attribute_analysis import (
+    ANALYSES,
+    Known,
+    combined_scores,
+    correlation_scores,
+    pair_fisher_scores,
+    sparse_model_scores,
+)
 from graphveil.learn.targeting import ranking
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
 

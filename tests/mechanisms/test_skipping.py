@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import skipping
-from graphveil.mechanisms.skipping import (
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms import exact_sampling as skipping
+from graphveil.mechanisms.exact_sampling import (
     bounds,
     draw_gaps,
     exact_gap,

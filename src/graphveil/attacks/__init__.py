@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         ModelAttack as ModelAttack,
         Seen as Seen,
     )
-    from graphveil.attacks.overheard import OverheardUsers as OverheardUsers
+    from graphveil.attacks.votes import OverheardUsers as OverheardUsers
     from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
     from graphveil.attacks.votes import (
         AttackResult as AttackResult,

@@ -18,7 +18,7 @@ from graphveil.graphs.outside_data import LOADERS
 from graphveil.graphs.splits import check_seed
 from graphveil.mechanisms.registry import check_budget, load_entry
 from graphveil.number_format import NO_VALUE, budget, percent
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from graphveil.statistics import Summary, at_least, exact_interval, t_interval
 from graphveil.version import __version__
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import FeatureMechanism
 from graphveil.mechanisms.classes import ClassMechanism

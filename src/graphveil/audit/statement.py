@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.exact_text import ExactText, exact_epsilon
 from graphveil.audit.examine import Audit
+from graphveil.audit.findings import ExactText, exact_epsilon
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism
 from graphveil.privacy import Ledger, Plan
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.ledger import add_up
+from graphveil.privacy.plan import plan_digest
 from graphveil.privacy.record import CLASS_OF_ROW, Privacy, number, privacy_record
 
 RAW, REPORTED = "raw", "reported"

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.audit import audit as audit_mechanism
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
-from graphveil.audit.load import load_mechanism, read_plan
-from graphveil.channels.words import SeededWords
+from graphveil.audit.findings import exact_epsilon
+from graphveil.channels.sampling import SeededWords
 from graphveil.cli.console import Console, say
 from graphveil.errors import InputError
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names

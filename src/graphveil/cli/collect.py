@@ -87,7 +87,7 @@ def collect_export(
 
 
 def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
-    from graphveil.collect.export_shards import export_shards
+    from graphveil.collect.export import export_shards
 
     with saying():
         made = export_shards(collection, out, partitions)

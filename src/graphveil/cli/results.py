@@ -27,7 +27,7 @@ from graphveil.experiments.result_store import (
 from graphveil.experiments.unit_store import results_file
 from graphveil.files import check_output, write_whole
 from graphveil.number_format import counted
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
 
 TITLE = "graphveil: kept results"
 Names = list[str] | None

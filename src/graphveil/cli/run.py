@@ -47,7 +47,6 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.figure import check_figure
 from graphveil.experiments.result import Result, result_sentences, result_table
 from graphveil.experiments.runner import parts_of, run_experiment
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import Axis, ReadySweep, Sweep
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.table import Table
@@ -55,6 +54,7 @@ from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.methods.terms import options_of
 from graphveil.number_format import budget, counted, gained
+from graphveil.statistics import Summary
 
 EPSILON = "epsilon"
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from graphveil.audit import audit as audit_mechanism
+from graphveil.audit.candidate import read_plan
 from graphveil.audit.examine import Audit
-from graphveil.audit.load import read_plan
 from graphveil.audit.statement import PrivacyStatement, StatedPlan
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
 from graphveil.cli.console import check_page, say
 from graphveil.cli.options import AsJson

@@ -40,13 +40,13 @@ from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
 from graphveil.experiments.figure import check_figure
 from graphveil.experiments.measures import MEASURES, Apart, Measure, all_apart
-from graphveil.experiments.statistics import SPREADS
 from graphveil.experiments.study import FOLDER, ReadySweep, find_sweep, read_sweep, ready
 from graphveil.experiments.study_result import SweepResult, run_ready
 from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import UnitStore, results_file
-from graphveil.outside import plain_name
+from graphveil.plugins import plain_name
+from graphveil.statistics import SPREADS
 
 COLUMNS = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 

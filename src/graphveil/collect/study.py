@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.collect.control import BlindedUsers
-from graphveil.collect.frozen import asked_of
-from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, Rounds, charge_round
-from graphveil.collect.splits import AskedLabels
+from graphveil.collect.learning import (
+    BlindedUsers,
+    CollectedUsers,
+    Nodes,
+    Replayed,
+    Round,
+    Rounds,
+    charge_round,
+)
+from graphveil.collect.public_graph import AskedLabels
+from graphveil.collect.rounds import asked_of
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
@@ -26,7 +33,7 @@ from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from pydantic import ValidationError, create_model
 
 from graphveil import learn
-from graphveil.arrays import read_arrays
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.experiment import DATA_PREFIX, Experiment, Given, take_data
 from graphveil.experiments.table import csv_text, parquet_bytes
 from graphveil.experiments.unit import Ready
-from graphveil.files import MAX_TEXT, memory_limit, write_whole, writing_whole
+from graphveil.files import MAX_TEXT, memory_limit, read_arrays, write_whole, writing_whole
 from graphveil.graphs.tables import TableFile
 from graphveil.graphs.users import Users
 from graphveil.privacy.record import Privacy, artefact_statement

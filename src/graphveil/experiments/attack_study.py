@@ -21,7 +21,7 @@ from graphveil.experiments.table import Table
 from graphveil.experiments.unit import load_data, make_ready
 from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Reports
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import NONE, PERCENT, counted, low_to_high, points, rounded
 from graphveil.privacy import Plan, Respondents
 from graphveil.statistics import Summary

@@ -30,11 +30,9 @@ from graphveil.learn.ranking import (
     raw_estimate,
 )
 from graphveil.mechanisms import Reports
-from graphveil.methods.first_round import FirstRound
 from graphveil.methods.job import Job, Progress
-from graphveil.methods.scoring import attribute_scores, estimate_scores, null_scores
 from graphveil.methods.tasks import LINK
-from graphveil.methods.togl import Togl
+from graphveil.methods.togl import FirstRound, Togl, attribute_scores, estimate_scores, null_scores
 from graphveil.number_format import NONE, budget, counted, percent, rounded
 from graphveil.privacy.record import Privacy
 from graphveil.statistics import t_interval

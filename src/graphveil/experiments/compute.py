@@ -18,8 +18,7 @@ from graphveil.engine.crew import EVERY, Crew
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.learning import learn_in_parts, worker_numbers
 from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
-from graphveil.engine.shard_part import partitions_of, shard_part
-from graphveil.engine.shard_users import ShardUsers
+from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.experiments.parts import PARTS
@@ -32,9 +31,9 @@ from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method
-from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.job import Progress
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.method import check_backbone
+from graphveil.methods.tasks import Outcome
 from graphveil.privacy.record import Privacy, privacy_record
 
 CHECKPOINTS = "checkpoints"

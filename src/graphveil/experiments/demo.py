@@ -8,7 +8,7 @@ from itertools import count, product
 from typing import Any
 
 from graphveil.audit import Audit, audit
-from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
@@ -17,9 +17,9 @@ from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
 from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Ahead, run_experiment
-from graphveil.experiments.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, budget, counted, gained, points, reach
+from graphveil.statistics import Summary, paired_gain, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graphveil.errors import InputError, visible_lines
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
 from graphveil.files import write_whole
 from graphveil.number_format import NUMBER, PERCENT, Unit
+from graphveil.statistics import Summary
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from graphveil.graphs import Graph
 from graphveil.learn.ranking import degree_correlations
 from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
-from graphveil.outside import is_reference
-from graphveil.registry import Registry
+from graphveil.plugins import Registry, is_reference
 from graphveil.statistics import Summary, t_interval
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.

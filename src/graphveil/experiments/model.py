@@ -30,10 +30,10 @@ from graphveil.graphs.users import Users
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.methods import find_method, method_names
-from graphveil.methods.outcome import Trained
-from graphveil.methods.questions import Questions
+from graphveil.methods.job import Questions
+from graphveil.methods.tasks import Trained
 from graphveil.methods.trial import Replay
-from graphveil.outside import is_reference, plain_name
+from graphveil.plugins import is_reference, plain_name
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.version import __version__
 

@@ -22,12 +22,12 @@ from graphveil.experiments.papers import (
     compute_figure,
 )
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import SPREADS
 from graphveil.experiments.study import QUICK_EPOCHS, ReadySweep, briefly, sentences_of
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.study_runner import Cells
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, counted
+from graphveil.statistics import SPREADS
 
 UNFINISHED = "not finished"
 PARTS = ("method", "control", "structure")

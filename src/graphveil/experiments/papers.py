@@ -25,13 +25,13 @@ from graphveil.experiments.experiment_file import (
 from graphveil.experiments.figure import Chart
 from graphveil.experiments.measures import Measure, find_measure
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import SPREADS, Summary, t_interval
 from graphveil.experiments.study import FOLDER as SWEEPS
 from graphveil.experiments.study import SHORT, Sweep, find_sweep, not_here, quickened, shortened
 from graphveil.experiments.study_result import SweepResult
 from graphveil.files import read_toml
 from graphveil.number_format import NONE, PERCENT, Unit
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
+from graphveil.statistics import SPREADS, Summary, t_interval
 
 # What is computed now, and which share of all is done.
 Progress = Callable[[str, float], None]

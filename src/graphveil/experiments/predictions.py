@@ -27,10 +27,10 @@ from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.unit import Ready, learn_unit
 from graphveil.files import check_output
 from graphveil.graphs.graph import Graph, Mask
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.graphs.users import Users
 from graphveil.methods.job import Progress
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import percent
 
 

@@ -14,13 +14,13 @@ from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import AnyResult, StoredResult, latest
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
 from graphveil.methods import find_method
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.privacy.record import Privacy
+from graphveil.statistics import Summary
 
 NOTHING = "nothing measurable"
 

@@ -33,11 +33,10 @@ from graphveil.experiments.predictions import (
     predictions_of,
 )
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
-from graphveil.experiments.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
 from graphveil.graphs.metrics import ClassScore
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import (
     ONE_RUN,
     Interval,
@@ -49,8 +48,9 @@ from graphveil.number_format import (
     points,
     rounded,
 )
+from graphveil.plugins import unknown_name
 from graphveil.privacy.record import Privacy
-from graphveil.registry import unknown_name
+from graphveil.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
 from graphveil.version import __version__
 
 # Digits of a digest that tell graphs of one name apart.

@@ -19,7 +19,7 @@ from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
 from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.number_format import value_text
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)

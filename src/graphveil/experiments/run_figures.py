@@ -29,11 +29,11 @@ from graphveil.experiments.figure import (
 )
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import predicted_classes
-from graphveil.experiments.statistics import t_interval
 from graphveil.experiments.unit import Ready
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
+from graphveil.statistics import t_interval
 
 STEPS = 120
 # t-SNE's perplexity, where there are enough users for it.

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.interrupts import uninterrupted
-from graphveil.engine.pool import Arriving, Pool, computed
-from graphveil.engine.processes import workers
+from graphveil.engine.pool import Arriving, Pool, computed, uninterrupted, workers
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.compute import (
     compute_remote_unit,
@@ -31,7 +29,7 @@ from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
-from graphveil.outside import held
+from graphveil.plugins import held
 
 # So many units a worker are begun before their turn.
 DEPTH = 4

@@ -18,12 +18,12 @@ from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
 from graphveil.experiments.measures import PARTS, Apart, Measure, Reading, all_apart
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
-from graphveil.experiments.statistics import SPREADS, Summary
 from graphveil.experiments.study import Cell, ReadySweep, Sweep, find_sweep, ready, sweep_of
 from graphveil.experiments.study_runner import Cells, run_cells
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
 from graphveil.number_format import NONE, PERCENT, value_text
+from graphveil.statistics import SPREADS, Summary
 
 # Parts that several lines may share, and what they are called.
 BESIDE: dict[str, str] = {

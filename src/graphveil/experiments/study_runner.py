@@ -15,7 +15,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore
-from graphveil.outside import held
+from graphveil.plugins import held
 
 
 class FreshStore(UnitStore):

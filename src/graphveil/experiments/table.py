@@ -11,11 +11,11 @@ from html import escape as escape_markup
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.audit.exact_text import ExactText
+from graphveil.audit.findings import ExactText
 from graphveil.errors import visible_lines
-from graphveil.experiments.statistics import Summary
 from graphveil.files import write_whole
 from graphveil.number_format import NONE, NUMBER, Unit, value_text
+from graphveil.statistics import Summary
 
 # Between two columns of plain text.
 GAP = "    "

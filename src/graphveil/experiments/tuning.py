@@ -40,8 +40,8 @@ from graphveil.graphs import Users
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method, method_names
 from graphveil.methods.job import Progress
-from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
-from graphveil.outside import held
+from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
+from graphveil.plugins import held
 from graphveil.version import __version__
 
 Point = dict[str, Any]

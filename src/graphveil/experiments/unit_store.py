@@ -16,8 +16,7 @@ from graphveil.experiments.experiment import Experiment, Part, input_digest
 from graphveil.experiments.unit import UnitResult
 from graphveil.number_format import counted
 from graphveil.settings import settings
-from graphveil.source import source_digest
-from graphveil.version import __version__
+from graphveil.version import __version__, source_digest
 
 
 def results_file() -> Path:
