@@ -40,7 +40,8 @@ MAX_GIGABYTES = 4.0
 MAX_RATIO = 4
 # Arrays of an .npz file (a graph has about a dozen), and bytes of the header of one (numpy writes 128).
 MAX_ARRAYS, MAX_HEADER = 1000, 10_000
-PARQUET = ".parquet"
+# Suffixes of what is drawn, of pages, and of tables that need pyarrow.
+FIGURES, PAGES, PARQUET = (".svg", ".png"), (".html",), ".parquet"
 
 
 def read_text(path: Path, instead: str, *, missing: str = "", errors: str = "strict") -> str:
@@ -114,37 +115,52 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any], instead: str, mi
         ) from None
 
 
-def check_format(file: Path, what: str, suffixes: Sequence[str]) -> Path:
-    """Return a file whose name ends in one of the suffixes, of which .parquet needs pyarrow; reject any other.
+def check_output(file: Path, formats: Sequence[str] = (), option: str = "") -> Path:
+    """Return a file that is to be written; reject it, before anything is computed for it, where it could not be.
 
-    ``what`` it is in errors: "file of predictions".
+    ``formats`` are the suffixes it may have (none: any), ``option`` is what names the file on the command line.
     """
-    if file.suffix not in suffixes:
-        raise InputError(f"{file} is no {what}: name one that ends in {' or '.join(suffixes)}")
+    by = f" with {option}" if option else ""
+    if formats:
+        check_format(file, formats, option)
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder: name a file in an existing folder{by}")
+    if file.is_dir():
+        raise InputError(f"{file} is a folder: name a file in it{by}")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{file.parent} is write-protected: name a file in another folder{by}")
+    return file
+
+
+def check_format(file: Path, formats: Sequence[str], option: str = "") -> Path:
+    """Return a file whose suffix is one of these; reject any other, and a Parquet file where pyarrow is missing.
+
+    >>> check_format(Path("town.jpg"), FIGURES)
+    Traceback (most recent call last):
+    graphveil.errors.InputError: town.jpg has the unsupported format .jpg: use .svg or .png
+    """
+    by = f" with {option}" if option else ""
+    if file.suffix not in formats:
+        found = f"the unsupported format {file.suffix}" if file.suffix else "no format"
+        raise InputError(f"{file} has {found}: use {_either(formats)}{by}")
     if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        others = " or ".join(suffix for suffix in suffixes if suffix != PARQUET)
+        others = _either([suffix for suffix in formats if suffix != PARQUET])
         raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a file that ends in {others}"
+            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]'"
+            + (f", or use {others}{by}" if others else "")
         )
     return file
 
 
-def check_output(file: Path, what: str, suffixes: Sequence[str]) -> Path:
-    """Return a file of a format that can be written; reject any other before something is computed for it."""
-    check_format(file, what, suffixes)
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{file.parent} may not be written to: name a file in another folder")
-    return file
+def _either(names: Sequence[str]) -> str:
+    *first, last = names or [""]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file at once."""
+def write_whole(file: Path, content: str | bytes) -> None:
+    """Write a file at once; a text is written in UTF-8."""
     with writing_whole(file) as whole:
-        whole.write(content)
+        whole.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager

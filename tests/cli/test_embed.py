@@ -89,10 +89,10 @@ def test_settings_of_a_file_are_used(tmp_path):
 MISTAKES = [
     (
         [*PLAIN, "--out", "town.csv"],
-        "town.csv is no file of embeddings: name one that ends in .npz or .parquet",
+        "town.csv has the unsupported format .csv: use .npz or .parquet with --out",
     ),
     ([*PLAIN, "--out", "nowhere/town.npz"], "nowhere is not a folder"),
-    ([*EMBED, "--map", "map.npz"], "map.npz is no figure: name a file that ends in .svg or .png"),
+    ([*EMBED, "--map", "map.npz"], "map.npz has the unsupported format .npz: use .svg or .png with --map"),
     ([*EMBED, "--dims", "0"], "dims must be an integer of at least 1, got 0"),
     (["embed", "base", "--data", "town", "--out", "town.npz"], "needs a budget: give --epsilon"),
     ([*EMBED, "--set", "speed=1"], "there is no setting 'speed' here"),

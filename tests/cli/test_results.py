@@ -179,7 +179,7 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
         (["--out", "x.csv", "--json"], "--out and --json say two places"),
         (
             ["--out", "x.xls"],
-            "x.xls is no file of results: name one that ends in .html or .csv or .parquet or .json",
+            "x.xls has the unsupported format .xls: use .csv, .parquet, .json or .html",
         ),
         (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
         (["--out", "folder.csv"], "folder.csv is a folder: name a file"),

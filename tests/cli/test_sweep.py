@@ -270,7 +270,10 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
         (["sweep", "nothing"], "no sweep is named 'nothing': choose one of heterorr-edges"),
         (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
         (["sweep", "bad.toml"], "base has no 'speed'"),
-        (["sweep", "small.toml", "--out", "x.pdf"], "x.pdf is no figure"),
+        (
+            ["sweep", "small.toml", "--out", "x.pdf"],
+            "x.pdf has the unsupported format .pdf: use .svg or .png",
+        ),
         (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
         (["sweep", "small.toml", "--jobs", "0"], "jobs must be at least 1"),
         (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),

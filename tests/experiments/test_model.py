@@ -149,7 +149,7 @@ def test_a_file_that_is_no_model_is_refused(content, tmp_path):
 
 
 def test_a_file_of_another_kind_is_not_written(model, tmp_path):
-    with pytest.raises(InputError, match=r"is no file of models: name one that ends in \.pt"):
+    with pytest.raises(InputError, match=r"town\.npz has the unsupported format \.npz: use \.pt"):
         gv.save(model, tmp_path / "town.npz")
 
 

@@ -46,7 +46,7 @@ def test_a_result_draws_every_kind_into_a_file(tmp_path):
         InputError, match="no figure of a result is named 'pie': choose one of confusion, .*, score"
     ):
         result.plot(tmp_path / "pie.svg", "pie")
-    with pytest.raises(InputError, match="is no figure"):
+    with pytest.raises(InputError, match="has the unsupported format"):
         result.plot(tmp_path / "classes.jpg", "classes")
 
 

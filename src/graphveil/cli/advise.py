@@ -10,7 +10,7 @@ import typer
 
 from graphveil.checks import check_number
 from graphveil.cli.analysis import print_analysis
-from graphveil.cli.console import check_page, first_sentences, one_bar, say, saying, show_table
+from graphveil.cli.console import first_sentences, one_bar, say, saying, show_table
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -26,6 +26,7 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.level_advice import advise_levels
 from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
+from graphveil.files import PAGES, check_output
 from graphveil.methods.terms import Budgets, Levels, Volunteers
 
 
@@ -149,7 +150,7 @@ def budget_command(
     for each in budgets:
         check_number(each, "epsilon", above=0)
     if out is not None:
-        check_page(out, "--out")
+        check_output(out, PAGES, "--out")
     spec = Experiment(
         "veil",
         data,

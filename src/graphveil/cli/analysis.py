@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from graphveil.cli.console import is_page, one_bar, say, show_table, written
+from graphveil.cli.console import one_bar, say, show_table, written
 from graphveil.experiments.analysis import AnalysisResult, DrawnResult
+from graphveil.files import PAGES
 from graphveil.methods.job import Progress
 
 Drawn = TypeVar("Drawn", bound=DrawnResult)
@@ -34,5 +35,5 @@ def draw_analysis(run: Callable[[Progress], Drawn], out: Path | None, as_json: b
         return result
     print_analysis(result, as_json)
     if out is not None:
-        say(f"The {'page' if is_page(out) else 'figure'} is in {out}.")
+        say(f"The {'page' if out.suffix in PAGES else 'figure'} is in {out}.")
     return result

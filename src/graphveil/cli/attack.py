@@ -15,12 +15,13 @@ from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
 from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
-from graphveil.cli.console import check_picture, say, show_table
+from graphveil.cli.console import say, show_table
 from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
 from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -222,7 +223,7 @@ def play(target: AttackTarget, terms: CampaignOptions) -> None:
     """Play, show, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
     check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_picture(terms.out)
+    file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
     report = draw_analysis(
         lambda progress: CampaignReport(
             run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress)

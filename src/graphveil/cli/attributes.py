@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.cli.analysis import draw_analysis
-from graphveil.cli.console import check_picture
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -22,6 +21,7 @@ from graphveil.cli.options import (
 from graphveil.errors import InputError
 from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import Machine
 
 METHOD = "togl"
@@ -95,7 +95,7 @@ def attributes(
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
-    file = None if out is None else check_picture(out)
+    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
     draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
 
 

@@ -21,7 +21,7 @@ from graphveil.experiments.demo import (
     small_rows,
 )
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import check_output, write_whole
 
 FAILED, WIDTH = 1, 110
 MEANING = """\
@@ -42,8 +42,7 @@ def demo(
     """
     if runs < 1 or jobs < 1:
         raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
+    check_output(out, option="--out")
     kept, stopped = Demo(), False
     columns = (Description(), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -72,7 +71,7 @@ def demo(
 
 def show(demo: Demo, out: Path) -> None:
     """What came out in a sentence, a small table, what it means, and where the page is."""
-    write_whole(out, html(demo).encode())
+    write_whole(out, html(demo))
     # Rows are kept in one piece where the screen is narrower.
     console = Console(soft_wrap=True, highlight=False, width=WIDTH)
     console.print(f"[bold]{headline(demo)}[/]")

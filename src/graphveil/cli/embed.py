@@ -11,8 +11,8 @@ import typer
 from graphveil.cli.console import one_bar
 from graphveil.cli.one_run import RunOfRows
 from graphveil.cli.options import grouped
-from graphveil.experiments.embedding import check_embedding, check_embedding_file, embed_experiment
-from graphveil.experiments.figure import check_figure
+from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
+from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
 
@@ -55,9 +55,9 @@ def embed(
     spec = options.experiment()
     if options.write_in_shards(spec, "embeddings", out):
         return
-    check_embedding_file(out)
+    check_output(out, FORMATS, "--out")
     if map_file is not None:
-        check_figure(map_file)
+        check_output(map_file, FIGURES, "--map")
     check_embedding(spec, dims)
     start = time.perf_counter()
     with one_bar() as inside:

@@ -73,7 +73,7 @@ class RunOfRows(OneRun):
             "seconds": unit.seconds["total"],
             "peak_mb": unit.peak_mb,
         }
-        write_whole(file, (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
+        write_whole(file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
         self.report(
             record,
             f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {file}: {record['statement']}",

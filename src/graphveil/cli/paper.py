@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from graphveil.cli.console import Console, Description, check_page, interrupted, say, show_table
+from graphveil.cli.console import Console, Description, interrupted, say, show_table
 from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
 from graphveil.cli.sweep import run_sweep, show_sweep, watched_cells
 from graphveil.engine.engine import Engine
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.figure import Chart, check_figure
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.paper_result import (
     QUICK,
     QUICK_FIGURE,
@@ -47,7 +47,7 @@ from graphveil.experiments.papers import (
 from graphveil.experiments.study import ready
 from graphveil.experiments.study_runner import Cells
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output, write_whole
 from graphveil.number_format import counted
 
 
@@ -63,7 +63,9 @@ def check_files(
         raise InputError(f"--out is for one figure, this draws {len(figures)}: name one ({known})")
     if out is None and on_page:
         return [None] * len(figures)
-    return [check_figure(out or Path(f"{paper.name}-{figure.name}.svg")) for figure in figures]
+    return [
+        check_output(out or Path(f"{paper.name}-{figure.name}.svg"), FIGURES, "--out") for figure in figures
+    ]
 
 
 def computed_figure(figure: PaperFigure, file: Path | None, terms: Terms) -> tuple[FigureAnswer, bool]:
@@ -245,7 +247,7 @@ def paper(
         raise InputError("--out is for one figure: name it, or leave --out out")
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
-        check_page(page, "--page")
+        check_output(page, PAGES, "--page")
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a table")
     if runs is not None and runs < 1:
@@ -259,7 +261,7 @@ def paper(
             done.append(answered(parts, drawn, asked, stopped))
             stopped = done[-1].interrupted
     if page is not None:
-        write_whole(page, papers_page(done).encode())
+        write_whole(page, papers_page(done))
     if as_json:
         whole = {"papers": [answer.to_dict() for answer in done]} if every else done[0].to_dict()
         say(json.dumps(whole, ensure_ascii=False))

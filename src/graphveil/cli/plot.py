@@ -11,9 +11,9 @@ from graphveil.cli.console import one_bar, say
 from graphveil.cli.one_run import OneRun
 from graphveil.cli.options import grouped
 from graphveil.errors import InputError
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.predictions import check_predictions, learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES
+from graphveil.files import FIGURES, check_output
 
 
 @grouped
@@ -33,7 +33,7 @@ def plot(
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
     spec = options.experiment()
-    check_figure(out)
+    check_output(out, FIGURES, "--out")
     check_predictions(spec)
     with one_bar() as inside:
         ready, outcome = learn_again(spec, 0, None, inside)

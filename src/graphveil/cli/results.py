@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import PAGE, confirmed, say, show_table, warn
+from graphveil.cli.console import confirmed, say, show_table, warn
 from graphveil.cli.options import AsJson, grouped
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
@@ -25,7 +25,7 @@ from graphveil.experiments.result_store import (
     write_export,
 )
 from graphveil.experiments.unit_store import results_file
-from graphveil.files import check_output, write_whole
+from graphveil.files import PAGES, check_output, write_whole
 from graphveil.number_format import counted
 from graphveil.plugins import unknown_name
 
@@ -78,7 +78,7 @@ def results(
     if sort not in ORDERS:
         raise unknown_name("order", sort, ORDERS)
     if out is not None:
-        check_output(out, "file of results", (PAGE, *EXPORTS))
+        check_output(out, (*EXPORTS, *PAGES), "--out")
     # A number names a result, be there a later one or not.
     selection = replace(selection, earlier=earlier or bool(numbers))
     _check_asked(bool(numbers or selection.filters), delete, yes, bool(add_tag or remove_tag), out, as_json)
@@ -141,8 +141,8 @@ def delete_results(store: ResultStore, chosen: list[StoredResult], yes: bool, as
 
 def write(out: Path, chosen: list[StoredResult]) -> None:
     """Write results in the form that a file's name says."""
-    if out.suffix == PAGE:
-        write_whole(out, results_page(chosen, TITLE).encode())
+    if out.suffix in PAGES:
+        write_whole(out, results_page(chosen, TITLE))
     else:
         write_export(out, chosen)
 

@@ -44,7 +44,6 @@ from graphveil.engine.crew import EVERY
 from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.result import Result, result_sentences, result_table
 from graphveil.experiments.runner import parts_of, run_experiment
 from graphveil.experiments.study import Axis, ReadySweep, Sweep
@@ -52,6 +51,7 @@ from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.files import FIGURES, check_output
 from graphveil.methods.terms import options_of
 from graphveil.number_format import budget, counted, gained
 from graphveil.statistics import Summary
@@ -78,7 +78,9 @@ def run_budgets(
         raise InputError(f"--epsilon names {twice[0]:g} twice: leave one out")
     for each in budgets:
         spec.having(epsilon=each).check()
-    file = check_figure(out or default_file(spec.having(epsilon=budgets[0]), ".svg", budgets))
+    file = check_output(
+        out or default_file(spec.having(epsilon=budgets[0]), ".svg", budgets), FIGURES, "--out"
+    )
     sweep = over_budgets(spec, budgets)
     ready = ReadySweep(sweep, tuple(sweep.cells()))
     result = run_sweep(

@@ -14,11 +14,11 @@ from graphveil.audit.examine import Audit
 from graphveil.audit.statement import PrivacyStatement, StatedPlan
 from graphveil.channels.sampling import SeededWords
 from graphveil.cli.audit import progress
-from graphveil.cli.console import check_page, say
+from graphveil.cli.console import say
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
 from graphveil.experiments.statement import statement_page
-from graphveil.files import write_whole
+from graphveil.files import PAGES, check_output, write_whole
 from graphveil.privacy import Plan
 
 DOES_NOT_HOLD = 1
@@ -54,7 +54,7 @@ def statement(
     if html is None and not as_json:
         raise InputError("name the page to write with --html FILE.html, or print it with --json")
     if html is not None:
-        check_page(html, "--html")
+        check_output(html, PAGES, "--html")
     if collection is None:
         asked, facts = tuple(StatedPlan(path.name, read_plan(path)) for path in plans or []), None
     else:
@@ -70,7 +70,7 @@ def statement(
 
         made = PrivacyStatement.of(asked, audited, facts)
     if html is not None:
-        write_whole(html, statement_page(made).encode())
+        write_whole(html, statement_page(made))
     if as_json:
         say(json.dumps(made.to_dict(), ensure_ascii=False))
     else:

@@ -38,13 +38,13 @@ from graphveil.engine.engine import HERE, Engine
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.measures import MEASURES, Apart, Measure, all_apart
 from graphveil.experiments.study import FOLDER, ReadySweep, find_sweep, read_sweep, ready
 from graphveil.experiments.study_result import SweepResult, run_ready
 from graphveil.experiments.study_runner import Cells, run_cells, unit_count
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.files import FIGURES, check_output
 from graphveil.plugins import plain_name
 from graphveil.statistics import SPREADS
 
@@ -233,7 +233,7 @@ def sweep(
     computing.check_units("a sweep")
     check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
-    file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
+    file = check_output(out or Path(f"{chosen.name}{besides}.svg"), FIGURES, "--out")
     result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
     drawn = None if result.interrupted else file
     if drawn is not None:

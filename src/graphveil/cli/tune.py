@@ -25,7 +25,6 @@ from graphveil.cli.options import (
     grouped,
 )
 from graphveil.engine.engine import Engine
-from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
@@ -37,6 +36,7 @@ from graphveil.experiments.tuning import (
     write_settings,
 )
 from graphveil.experiments.unit_store import results_file
+from graphveil.files import check_format, check_output
 from graphveil.number_format import counted, exact_text, points
 
 
@@ -93,7 +93,10 @@ def tune(
     space = check_search(spec, trials, jobs)
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a search")
-    file = check_out(out or default_file(spec))
+    file = check_output(out or default_file(spec), option="--out")
+    if file.suffix == ".json":
+        # It would be read as JSON, and any other as TOML.
+        check_format(file, (".toml",), "--out")
     with saying("no trial is finished, and the same command begins anew"):
         tuned = watched(spec, space, trials, jobs, computing, any_version)
     write_settings(tuned, file)
@@ -165,12 +168,3 @@ def command(spec: Experiment, file: Path) -> str:
     for name, value in {**given, **spec.chosen, **limits}.items():
         words += [f"--{name.replace('_', '-')}", exact_text(value)]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
-
-
-def check_out(file: Path) -> Path:
-    """Refuse a file that could not be written or would not be read as what it is."""
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
-    if file.is_dir() or file.suffix == ".json":
-        raise InputError(f"{file} cannot be written: name a .toml file with --out")
-    return file

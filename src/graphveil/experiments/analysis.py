@@ -9,9 +9,7 @@ from typing import Any
 
 from graphveil.experiments.figure import Drawing
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
-
-PAGE = ".html"
+from graphveil.files import PAGES, write_whole
 
 
 class AnalysisResult(ABC):
@@ -43,8 +41,8 @@ class DrawnResult(AnalysisResult):
 
     def write(self, file: Path) -> None:
         """Write the page to an .html file, the figure to a .svg or .png file."""
-        if file.suffix == PAGE:
-            write_whole(file, self.page().encode())
+        if file.suffix in PAGES:
+            write_whole(file, self.page())
         else:
             self.drawing().write(file)
 

@@ -172,7 +172,7 @@ def write_artefact(
     """
     text = json.dumps(about, ensure_ascii=False, sort_keys=True, indent=1, default=str)
     if record:
-        write_whole(record_file(file), f"{text}\n".encode())
+        write_whole(record_file(file), f"{text}\n")
     with writing_whole(file) as stream:
         WRITERS[file.suffix](stream, content, text)
 

@@ -33,7 +33,7 @@ from graphveil.graphs import Users
 from graphveil.methods.job import Progress
 
 # What errors call a file of embeddings, and what its name ends in.
-FILE = ("file of embeddings", (NPZ, PARQUET))
+FORMATS = (NPZ, PARQUET)
 # Rows that are multiplied in double precision at once.
 BLOCK = 4096
 
@@ -104,7 +104,7 @@ class Embedding(Artefact):
 
     def save(self, path: str | Path) -> None:
         """Write it as .npz or .parquet; `read_embedding` brings it back."""
-        file = check_embedding_file(Path(path))
+        file = check_output(Path(path), FORMATS)
         content: Columns = {"values": self.values}
         if file.suffix == PARQUET:
             content = {USER: np.arange(self.users), **matrix_columns(EMBEDDING, self.values)}
@@ -113,7 +113,7 @@ class Embedding(Artefact):
 
 def read_embedding(path: str | Path) -> Embedding:
     """Read the embedding that `Embedding.save` or `graphveil embed` has written."""
-    file = check_format(Path(path), *FILE)
+    file = check_format(Path(path), FORMATS)
     return read_artefact(file, "embedding", "name a file that `graphveil embed` has written", _from_content)
 
 
@@ -167,11 +167,6 @@ def embed_experiment(
         ready.job.say("drawing the map", 1.0)
         embedding_map(spec, values, ready.job.graph).write(map_file)
     return embedding
-
-
-def check_embedding_file(file: Path) -> Path:
-    """Return a file that an embedding can be written to; reject any other before something is computed."""
-    return check_output(file, *FILE)
 
 
 def check_embedding(spec: Experiment, dims: int | None) -> None:

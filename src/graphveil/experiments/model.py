@@ -313,7 +313,7 @@ def save(model: Model, path: str | Path) -> None:
     """Write a model to a .pt file, which `load_model` brings back."""
     import torch
 
-    file = check_output(Path(path), "file of models", (TENSORS,))
+    file = check_output(Path(path), (TENSORS,))
     check_saved(model.spec)
     graph = model.training_graph
     public = graph.public_range

@@ -368,8 +368,8 @@ def _figure(paper: str, answer: FigureAnswer) -> list[Section]:
 
 def _swept(title: str, note: list[str], answer: FigureAnswer, swept: SweptAnswer) -> list[Section]:
     """A sweep: what the text says of it, and a table for each panel, in the document's form too where it draws a spread."""
-    points = tuple(map(tuple, answer.point_rows()))
-    said = Table(POINT_HEAD, points, frozenset(POINT_HEAD[1:])) if points else None
+    points = answer.point_rows()
+    said = Table.of(POINT_HEAD, points) if points else None
     first = Section(title, (*swept.remarks, *note), swept.result.chart.svg(), said, level=3)
     return [
         first,

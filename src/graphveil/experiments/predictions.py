@@ -38,7 +38,7 @@ def check_predictions_file(file: Path) -> Path:
     """Return a file that predictions can be written to; reject any other before something is computed."""
     if record_file(file).is_dir():
         raise InputError(f"{record_file(file)} is a folder: name a file")
-    return check_output(file, "file of predictions", (PARQUET, CSV))
+    return check_output(file, (PARQUET, CSV))
 
 
 # What part of the split a user is in: in none, or joined after the training, where it is none of the three.

@@ -110,7 +110,7 @@ def write_report(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Write the page to a file."""
-    write_whole(out, report_html(results, title=title, energy=energy, hops=hops, tell=tell).encode())
+    write_whole(out, report_html(results, title=title, energy=energy, hops=hops, tell=tell))
 
 
 def report_html(

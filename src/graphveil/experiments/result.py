@@ -22,7 +22,6 @@ from pydantic import (
 
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.model import Model, check_model, train_model
 from graphveil.experiments.predictions import (
     Predictions,
@@ -35,6 +34,7 @@ from graphveil.experiments.predictions import (
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
+from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
 from graphveil.number_format import (
@@ -306,7 +306,7 @@ class Result(BaseModel):
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
         if kind not in (*RUN_FIGURES, "score"):
             raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
-        path = check_figure(Path(file))
+        path = check_output(Path(file), FIGURES)
         if kind == "score":
             scores = {part: scores for part in PARTS if (scores := self.scores(part))}
             score_figure(self.experiment, self.metric, scores).write(path)

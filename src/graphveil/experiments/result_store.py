@@ -372,7 +372,7 @@ def write_export(file: Path, results: Sequence[StoredResult]) -> None:
         export_table(results).write(file)
         return
     whole = {"results": [each.listing() for each in results]}
-    write_whole(file, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+    write_whole(file, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
 
 
 def export_table(results: Sequence[StoredResult]) -> Table:

@@ -26,13 +26,11 @@ from graphveil.number_format import NONE, PERCENT, value_text
 from graphveil.statistics import SPREADS, Summary
 
 # Parts that several lines may share, and what they are called.
-BESIDE: dict[str, str] = {
+BESIDE: dict[Role, str] = {
     "structure": "structure",
     "edgeless": "no private links",
     "unasked": "volunteers alone",
 }
-# What stands beside the lines of a figure, where it is there.
-BESIDE_ROLES: tuple[Role, ...] = ("structure", "edgeless", "unasked")
 # So many panels stand side by side, with one scale; more of them are about different graphs.
 MOST_BESIDE = 3
 # Where a cell stands: x, line and panel.
@@ -265,11 +263,11 @@ def _panel(result: SweepResult, title: str, y_label: str) -> Panel:
     for line, name in enumerate(sweep.lines):
         add(name, result.curve(line, "method"), "method")
         add("its control (ε = 0)", result.curve(line, "control"), "control")
-    for role in BESIDE_ROLES:
+    for role, name in BESIDE.items():
         shared = result.shared(role)
         for lines, curve in shared:
             # Where each belongs to lines of its own, it has the mark of the first.
-            add(BESIDE[role], curve, role, sweep.lines[lines[0]] if len(shared) > 1 else "")
+            add(name, curve, role, sweep.lines[lines[0]] if len(shared) > 1 else "")
     ticks = tuple(value_text(value) for value in sweep.axes[0].values)
     unit = sweep.measure.unit
     return Panel(title, sweep.axes[0].label, y_label, tuple(drawn), "", ticks, unit, FREE)

@@ -497,7 +497,7 @@ def write_settings(tuned: TuningResult, file: Path) -> None:
         header["validation_of_defaults"] = tuned.defaults.score
     header["version"] = fields["version"]
     tables = (_toml_table(HEADER, header), _toml_table(SETTINGS, tuned.settings))
-    write_whole(file, "\n".join(tables).encode())
+    write_whole(file, "\n".join(tables))
 
 
 def _toml_table(name: str, rows: dict[str, Any]) -> str:
