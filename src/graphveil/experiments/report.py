@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from graphveil.errors import GraphveilError, UnknownNameError
 from graphveil.experiments.comparison import Comparison
@@ -100,17 +101,9 @@ RESULT, METHOD, SOURCE = "result", "method", "source"
 LONG = frozenset({"verdict", "privacy"})
 
 
-def write_report(
-    out: Path,
-    results: Sequence[Result],
-    *,
-    title: str = TITLE,
-    energy: bool = True,
-    hops: int = HOPS,
-    tell: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Write the page to a file."""
-    write_whole(out, report_html(results, title=title, energy=energy, hops=hops, tell=tell))
+def write_report(out: Path, results: Sequence[Result], **options: Any) -> None:
+    """Write the page to a file; options are those of `report_html`."""
+    write_whole(out, report_html(results, **options))
 
 
 def report_html(

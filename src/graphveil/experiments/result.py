@@ -34,6 +34,7 @@ from graphveil.experiments.predictions import (
 from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
+from graphveil.experiments.unit_store import STAGES
 from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
 from graphveil.methods.tasks import Outcome
@@ -55,7 +56,6 @@ from graphveil.version import __version__
 
 # Digits of a digest that tell graphs of one name apart.
 SHOWN_DIGITS = 8
-STAGES = ("report", "denoise", "train")
 # The method, and what it is compared with.
 PARTS: tuple[Part, ...] = get_args(Part)
 OTHER_PARTS = PARTS[1:]

@@ -88,7 +88,7 @@ def _origins(records: dict[int, Origin]) -> str:
 # One part of one run.
 Unit = tuple[Part, int]
 # What a result sums up over its units.
-STAGES = frozenset({"report", "denoise", "train"})
+STAGES = ("report", "denoise", "train")
 ADD = """INSERT OR REPLACE INTO units (setting, seed, part, data, source, version, time, unit)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 # This version's first, then the latest.
@@ -127,14 +127,9 @@ class UnitStore(RecordStore):
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         """Keep a finished unit; it is on the disk when this returns."""
-        origin = this_version()
-        record = (
-            origin.source,
-            origin.version,
-            now(),
-            json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()}),
-        )
-        insert(self.file, ADD, (*_key(spec, unit.part, unit.run, unit.workers), *record))
+        key, origin = _key(spec, unit.part, unit.run, unit.workers), this_version()
+        record = json.dumps({**vars(unit), "privacy": unit.privacy.to_dict()})
+        insert(self.file, ADD, (*key, origin.source, origin.version, now(), record))
 
     def find(
         self, spec: Experiment, parts: list[Part], alone: bool = False, workers: int | None = None
@@ -178,7 +173,7 @@ def read_unit(text: Any, part: Part, run: int) -> UnitResult | None:
         unit = _UNIT.validate_json(text, strict=True)
     except (ValidationError, TypeError):
         return None
-    return replace(unit, part=part, run=run) if unit.seconds.keys() >= STAGES else None
+    return replace(unit, part=part, run=run) if unit.seconds.keys() >= {*STAGES} else None
 
 
 _UNIT = TypeAdapter(UnitResult)
