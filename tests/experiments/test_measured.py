@@ -11,6 +11,7 @@ from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.plugins import is_reference
+from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
 from tests.experiments.test_sweep import AXES, SMALL
 
@@ -48,11 +49,11 @@ def computed(sweep, parts=("method", "control", "structure")):
         epsilon = cell.spec.budgets.epsilon
         seconds = {"report": epsilon / 2, "denoise": 0.0, "train": epsilon / 2, "total": 99.0}
         units = tuple(
-            UnitResult(part, run, epsilon / 10 + run / 100, "", {}, seconds, 100.0 + run)
+            UnitResult(part, run, epsilon / 10 + run / 100, "", Privacy(), seconds, 100.0 + run)
             for part in parts
             for run in range(2)
         )
-        found[cell.x, cell.line, cell.panel] = Result(cell.spec, "accuracy", "0", units, 1.0)
+        found[cell.x, cell.line, cell.panel] = Result.from_units(cell.spec, units)
     return SweepResult(sweep, found)
 
 

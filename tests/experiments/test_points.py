@@ -7,6 +7,7 @@ from graphveil.experiments.result import Result
 from graphveil.experiments.study import read_sweep
 from graphveil.experiments.study_result import SweepResult
 from graphveil.experiments.unit import UnitResult
+from graphveil.privacy.record import Privacy
 
 SWEEP = """
 title = "over budgets"
@@ -37,12 +38,12 @@ def result(tmp_path):
     results = {}
     for cell in sweep.cells():
         units = tuple(
-            UnitResult(part, run, score, "", {}, SECONDS, 1.0)
+            UnitResult(part, run, score, "", Privacy(), SECONDS, 1.0)
             for part, each in scores.get((cell.x, cell.line), {}).items()
             for run, score in enumerate(each)
         )
         if units:
-            results[cell.x, cell.line, 0] = Result(cell.spec, "accuracy", "0", units, 1.0)
+            results[cell.x, cell.line, 0] = Result.from_units(cell.spec, units)
     return SweepResult(sweep, results)
 
 

@@ -9,7 +9,6 @@ from graphveil.errors import InputError
 from graphveil.experiments import Experiment
 from graphveil.experiments.experiment import input_digest
 from graphveil.experiments.unit import open_unit, run_unit
-from graphveil.privacy.record import Privacy
 
 SMALL = {"users": 240, "features": 16, "telling": 4, "kinds": 2, "neighbourhood": 20, "degree": 8.0}
 SMALL |= {"labelled": 0.3, "validated": 0.2}
@@ -62,15 +61,15 @@ def test_every_part_runs_on_the_same_public_links(part):
     assert codes(ready.job.graph.pairs()) == codes(open_unit(spec).job.graph.pairs())
     found = run_unit(spec, part, 0)
     assert 0 <= found.score <= 1
-    links = found.privacy["links"]
+    links = found.privacy.links
     assert (links is None) == (part == "edgeless")
 
 
 def test_without_private_links_only_a_curator_need_not_be_trusted():
     local = run_unit(experiment_of(link_epsilon=None), "method", 0).privacy
     curated = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
-    assert (local["trust"], curated["trust"]) == ("local", "curator")
-    assert curated["links"]["epsilon"] == 2.0
+    assert (local.trust, curated.trust) == ("local", "curator")
+    assert curated.links.epsilon == 2.0
 
 
 def test_with_public_links_left_hops_stay_where_nobody_is_asked_for_links():
@@ -146,8 +145,8 @@ def test_the_walk_tells_how_far_it_is():
 
 def test_a_result_says_what_no_audit_covers():
     told = run_unit(experiment_of(settings={"private_edges": 0.25}), "method", 0).privacy
-    assert "The walk that finds a dendrogram" in told["beyond_audit"][0]
-    assert [one["exact"] for one in told["rounds"] if one["subject"] == "links"] == [None]
-    assert "No audit covers this: the walk" in Privacy.model_validate(told).sentence
+    assert "The walk that finds a dendrogram" in told.beyond_audit[0]
+    assert [one.exact for one in told.rounds if one.subject == "links"] == [None]
+    assert "No audit covers this: the walk" in told.sentence
     sure = run_unit(experiment_of(settings={"private_edges": 0.25, "tree_share": 0.0}), "method", 0).privacy
-    assert "beyond_audit" not in sure
+    assert "beyond_audit" not in sure.to_dict()

@@ -18,10 +18,10 @@ from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import find_method
 from graphveil.methods.method import BACKBONE_NAMES
-from graphveil.methods.scoring import attribute_scores, null_scores
-from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES
+from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
 from graphveil.methods.togl import ToglSettings, split_of
 from graphveil.methods.trial import Recorder, Replay
+from graphveil.privacy.record import Cost
 from tests.methods.suite import every_check, run_check
 
 TOGL = find_method("togl")
@@ -377,7 +377,7 @@ def test_other_settings_pass_the_suite(name, settings, check):
 
 def test_privacy_of_a_run_counts_both_rounds():
     spec = Experiment.of("togl", "town", epsilon=3.0, data_options=SMALL, settings=QUICK)
-    assert run_unit(spec, "method", 0).privacy["features"] == {"epsilon": 3.0, "delta": 0.0}
+    assert run_unit(spec, "method", 0).privacy.features == Cost(epsilon=3.0)
 
 
 # Settings

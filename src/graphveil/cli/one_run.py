@@ -14,7 +14,6 @@ from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_uni
 from graphveil.experiments.experiment import Experiment
 from graphveil.files import write_whole
 from graphveil.graphs.load import large_shards
-from graphveil.privacy.record import Privacy
 from graphveil.version import __version__
 
 # What an interrupt says where workers write checkpoints.
@@ -60,8 +59,8 @@ class RunOfRows:
             "version": __version__,
             "folder": str(out),
             "kind": kind,
-            "privacy": unit.privacy,
-            "statement": Privacy.model_validate(unit.privacy).sentence,
+            "privacy": unit.privacy.to_dict(),
+            "statement": unit.privacy.sentence,
             "also": unit.also,
             "seconds": unit.seconds["total"],
             "peak_mb": unit.peak_mb,

@@ -36,7 +36,6 @@ from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.files import FIGURES, check_output
 from graphveil.methods.terms import options_of
 from graphveil.number_format import budget, counted, gained
-from graphveil.privacy.record import Privacy
 from graphveil.statistics import Summary
 
 EPSILON = "epsilon"
@@ -109,12 +108,9 @@ def show_budgets(result: SweepResult, drawn: Path | None) -> None:
     for found in done:
         if found.verdict:
             say(found.verdict)
-    privacy = done[-1].to_dict()["privacy"]
-    if privacy is not None:
-        at = budget(done[-1].spec.budgets.epsilon)
-        say(
-            f"Each budget is asked for in runs of its own. At {at}: {Privacy.model_validate(privacy).sentence}"
-        )
+    if (privacy := done[-1].privacy) is not None:
+        at = budget(done[-1].epsilon)
+        say(f"Each budget is asked for in runs of its own. At {at}: {privacy.sentence}")
     if drawn is not None:
         say(f"The curve is in {drawn}.")
 
@@ -215,7 +211,6 @@ def watched(spec: Experiment, how: How) -> Result:
 
 def show(result: Result, console: Console) -> None:
     """The result as a table, and its verdict in words."""
-    fields = result.to_dict()
-    show_table(result_table(fields))
-    for sentence in result_sentences(fields):
+    show_table(result_table(result))
+    for sentence in result_sentences(result):
         console.print(sentence)

@@ -185,7 +185,7 @@ def run_shard_unit(
         task.run,
         sum(each.hits for each in outcomes) / tested if tested else first.validation_score,
         first.detail,
-        _joined_privacy([each.privacy for each in outcomes]).to_dict(),
+        _joined_privacy([each.privacy for each in outcomes]),
         {**stages, "total": time.perf_counter() - start},
         max(each.peak_mb for each in taken),
         {**first.also, **({"on_disk": 1.0} if crew is None else worker_numbers(taken))},

@@ -30,7 +30,6 @@ from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
 from graphveil.plugins import held
-from graphveil.version import __version__
 
 # So many units a worker are begun before their turn.
 DEPTH = 4
@@ -295,4 +294,12 @@ def _result(
         spec.resolved_task.metric((given or load_data(spec))[0]) if shards is None else shards.manifest.metric
     )
     digest = data_digest(spec.data, spec.loader_options) if given is None else content_digest(*given)
-    return Result(spec, metric, __version__, tuple(done), seconds, interrupted, digest, given)
+    return Result.from_units(
+        spec,
+        done,
+        metric=metric,
+        seconds=seconds,
+        interrupted=interrupted,
+        data_digest=digest,
+        given=given,
+    )

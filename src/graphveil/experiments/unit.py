@@ -51,7 +51,7 @@ class UnitResult:
     run: int
     score: float
     detail: str
-    privacy: dict[str, Any]
+    privacy: Privacy
     seconds: dict[str, float]
     peak_mb: float
     also: dict[str, float] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def score_unit(
         run,
         score,
         outcome.detail,
-        ready.privacy().to_dict(),
+        ready.privacy(),
         seconds,
         peak_megabytes(),
         _also(ready, outcome),
