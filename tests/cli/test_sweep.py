@@ -58,7 +58,7 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
 OWN = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import NUMBER
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 def runs(result):
     return Reading({"method": Summary(len(result.of("method")), None, None)})

@@ -157,7 +157,7 @@ def test_a_measure_has_one_of_read_and_apart():
 OUTSIDE = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import PERCENT
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 def worst(result):
     return Reading({"method": Summary(min(result.scores()), None, None)}, "the worst run")

@@ -18,7 +18,7 @@ from tests.experiments.test_sweep import AXES, SMALL
 OWN = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import SECONDS, NUMBER
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 DOUBLE = Measure("double", NUMBER, apart=lambda spec: Reading({"method": Summary(2 * spec.budgets.epsilon, None, None)}, "twice"))
 BROKEN = Measure("broken", NUMBER, read=lambda result: result.nothing)
