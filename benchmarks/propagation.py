@@ -25,7 +25,7 @@ from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from benchmarks.whole import _data, _peak
 from graphveil.channels import SeededWords
-from graphveil.denoise import PageRank
+from graphveil.denoise import PageRankDenoiser
 from graphveil.graphs import Graph, Users
 from graphveil.mechanisms import Estimate, mechanism
 
@@ -67,7 +67,7 @@ def _against_scipy(source: str, graph: Graph, users: Users, repetitions: int) ->
     steps = fewest_steps(matrix, rows, exact, TOLERANCE * largest)
     single, rows = matrix.astype(np.float32), rows.astype(np.float32)
     r_max = TOLERANCE * largest / float(max(graph.degrees.max(), 1)) ** R
-    ours = PageRank(ALPHA, R, r_max)
+    ours = PageRankDenoiser(ALPHA, R, r_max)
     calls: dict[str, Call] = {
         "scipy": lambda: [None for _ in power_blocks(single, rows, steps)],
         "ours": lambda: [None for _ in ours.blocks(estimate, graph)],
@@ -100,7 +100,7 @@ def _push_or_series(
 ) -> Result:
     """Push against the faster series; the case says which of them ``auto`` takes."""
     estimate = some_columns(reported(users, sampled), COLUMNS)
-    auto = PageRank(alpha, R, share * float(np.abs(estimate.values).max()))
+    auto = PageRankDenoiser(alpha, R, share * float(np.abs(estimate.values).max()))
     plan = auto.plan(estimate, graph)
     series = min(plan.hops, key=lambda name: plan.work[name])
     push, other = replace(auto, algorithm="push"), replace(auto, algorithm=series)
@@ -152,7 +152,7 @@ def measure_here(way: str, users_count: int, features: int) -> float:
     torch.set_num_threads(1)
     _, graph, users = _data(users_count, features)
     estimate = reported(users, SAMPLED)
-    ours = PageRank(ALPHA, R, 1e-3)
+    ours = PageRankDenoiser(ALPHA, R, 1e-3)
     forget_peak()
     before = _peak()
     if way == "whole":

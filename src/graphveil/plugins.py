@@ -21,7 +21,7 @@ SUFFIX = ".py"
 PREFIX = "graphveil_user_"
 
 
-class Holder(Protocol):
+class NameHolder(Protocol):
     """Whatever keeps things by name."""
 
     def holds(self, name: str, item: Any) -> bool:
@@ -48,9 +48,9 @@ class Source:
     """Code from outside that was run, and what it has registered: holder, name and thing."""
 
     origin: Origin
-    added: list[tuple[Holder, str, Any]] = field(default_factory=list)
+    added: list[tuple[NameHolder, str, Any]] = field(default_factory=list)
 
-    def registered(self, holder: Holder) -> list[str]:
+    def registered(self, holder: NameHolder) -> list[str]:
         """The names that it has registered there."""
         return [name for where, name, _ in self.added if where is holder]
 
@@ -121,7 +121,7 @@ def digest(reference: str) -> str:
     return _content(path)[1] if loaded is None else loaded.origin.digest
 
 
-def note(holder: Holder, name: str, item: Any) -> Origin | None:
+def note(holder: NameHolder, name: str, item: Any) -> Origin | None:
     """Write down that what is being run has registered something; where that comes from, if anything is being run."""
     if not _running:
         return None

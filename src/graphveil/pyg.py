@@ -212,7 +212,7 @@ class PageRank(nn.Module):
 
     def __init__(self, alpha: float, r: float = 0.5, r_max: float = 1e-4) -> None:
         super().__init__()
-        self.settings = denoise.PageRank(alpha, r, r_max)
+        self.settings = denoise.PageRankDenoiser(alpha, r, r_max)
 
     def forward(self, x: Tensor | SparseMatrix, edge_index: Any) -> Tensor:
         """Propagate features (n x d, dense or sparse) along the edges of a PyG graph; the result is dense."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = [
-    "Settings",
+    "Environment",
     "available_gigabytes",
     "device_file",
     "former_witness_folders",
@@ -26,16 +26,16 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Settings:
+class Environment:
     """Where graphs are looked for, and where graphs and results are kept."""
 
     data: Path | None
     cache: Path
 
 
-def settings() -> Settings:
+def settings() -> Environment:
     """The settings as the environment has them now."""
-    return Settings(_folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_cache() / "graphveil")
+    return Environment(_folder("GRAPHVEIL_DATA"), _folder("GRAPHVEIL_CACHE") or _user_cache() / "graphveil")
 
 
 def _folder(variable: str) -> Path | None:

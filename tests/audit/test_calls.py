@@ -6,11 +6,11 @@ import pytest
 from graphveil.audit.calls import crowd_candidate, walk_calls
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 
-SMALL = replace(Schedule.of(True, SeededWords(1)), calls=(1, 2, 3, 64, 65, 1000))
+SMALL = replace(AuditSchedule.of(True, SeededWords(1)), calls=(1, 2, 3, 64, 65, 1000))
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed

@@ -7,7 +7,7 @@ from graphveil.audit import crowd
 from graphveil.audit.calls import words_of_their_own
 from graphveil.audit.crowd import crowd_step, everybody_alike
 from graphveil.audit.hull import Hull
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import FeatureMechanism, mechanism
 
@@ -19,7 +19,7 @@ def _onebit(kind=FeatureMechanism):
 
 def _step(mechanism):
     words = SeededWords(1)
-    return crowd_step(mechanism, None, words, Schedule.of(True, words), mechanism)
+    return crowd_step(mechanism, None, words, AuditSchedule.of(True, words), mechanism)
 
 
 @pytest.mark.statistical  # a false alarm in 10^8; the seed is fixed

@@ -8,7 +8,7 @@ import pytest
 
 from graphveil.audit import audit, examine
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.audit.findings import SAMPLER, Deadline, Step
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.errors import InputError
@@ -40,7 +40,7 @@ def sound():
 def test_a_sound_mechanism_holds(sound):
     assert sound.holds
     assert sound.leaks == []
-    assert sound.claimed == Privacy(1.0, 0.0)
+    assert sound.claimed == StatedPrivacy(1.0, 0.0)
     assert 1 - 1e-9 < sound.exact.epsilon <= 1.0
 
 
@@ -102,7 +102,7 @@ def test_a_step_that_does_not_finish_holds_nothing_and_leaks_nothing():
 
 
 def test_an_infinite_epsilon_is_null_in_json():
-    found = Audit("x", Privacy(1.0), Privacy(math.inf), [], ["epsilon is infinite"])
+    found = Audit("x", StatedPrivacy(1.0), StatedPrivacy(math.inf), [], ["epsilon is infinite"])
     assert json.loads(found.to_json())["exact"] == {"epsilon": None, "delta": 0.0}
     assert not found.holds
 

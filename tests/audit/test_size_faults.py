@@ -12,7 +12,7 @@ import pytest
 from graphveil.audit.calls import crowd_candidate, walk_calls, walked_row
 from graphveil.audit.candidate import Candidate, load_mechanism
 from graphveil.audit.probe import public_range
-from graphveil.audit.schedule import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, Schedule
+from graphveil.audit.schedule import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, AuditSchedule
 from graphveil.audit.versions import look_at
 from graphveil.channels import SeededWords
 from tests.audit.test_faults import ALL, of_size
@@ -31,7 +31,7 @@ def test_the_look_at_its_size_finds_the_fault(path):
     else:
         built = crowd_candidate(candidate)
         row = walked_row(built, public_range(candidate, built))
-        schedule = replace(Schedule.of(False, words), calls=fault["CALLS"])
+        schedule = replace(AuditSchedule.of(False, words), calls=fault["CALLS"])
         leaks = walk_calls(built, row, schedule, words).leaks
     assert leaks and fault["CAUSE"] in leaks[0], leaks
 

@@ -1,11 +1,11 @@
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.audit.sizes import larger_budgets, size_setting, sizes
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
 from graphveil.privacy import Plan
 
-FULL = Schedule.of(False, SeededWords(1))
+FULL = AuditSchedule.of(False, SeededWords(1))
 
 
 def test_sizes_go_up_to_4096_values_and_to_the_largest_budget():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.audit.statement import CollectionFacts, PrivacyStatement, StatedPlan, compose_privacy
 from graphveil.errors import InputError
 from graphveil.privacy import Plan
@@ -18,7 +18,7 @@ FACTS = CollectionFacts("00", "to <test>", 4.0, 0.0, 10, 20, 5, 9, 3, 1, retenti
 
 def audited(plan, leaks=()):
     built = plan.build()
-    claim = Privacy(plan.claim.epsilon)
+    claim = StatedPrivacy(plan.claim.epsilon)
     return Audit(built.name, claim, claim, ["It protects a row."], list(leaks), not_covered=["Timing."])
 
 

@@ -1,6 +1,6 @@
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import Deadline, within
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.audit.versions import users_affordable, users_needed, versions_step
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism
@@ -16,7 +16,7 @@ def test_time_that_is_over_leaves_what_was_seen():
 
     candidate, words = Candidate.of("krr"), SeededWords(1)
     with within(Deadline(100.0, Clock())):
-        step, _ = versions_step(candidate, candidate.build(), None, words, Schedule.of(True, words))
+        step, _ = versions_step(candidate, candidate.build(), None, words, AuditSchedule.of(True, words))
     assert step.unfinished and step.leaks == ()
     assert "2 classes" in step.seen
 

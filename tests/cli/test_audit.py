@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.audit.findings import Step
 from graphveil.cli import status
 from graphveil.mechanisms import names
@@ -39,7 +39,7 @@ def instant(monkeypatch):
 
     def audit(subject, **settings):
         asked.append((subject, settings))
-        return Audit(str(subject), Privacy(1.0), Privacy(0.99), ["all"], [])
+        return Audit(str(subject), StatedPrivacy(1.0), StatedPrivacy(0.99), ["all"], [])
 
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     return asked
@@ -98,7 +98,7 @@ def test_all_as_json_is_a_list(instant, capsys):
 def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
     def audit(subject, **settings):
         leaks = ["it tells everything"] if subject == "krr" else []
-        return Audit(subject, Privacy(1.0), Privacy(0.99), [], leaks)
+        return Audit(subject, StatedPrivacy(1.0), StatedPrivacy(0.99), [], leaks)
 
     monkeypatch.setattr(COMMAND, "audit_mechanism", audit)
     assert status(["audit", "--all"]) == 1
@@ -107,7 +107,7 @@ def test_all_fails_if_one_does_not_hold(monkeypatch, capsys):
 
 def test_an_audit_that_ran_out_of_time_exits_with_1_and_does_not_say_that_it_holds(monkeypatch, capsys):
     late = Step("many users in one call", "its time was over before its end", unfinished=True)
-    found = Audit("krr", Privacy(1.0), Privacy(0.99), [], [], [late], covers="7 classes")
+    found = Audit("krr", StatedPrivacy(1.0), StatedPrivacy(0.99), [], [], [late], covers="7 classes")
     monkeypatch.setattr(COMMAND, "audit_mechanism", lambda *_, **__: found)
     assert status(["audit", "krr"]) == 1
     out = capsys.readouterr().out

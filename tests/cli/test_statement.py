@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.cli import status
 from graphveil.privacy import Plan
 from tests.collect.small import PLAN, enrolled, later, made
@@ -25,7 +25,7 @@ def glance(monkeypatch):
     """An audit that takes no time: a claim holds if the mechanism says so."""
 
     def audit(plan, *, quick, words):
-        claim = Privacy(plan.claim.epsilon)
+        claim = StatedPrivacy(plan.claim.epsilon)
         return Audit(plan.mechanism, claim, claim, [], [] if plan.build().holds else ["It leaks."])
 
     # The package has the command under the name of its module.

@@ -172,7 +172,7 @@ def prepare_fuzzing(folder, users, database=None):
     invited = collection.invite()
     with collection.database.writing() as connection:
         for each in invited[:users]:
-            agreed = roster.Agreement(epsilon=50.0, volunteer=each.node % 2 == 0)
+            agreed = roster.RosterAgreement(epsilon=50.0, volunteer=each.node % 2 == 0)
             own = credential_hash(credential_of(each.node))
             assert roster.enrol(connection, each.secret, own, agreed)
     plans = [PLAN, LABELS, PLAN.model_copy(update={"round": 3})]

@@ -48,7 +48,7 @@ def made(folder, users=12, **settings):
 
 def enrolled(collection, **agreed):
     """Invite and enrol everybody alike; the credentials by node."""
-    agreement = roster.Agreement(**{"epsilon": 2.0, **agreed})
+    agreement = roster.RosterAgreement(**{"epsilon": 2.0, **agreed})
     credentials = {}
     with_secrets = collection.invite()
     with collection.database.writing() as connection:

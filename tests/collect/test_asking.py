@@ -8,7 +8,7 @@ import pytest
 from graphveil.channels.sampling import SeededWords
 from graphveil.collect.behind import check_sender
 from graphveil.collect.roster import Member
-from graphveil.collect.rounds import AskedRound, Round
+from graphveil.collect.rounds import AskedRound, PublishedRound
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Ledger, Plan, answer
@@ -42,7 +42,7 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_parts_and_digests_are_those_of_the_plan(name):
     plan = PLANS[name]
-    opened = Round(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
+    opened = PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
     asked = AskedRound(opened)
     for node in (5, 3):
         assert asked.part(node) == plan.part([node])
@@ -64,7 +64,7 @@ def read_in_full(asked, body, report, node, pseudonym):
 
 def test_what_is_accepted_by_its_bytes_is_what_is_read_in_full():
     plan = PLANS["all"]
-    opened = Round(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
+    opened = PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0)
     asked, report, pseudonym = AskedRound(opened), b"r" * 16, b"p" * 16
     message = answer(plan.part([5]), np.full((1, 8), 0.5), Ledger(6, 9.0), SeededWords(0)).to_bytes()
     body = Envelope(report.hex(), pseudonym.hex(), asked.digest(5), message).to_bytes()
@@ -93,5 +93,5 @@ def test_what_is_accepted_by_its_bytes_is_what_is_read_in_full():
 
 def test_a_class_is_always_read_in_full():
     plan = PLANS["class"]
-    asked = AskedRound(Round(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0))
+    asked = AskedRound(PublishedRound(1, plan, plan_digest(plan), np.array([5, 3]), 8, 1, 0, 1, False, 0))
     assert asked.accepted(bytes(asked.limit), bytes(16), 5, bytes(16)) is None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil.audit.examine import Audit, Privacy
+from graphveil.audit.examine import Audit, StatedPrivacy
 from graphveil.cli import status
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry, names, registry, unregister
@@ -22,7 +22,7 @@ from graphveil.mechanisms import FeatureMechanism, PublicRange, register
 def build(epsilon, dims, range):
     return FeatureMechanism("mine", Claim(epsilon), PublicRange.of(range), dims, dims, (onebit(epsilon / dims),), 1.0)
 """
-HELD = Audit("mine", Privacy(1.0), Privacy(1.0), [], [])
+HELD = Audit("mine", StatedPrivacy(1.0), StatedPrivacy(1.0), [], [])
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_an_audit_of_other_code_does_not_count(collection, source):
 @pytest.mark.parametrize("leaks", [["it leaks"], []], ids=["leaking", "unfinished"])
 def test_an_audit_that_did_not_hold_is_not_kept(collection, source, leaks, monkeypatch):
     monkeypatch.setattr(Audit, "finished", bool(leaks))
-    found = Audit("mine", Privacy(1.0), Privacy(1.0), [], leaks)
+    found = Audit("mine", StatedPrivacy(1.0), StatedPrivacy(1.0), [], leaks)
     with pytest.raises(InputError, match="the audit of mine did not hold"):
         collection.keep_audit(_plan(), found)
 

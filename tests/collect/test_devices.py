@@ -9,7 +9,7 @@ from graphveil.client.held import Held
 from graphveil.client.transport import Http
 from graphveil.client.visit import enrol, give_row, own_credential, visit
 from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import Terms, learn_collection, learned_alone
+from graphveil.collect.study import StudyTerms, learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.mechanisms import ClassModel, Reports
 from graphveil.privacy import Envelope, Invitation, Plan, join_parts
@@ -99,7 +99,7 @@ def test_solitude_learns_from_devices_that_hold_links_what_one_process_learns_fr
     # Everybody is linked to the next on a ring, but for the last three, who are linked to nobody and answer all the same.
     ids = [(f"p{user - 1}", f"p{user + 1}") if user < 21 else () for user in range(24)]
     spec = Experiment.of("solitude", "collection", epsilon=2.0, link_epsilon=6.0, settings={"epochs": 3})
-    terms = Terms("solitude", later())
+    terms = StudyTerms("solitude", later())
     devices = [
         Device(tmp_path / "books" / f"device-{user}", witnesses=tmp_path / "witnesses") for user in range(24)
     ]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from graphveil.collect.roster import Agreement, Member, Refused, enrol
+from graphveil.collect.roster import Member, Refused, RosterAgreement, enrol
 from graphveil.privacy import Plan
 from graphveil.privacy.credential import credential_hash, new_credential
 from tests.collect.small import PLAN, arrived, bearer, enrolled, later, serving
@@ -140,10 +140,10 @@ def test_tokens_and_credentials_are_stored_hashed(local):
 
 def test_the_roster_says_why_somebody_is_not_enrolled(local):
     first, second, *_ = local.invite()
-    agreed, own = Agreement(1.0), bytes(32)
+    agreed, own = RosterAgreement(1.0), bytes(32)
     with local.database.writing() as connection:
         assert enrol(connection, first.secret, own, agreed) == Member(0, first.pseudonym)
         assert enrol(connection, first.secret, bytes([1] * 32), agreed) is Refused.USED
-        assert enrol(connection, first.secret, own, Agreement(0.5)) is Refused.TERMS
+        assert enrol(connection, first.secret, own, RosterAgreement(0.5)) is Refused.TERMS
         assert enrol(connection, second.secret, own, agreed) is Refused.TAKEN
         assert enrol(connection, bytes(16), own, agreed) is Refused.USED

@@ -11,7 +11,7 @@ import pytest
 from graphveil.client import Calls, Device, Held, Response, enrol, visit
 from graphveil.collect.learning import RoundOpenError
 from graphveil.collect.service import create_app
-from graphveil.collect.study import Terms, learn_collection, learned_alone
+from graphveil.collect.study import StudyTerms, learn_collection, learned_alone
 from graphveil.experiments.experiment import Experiment
 from graphveil.privacy import Invitation
 from tests.client.support import fast_folder
@@ -23,7 +23,7 @@ ROWS = np.random.default_rng(5).random((USERS, DIMS))
 
 
 def learn(collection):
-    return learn_collection(collection, SPEC, Terms("ppgnn", int(time.time()) + 1000))
+    return learn_collection(collection, SPEC, StudyTerms("ppgnn", int(time.time()) + 1000))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from graphveil.collect.arrivals import Arrival, Outcome, store, store_row
+from graphveil.collect.arrivals import Arrival, ArrivalOutcome, store, store_row
 from graphveil.collect.storage import open_collection
 from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms import Reports
@@ -223,7 +223,7 @@ def test_rows_of_volunteers_are_a_panel(collection):
     with collection.database.writing() as connection:
         for node in (5, 2):
             row = np.full(8, node / 10)
-            assert store_row(connection, node, row.tobytes()) is Outcome.STORED
+            assert store_row(connection, node, row.tobytes()) is ArrivalOutcome.STORED
     panel = collection.panel()
     assert panel.users.tolist() == [2, 5] and panel.rows[:, 0].tolist() == [0.2, 0.5]
 
@@ -293,14 +293,14 @@ def test_the_same_question_in_two_rounds_has_the_same_answer(collection):
     for number in (one.number, two.number):
         with collection.database.writing() as connection:
             told = store(connection, [Arrival(number, 2, b"one id, 16 bytes", sent)])
-        assert told == [Outcome.STORED]
+        assert told == [ArrivalOutcome.STORED]
     assert [each.answered for each in collection.rounds()] == [1, 1]
 
 
 def give_rows(collection, *nodes):
     with collection.database.writing() as connection:
         for node in nodes:
-            assert store_row(connection, node, np.zeros(8).tobytes()) is Outcome.STORED
+            assert store_row(connection, node, np.zeros(8).tobytes()) is ArrivalOutcome.STORED
 
 
 def test_a_volunteer_who_goes_marks_what_used_the_panel(collection):

@@ -12,7 +12,7 @@ from graphveil.collect.card import result_card
 from graphveil.collect.card_page import card_page
 from graphveil.collect.files import prediction_columns
 from graphveil.collect.learning import RoundOpenError, charge_round
-from graphveil.collect.study import Terms, _open_books, check_collected, learn_collection, learned_alone
+from graphveil.collect.study import StudyTerms, _open_books, check_collected, learn_collection, learned_alone
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save
@@ -29,7 +29,7 @@ LABELS = Experiment.of("base", "town", epsilon=2.0, label_epsilon=1.0, settings=
 
 
 def terms(**more):
-    return Terms("own", int(time.time()) + 1000, **more)
+    return StudyTerms("own", int(time.time()) + 1000, **more)
 
 
 def collected(town, spec, **more):

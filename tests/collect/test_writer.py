@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from graphveil.collect.arrivals import Arrival, Outcome
+from graphveil.collect.arrivals import Arrival, ArrivalOutcome
 from graphveil.collect.storage import open_collection
 from graphveil.collect.writer import Writer
 from graphveil.errors import StoreError
@@ -56,7 +56,7 @@ def test_nobody_is_told_before_the_commit_and_all_share_few(collection, arrivals
 
     early, seen, outcomes = asyncio.run(run())
     assert not any(early) and seen == 0
-    assert outcomes == [Outcome.STORED] * USERS
+    assert outcomes == [ArrivalOutcome.STORED] * USERS
     assert len(commits) == 1
     assert other.round(1).answered == USERS
     other.database.close()
@@ -120,7 +120,7 @@ def test_a_sender_who_has_gone_does_not_disturb_the_others(collection, arrivals)
         writer.stop()
         return outcome
 
-    assert asyncio.run(run()) is Outcome.STORED
+    assert asyncio.run(run()) is ArrivalOutcome.STORED
     assert collection.round(1).answered == 2
 
 
@@ -131,7 +131,7 @@ def test_copies_in_one_commit_are_one_report(collection, arrivals):
         writer.stop()
         return told
 
-    assert asyncio.run(run()) == [Outcome.STORED] + [Outcome.AGAIN] * 9
+    assert asyncio.run(run()) == [ArrivalOutcome.STORED] + [ArrivalOutcome.AGAIN] * 9
 
 
 def test_as_many_as_shared_the_last_commit_are_waited_for_and_one_alone_waits_for_nobody(

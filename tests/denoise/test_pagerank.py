@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.denoise import PageRank
+from graphveil.denoise import PageRankDenoiser
 from graphveil.errors import InputError
 from graphveil.linear import Chebyshev, Composition, Polynomial, SparseMatrix, pagerank_matrix
 from graphveil.mechanisms import Estimate
@@ -40,7 +40,7 @@ def as_dense(result):
 @pytest.mark.parametrize(("alpha", "r_max"), [(0.05, 1e-3), (0.3, 0.1), (0.3, 1e-7), (0.9, 1e-2)])
 def test_every_entry_is_within_the_guarantee(graph, algorithm, r, alpha, r_max):
     estimate, rows = sparse_estimate(60, 13)
-    pagerank = PageRank(alpha, r, r_max, algorithm)
+    pagerank = PageRankDenoiser(alpha, r, r_max, algorithm)
     expected = exact(graph, alpha, r, rows)
     for got in (
         joined(pagerank.blocks(estimate, graph), estimate.shape),
@@ -53,7 +53,7 @@ def test_every_entry_is_within_the_guarantee(graph, algorithm, r, alpha, r_max):
 def test_reports_of_all_values_are_propagated_too(algorithm):
     rows = np.random.default_rng(0).normal(size=(60, 30))
     estimate = Estimate((60, 30), np.arange(61) * 30, None, rows.ravel(), 0.5, True)
-    got = as_dense(PageRank(0.2, 0.3, 1e-4, algorithm).whole(estimate, graphs()[0]))
+    got = as_dense(PageRankDenoiser(0.2, 0.3, 1e-4, algorithm).whole(estimate, graphs()[0]))
     expected = exact(graphs()[0], 0.2, 0.3, rows)
     assert (np.abs(got - expected) <= allowed(graphs()[0], 0.3, 1e-4, expected)).all()
 
@@ -67,7 +67,7 @@ def test_single_precision_holds_where_it_is_taken(alpha, r, algorithm):
     degree = np.maximum(graph.degrees, 1).astype(float)
     estimate = Estimate((60, 1), np.arange(61), None, degree**r, 0.0, True)
     floor = 2.0**-24 * (2 + degree.max() / 16) / alpha
-    pagerank = PageRank(alpha, r, floor * 1.01, algorithm)
+    pagerank = PageRankDenoiser(alpha, r, floor * 1.01, algorithm)
     assert pagerank.plan(estimate, graph).precision == "single"
     assert replace(pagerank, r_max=floor / 1.01).plan(estimate, graph).precision == "double"
     got = joined(pagerank.blocks(estimate, graph), (60, 1))
@@ -78,14 +78,14 @@ def test_single_precision_holds_where_it_is_taken(alpha, r, algorithm):
 def test_users_without_neighbours_keep_their_rows(algorithm):
     estimate, rows = sparse_estimate(60, 13, share=1.0)
     graph = graphs()[0]
-    got = joined(PageRank(0.1, 0.3, 0.01, algorithm).blocks(estimate, graph), estimate.shape)
+    got = joined(PageRankDenoiser(0.1, 0.3, 0.01, algorithm).blocks(estimate, graph), estimate.shape)
     alone = graph.degrees == 0
     assert alone.any() and np.array_equal(got[alone], rows[alone].astype(np.float32))
 
 
 def test_a_coarse_push_stays_sparse_and_a_fine_one_does_not():
     estimate, _ = sparse_estimate(60, 40, share=0.05)
-    pagerank = PageRank(0.3, 0.5, 0.2, "push")
+    pagerank = PageRankDenoiser(0.3, 0.5, 0.2, "push")
     assert isinstance(pagerank.whole(estimate, graphs()[0]), SparseMatrix)
     assert isinstance(replace(pagerank, r_max=1e-6).whole(estimate, graphs()[0]), torch.Tensor)
 
@@ -93,13 +93,13 @@ def test_a_coarse_push_stays_sparse_and_a_fine_one_does_not():
 def test_few_entries_and_a_large_r_max_are_pushed_and_others_not():
     few, _ = sparse_estimate(60, 40, share=0.01)
     many, _ = sparse_estimate(60, 40, share=1.0)
-    coarse = PageRank(0.2, 0.5, 0.1).plan(few, graphs()[0])
+    coarse = PageRankDenoiser(0.2, 0.5, 0.1).plan(few, graphs()[0])
     assert coarse.algorithm == "push" and coarse.precision == "double"
     for estimate, r_max in ((many, 1e-3), (few, 1e-5), (many, 1e-9)):
-        plan = PageRank(0.2, 0.5, r_max).plan(estimate, graphs()[0])
+        plan = PageRankDenoiser(0.2, 0.5, r_max).plan(estimate, graphs()[0])
         assert plan.algorithm == "chebyshev"
         assert plan.work["chebyshev"] < min(plan.work["push"], plan.work["power"])
-    assert PageRank(0.2, 0.5, 0.1, "power").plan(few, graphs()[0]).algorithm == "power"
+    assert PageRankDenoiser(0.2, 0.5, 0.1, "power").plan(few, graphs()[0]).algorithm == "power"
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.9])
@@ -107,7 +107,7 @@ def test_few_entries_and_a_large_r_max_are_pushed_and_others_not():
 @pytest.mark.parametrize("r_max", [1e-1, 1e-4])
 def test_the_operator_is_as_close_as_it_says(alpha, r, r_max):
     graph, dense = graphs()[1], torch.randn(60, 5)
-    pagerank = PageRank(alpha, r, r_max)
+    pagerank = PageRankDenoiser(alpha, r, r_max)
     operator = pagerank.operator(pagerank_matrix(graph, r))
     scale = np.maximum(graph.degrees, 1).astype(float)[:, None] ** (0.5 - r)
     error = scale * ((operator @ dense).numpy() - exact(graph, alpha, r, dense.double().numpy()))
@@ -117,7 +117,7 @@ def test_the_operator_is_as_close_as_it_says(alpha, r, r_max):
 
 def test_the_operator_is_the_shorter_series():
     matrix = pagerank_matrix(graphs()[0], 0.5)
-    short, long = PageRank(0.05, 0.5, 1e-4), PageRank(0.05, 0.5, 1e-4, "power")
+    short, long = PageRankDenoiser(0.05, 0.5, 1e-4), PageRankDenoiser(0.05, 0.5, 1e-4, "power")
     assert isinstance(short.operator(matrix), Chebyshev) and isinstance(long.operator(matrix), Polynomial)
     assert short.operator(matrix).degree < long.operator(matrix).degree / 4
     assert short.operator(matrix).degree == short.terms(1e-4)["chebyshev"]
@@ -126,7 +126,7 @@ def test_the_operator_is_the_shorter_series():
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.95])
 @pytest.mark.parametrize("bound", [10.0, 0.3, 1e-3, 1e-6])
 def test_no_hop_is_too_many(alpha, bound):
-    pagerank, x = PageRank(alpha, 0.5, 1e-3), np.linspace(-1, 1, 2001)
+    pagerank, x = PageRankDenoiser(alpha, 0.5, 1e-3), np.linspace(-1, 1, 2001)
     hops = pagerank.terms(bound)
     target = alpha / (1 - (1 - alpha) * x)
 
@@ -145,7 +145,7 @@ def test_no_hop_is_too_many(alpha, bound):
 
 def test_the_operator_has_a_gradient():
     graph, inner = graphs()[0], torch.randn(60, 4)
-    composed = Composition(PageRank(0.2, 0.3, 1e-6).operator(pagerank_matrix(graph, 0.3)), inner)
+    composed = Composition(PageRankDenoiser(0.2, 0.3, 1e-6).operator(pagerank_matrix(graph, 0.3)), inner)
     weight = torch.randn(4, 2, requires_grad=True)
     (composed @ weight).square().sum().backward()
     whole = torch.from_numpy(exact(graph, 0.2, 0.3, inner.double().numpy())).float()
@@ -158,7 +158,8 @@ def test_a_block_is_a_small_part_of_the_whole():
     estimate, _ = sparse_estimate(60, 48)
     for algorithm in EVERY:
         widths = {
-            block.shape[1] for _, block in PageRank(0.3, 0.5, 1e-3, algorithm).blocks(estimate, graphs()[0])
+            block.shape[1]
+            for _, block in PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).blocks(estimate, graphs()[0])
         }
         assert widths == {4}
 
@@ -167,9 +168,9 @@ def test_a_block_is_a_small_part_of_the_whole():
 def test_nothing_reported_stays_nothing_and_a_graph_needs_no_edges(algorithm):
     graph = graphs()[0]
     nothing = Estimate((60, 3), np.zeros(61, dtype=np.int64), np.empty(0, np.int32), np.empty(0), 0.5, True)
-    assert not as_dense(PageRank(0.3, 0.5, 1e-3, algorithm).whole(nothing, graph)).any()
+    assert not as_dense(PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).whole(nothing, graph)).any()
     estimate, rows = sparse_estimate(60, 3)
-    got = as_dense(PageRank(0.3, 0.5, 1e-3, algorithm).whole(estimate, graph.without_edges()))
+    got = as_dense(PageRankDenoiser(0.3, 0.5, 1e-3, algorithm).whole(estimate, graph.without_edges()))
     assert np.array_equal(got, rows.astype(np.float32))
 
 
@@ -190,13 +191,13 @@ def test_nothing_reported_stays_nothing_and_a_graph_needs_no_edges(algorithm):
 )
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        PageRank(**{"alpha": 0.1, **settings})
+        PageRankDenoiser(**{"alpha": 0.1, **settings})
 
 
 def test_what_cannot_be_done_is_refused():
     estimate, _ = sparse_estimate(59, 3)
     with pytest.raises(InputError, match="the graph has 60 users, the estimate 59 rows"):
-        PageRank(0.1).whole(estimate, graphs()[0])
+        PageRankDenoiser(0.1).whole(estimate, graphs()[0])
     estimate, _ = sparse_estimate(60, 3)
     with pytest.raises(InputError, match="r_max must be at least .* here"):
-        PageRank(0.1, 0.5, 1e-17).whole(estimate, graphs()[0])
+        PageRankDenoiser(0.1, 0.5, 1e-17).whole(estimate, graphs()[0])

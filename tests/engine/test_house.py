@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphveil.engine import house as house_module
-from graphveil.engine.house import Address, Asking, House, reports_at
+from graphveil.engine.house import Address, House, WorkerQuestion, reports_at
 from graphveil.errors import BudgetError, EngineError, PrivacyError, RefusalError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
@@ -73,7 +73,9 @@ def guest_of(address):
 def asked_in_time(address, plan=PLAN, places=None):
     """What a worker with the key is told, by a thread of its own: a house that hangs fails the test."""
     told = []
-    thread = threading.Thread(target=lambda: told.append(Asking(address).report(plan, places)), daemon=True)
+    thread = threading.Thread(
+        target=lambda: told.append(WorkerQuestion(address).report(plan, places)), daemon=True
+    )
     thread.start()
     thread.join(PATIENCE)
     assert told, "the house does not answer"
@@ -93,7 +95,7 @@ def test_workers_who_ask_at_the_same_time_get_the_same_answers():
     people, told = People(), []
     with House(people) as house:
         threads = [
-            threading.Thread(target=lambda: told.append(Asking(house.address).report(PLAN, None)))
+            threading.Thread(target=lambda: told.append(WorkerQuestion(house.address).report(PLAN, None)))
             for _ in range(8)
         ]
         for thread in threads:
@@ -142,7 +144,7 @@ def test_reports_of_several_codes_are_cut_as_they_are_long():
 def test_an_error_crosses_as_it_is_and_nobody_is_asked_again(error):
     users = Failing(error)
     with House(users) as house:
-        asking = Asking(house.address)
+        asking = WorkerQuestion(house.address)
         for _ in range(2):
             with pytest.raises(type(error)) as raised:
                 asking.report(PLAN, None)
@@ -153,7 +155,7 @@ def test_an_error_crosses_as_it_is_and_nobody_is_asked_again(error):
 
 def test_an_overdraft_is_refused_and_other_plans_are_answered_still():
     with House(People(budget=1.5)) as house:
-        asking = Asking(house.address)
+        asking = WorkerQuestion(house.address)
         with pytest.raises(BudgetError, match="costs epsilon 2"):
             asking.report(PLAN.model_copy(update={"epsilon": 2.0}), None)
         assert asking.report(PLAN, None).users == USERS
@@ -162,7 +164,7 @@ def test_an_overdraft_is_refused_and_other_plans_are_answered_still():
 def test_an_error_that_nobody_thought_of_says_nothing_of_what_users_hold():
     users = Failing(ValueError("the row is 0.731"))
     with House(users) as house:
-        asking = Asking(house.address)
+        asking = WorkerQuestion(house.address)
         for _ in range(2):
             with pytest.raises(PrivacyError, match=r"could not answer krr \(ValueError\)") as raised:
                 asking.report(PLAN, None)
@@ -192,10 +194,10 @@ def test_bytes_that_are_no_message_end_that_connection_alone():
 def test_a_wrong_key_is_refused_and_the_right_one_goes_on():
     people = People()
     with House(people) as house:
-        inside = Asking(house.address)
+        inside = WorkerQuestion(house.address)
         for _ in range(3):
             with pytest.raises(EngineError, match="cannot be reached from"):
-                Asking(Address(house.address.host, house.address.port, bytes(32)))
+                WorkerQuestion(Address(house.address.host, house.address.port, bytes(32)))
         assert people.times == 0
         assert inside.report(PLAN, None).users == USERS
         assert asked_in_time(house.address).users == USERS
@@ -209,7 +211,7 @@ def test_peers_that_say_nothing_block_nobody():
 def test_of_many_silent_peers_those_who_came_first_must_go(monkeypatch):
     monkeypatch.setattr(house_module, "MOST_AT_DOOR", 2)
     with House(People()) as house:
-        inside = Asking(house.address)
+        inside = WorkerQuestion(house.address)
         with connected(house.address) as first, connected(house.address), connected(house.address):
             with suppress(ConnectionResetError):
                 while first.recv(1024):
@@ -249,7 +251,7 @@ def test_garbage_at_the_door_lets_nobody_in_and_disturbs_nobody(garbage):
 def test_closing_sends_everybody_away_and_waits_for_nobody():
     house = House(People())
     with house:
-        inside = Asking(house.address)
+        inside = WorkerQuestion(house.address)
         inside.report(PLAN, None)
         silent = socket.create_connection((house.address.host, house.address.port), timeout=PATIENCE)
     with silent, suppress(ConnectionResetError):
@@ -264,7 +266,7 @@ def test_closing_sends_everybody_away_and_waits_for_nobody():
 def test_after_closing_nobody_is_charged():
     people = People()
     with House(people) as house:
-        inside = Asking(house.address)
+        inside = WorkerQuestion(house.address)
         inside.report(PLAN, None)
     with suppress(EngineError):
         inside.report(PLAN.model_copy(update={"epsilon": 2.0}), None)
@@ -284,4 +286,4 @@ def test_a_worker_that_cannot_reach_the_users_says_so():
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
     with pytest.raises(EngineError, match=rf"users at 127\.0\.0\.1:{port} cannot be reached from"):
-        Asking(Address("127.0.0.1", port, b"key"))
+        WorkerQuestion(Address("127.0.0.1", port, b"key"))

@@ -7,8 +7,8 @@ import torch
 
 from graphveil import SeededWords, mechanism
 from graphveil.denoise import KProp
-from graphveil.denoise.flexprop import FlexProp
-from graphveil.learn.attribute_analysis import Denoised, Known
+from graphveil.denoise.flexprop import FlexPropDenoiser
+from graphveil.learn.attribute_analysis import Denoised, KnownLabels
 from tests.learn.graphs import small_graph
 
 # An attribute that nobody reported.
@@ -24,7 +24,7 @@ def setting(name="multibit", hops=2, features=40, users=80):
         estimate.values.reshape(estimate.shape)[:, SILENT] = 0
     else:
         estimate.values[estimate.indices == SILENT] = 0
-    operator = FlexProp(hops).operator(graph, np.ones(users))
+    operator = FlexPropDenoiser(hops).operator(graph, np.ones(users))
     whole = estimate.dense() - estimate.offset
     matrix = operator.matrix.to_dense().double().numpy()
     plain = np.linalg.matrix_power(matrix, hops) @ whole
@@ -32,7 +32,7 @@ def setting(name="multibit", hops=2, features=40, users=80):
 
 
 def known_of(graph):
-    return Known(graph.labels.copy(), graph.train.copy(), graph.validation.copy(), graph.class_count)
+    return KnownLabels(graph.labels.copy(), graph.train.copy(), graph.validation.copy(), graph.class_count)
 
 
 def decided(users=300, features=30, deciding=(4, 17), classes=3, seed=1):
@@ -44,7 +44,7 @@ def decided(users=300, features=30, deciding=(4, 17), classes=3, seed=1):
         rows[:, place] = 3 * labels + random.standard_normal(users)
     train, validation = np.zeros(users, dtype=bool), np.zeros(users, dtype=bool)
     train[: users // 2], validation[users // 2 : 3 * users // 4] = True, True
-    return plain_values(rows), Known(labels, train, validation, classes)
+    return plain_values(rows), KnownLabels(labels, train, validation, classes)
 
 
 def plain_values(rows):

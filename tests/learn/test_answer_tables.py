@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.learn.class_answers import STRENGTH, Asked, Judged, class_evidence
+from graphveil.learn.class_answers import STRENGTH, ClassAnswers, Judged, class_evidence
 
 
 def asked_of(counts, least=0.01, certainty=None):
@@ -17,7 +17,7 @@ def asked_of(counts, least=0.01, certainty=None):
     )
     lists = np.tile(np.arange(counts.shape[1]), (len(classes), 1))
     sure = np.full(len(classes), 0.5) if certainty is None else certainty
-    return Asked(np.arange(len(classes)), lists, places, sure, least), classes
+    return ClassAnswers(np.arange(len(classes)), lists, places, sure, least), classes
 
 
 def judged_of(classes, count, folds=None):
@@ -91,7 +91,7 @@ def test_another_judge_s_label_does_change_it():
 
 
 def test_a_class_that_is_not_in_the_list_has_a_row_of_its_own():
-    asked = Asked(np.arange(2), np.array([[2, 0], [1, 2]]), np.array([0, 1]), np.full(2, 0.5), 0.01)
+    asked = ClassAnswers(np.arange(2), np.array([[2, 0], [1, 2]]), np.array([0, 1]), np.full(2, 0.5), 0.01)
     assert asked.ranks(4).tolist() == [[1, 2, 0, 2], [2, 0, 1, 2]]
 
 
@@ -141,7 +141,7 @@ def test_bins_of_certainty_have_tables_of_their_own_where_judges_are_many():
     telling, mute = [[450, 50], [50, 450]], [[250, 250], [250, 250]]
     first, classes = asked_of(telling)
     second, others = asked_of(mute)
-    asked = Asked(
+    asked = ClassAnswers(
         np.arange(2000),
         np.concatenate([first.lists, second.lists]),
         np.concatenate([first.places, second.places]),
@@ -166,8 +166,8 @@ def test_answers_of_others_are_decoded_by_the_same_tables():
     asked, classes = asked_of([[500, 150], [200, 400]], certainty=random.random(1250))
     folded, whole = class_evidence(asked, judged_of(classes, 2), 2)
     own = np.arange(0, 1250, 9)
-    few = Asked(own, asked.lists[own], asked.places[own], asked.certainty[own], asked.least)
+    few = ClassAnswers(own, asked.lists[own], asked.places[own], asked.certainty[own], asked.least)
     found = class_evidence(few, judged_of(classes, 2), 2, asked)
     assert np.array_equal(found[0], folded[:, own]) and np.array_equal(found[1], whole[own])
-    nobody = Asked(own[:0], asked.lists[:0], asked.places[:0], asked.certainty[:0], asked.least)
+    nobody = ClassAnswers(own[:0], asked.lists[:0], asked.places[:0], asked.certainty[:0], asked.least)
     assert class_evidence(nobody, judged_of(classes, 2), 2, asked)[1].shape == (0, 2)

@@ -12,7 +12,7 @@ from graphveil.graphs.splits import Split
 from graphveil.learn.class_answers import (
     RIDGE,
     Answered,
-    Asked,
+    ClassAnswers,
     Judged,
     Judges,
     _conditional_logit,
@@ -156,7 +156,7 @@ def answers_on(graph, seed=0, telling=0.0, classes=3):
     places = np.argmax(lists == told[:, None], axis=1)
     judges = np.flatnonzero(graph.validation)
     folds = np.arange(len(judges)) % 2
-    asked = Asked(np.arange(users), lists, places, prior.max(axis=1), 0.05)
+    asked = ClassAnswers(np.arange(users), lists, places, prior.max(axis=1), 0.05)
     judged = Judged(judges, np.eye(classes)[truth[judges]], folds)
     by_fold, whole = class_evidence(asked, judged, classes)
     return prior, whole, by_fold, Judges(Group.alone(judges), truth[judges], folds, None), truth

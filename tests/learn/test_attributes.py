@@ -6,7 +6,7 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.learn.attribute_analysis import (
     ANALYSES,
-    Known,
+    KnownLabels,
     combined_scores,
     correlation_scores,
     pair_fisher_scores,
@@ -108,13 +108,13 @@ def test_known_labels_must_fit():
     none = np.zeros(3, dtype=bool)
     some = np.array([True, False, False])
     with pytest.raises(InputError, match="as long"):
-        Known(np.zeros(3, dtype=int), none[:2], none, 2)
+        KnownLabels(np.zeros(3, dtype=int), none[:2], none, 2)
     with pytest.raises(InputError, match="there are none"):
-        Known(np.zeros(3, dtype=int), none, some, 2)
+        KnownLabels(np.zeros(3, dtype=int), none, some, 2)
     with pytest.raises(InputError, match="there are none"):
-        Known(np.full(3, -1), some, none, 2)
+        KnownLabels(np.full(3, -1), some, none, 2)
     with pytest.raises(InputError, match="below 2"):
-        Known(np.full(3, 2), some, none, 2)
+        KnownLabels(np.full(3, 2), some, none, 2)
 
 
 def test_sma_without_validation_users_says_what_to_do():

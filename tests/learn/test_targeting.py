@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from graphveil.errors import InputError
 from graphveil.learn.targeting import (
-    Round,
     Target,
+    TargetRound,
     expected_error,
     expected_target,
     pooled_target,
@@ -217,19 +217,19 @@ def test_a_given_share_gets_the_best_size(seed):
 
 def test_the_expected_error_falls_with_every_help():
     base = {"attributes": 64, "classes": 4, "heard": 1000.0}
-    first, second = Round(1, 2.0), Round(1, 2.0)
+    first, second = TargetRound(1, 2.0), TargetRound(1, 2.0)
     plain = expected_error(first, second, **base)
     assert expected_error(first, second, **{**base, "heard": 4000.0}) < plain
-    assert expected_error(first, Round(1, 1.5), **base) < plain
-    assert expected_error(Round(1, 1.5), second, **base) < plain
-    assert expected_error(Round(2, 2.0), second, **base) < plain
-    assert expected_error(first, Round(2, 2.0), **base) < plain
+    assert expected_error(first, TargetRound(1, 1.5), **base) < plain
+    assert expected_error(TargetRound(1, 1.5), second, **base) < plain
+    assert expected_error(TargetRound(2, 2.0), second, **base) < plain
+    assert expected_error(first, TargetRound(2, 2.0), **base) < plain
     assert expected_error(first, second, **base, both=False) > plain
     assert expected_error(first, second, **{**base, "attributes": 256}) > plain
 
 
 def test_the_expected_error_lies_between_found_and_missed():
-    first, second = Round(1, 2.0), Round(2, 3.0)
+    first, second = TargetRound(1, 2.0), TargetRound(2, 3.0)
     # One class: a pool of two. Its share is 0.8 of two answers; the rest have 0.4 answers over 62.
     found, missed = 3 / 0.8, 3 / (0.4 / 62)
     options = {"attributes": 64, "classes": 1, "both": False}
@@ -241,5 +241,5 @@ def test_the_expected_error_lies_between_found_and_missed():
 
 @pytest.mark.parametrize(("attributes", "classes"), [(2, 4), (3, 1), (64, 0), (1, 2)])
 def test_the_expected_error_is_finite_at_the_edges(attributes, classes):
-    found = expected_error(Round(1, 2.0), Round(1, 2.0), attributes, classes, 10.0)
+    found = expected_error(TargetRound(1, 2.0), TargetRound(1, 2.0), attributes, classes, 10.0)
     assert math.isfinite(found) and found > 0

@@ -18,7 +18,7 @@ from graphveil.channels.exact import TOTAL
 from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
-from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, Cap, best_cap, error_factor, privunit
+from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, SphericalCap, best_cap, error_factor, privunit
 from graphveil.mechanisms.rows import PublicBall
 from tests.mechanisms.support import GivenWords
 
@@ -59,7 +59,7 @@ def test_one_more_count_would_break_the_aim():
     aim = Fraction(1) * (1 - Fraction(1, 2**40))
     assert not unit(1.0, 10).loss.exceeds(aim)
     assert PrivUnitMechanism(
-        "x", unit().claim, 10, PublicBall(1.0), Cap(cap.threshold, cap.count + 1)
+        "x", unit().claim, 10, PublicBall(1.0), SphericalCap(cap.threshold, cap.count + 1)
     ).loss.exceeds(aim)
 
 
@@ -67,7 +67,7 @@ def test_one_more_count_would_break_the_aim():
 def test_a_cap_that_is_hit_too_often_does_not_hold(gap):
     found = unit(1.0)
     greedy = PrivUnitMechanism(
-        "x", found.claim, 5, found.ball, Cap(found.cap.threshold, found.cap.count + gap * 2**28)
+        "x", found.claim, 5, found.ball, SphericalCap(found.cap.threshold, found.cap.count + gap * 2**28)
     )
     assert not greedy.holds
     assert greedy.epsilon > 1.0

@@ -115,7 +115,7 @@ def lower_bound(mechanism: Mechanism, draws: int, words: Words, public: PublicRa
     own = list(valid_inputs(mechanism, public).values())
     own += [] if mechanism.subject == "links" else list(misfits(mechanism, public).values())
     inputs = distinct([*mechanism.extremes(), *own])
-    pilots = [Tally(mechanism) for _ in inputs]
+    pilots = [EventTally(mechanism) for _ in inputs]
     for pilot, private in zip(pilots, inputs, strict=True):
         pilot.draw(private, max(draws // FEWER, EXAMPLES), words)
     one, other = most_separated([pilot.counts() for pilot in pilots], compared_pairs(mechanism, inputs))
@@ -123,7 +123,7 @@ def lower_bound(mechanism: Mechanism, draws: int, words: Words, public: PublicRa
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
     projected = np.concatenate([along(example, direction) for pilot in pilots for example in pilot.examples])
     chosen = _most_different(pilots[one].counts(), pilots[other].counts())
-    tallies = [Tally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
+    tallies = [EventTally(mechanism, direction, np.quantile(projected, QUANTILES)) for _ in range(2)]
     for tally, index in zip(tallies, (one, other), strict=True):
         tally.draw(inputs[index], draws, words)
     first = len(pilots[0].counts())
@@ -151,7 +151,7 @@ def _most_different(first: Counts, second: Counts) -> list[int]:
     return sorted({*often[:CHOSEN].tolist(), *often[-CHOSEN:].tolist()})
 
 
-class Tally:
+class EventTally:
     """Counts of simple events in many reports of one input.
 
     Each code of each value and each value's being asked (where they are not too many), and how far a report's estimate

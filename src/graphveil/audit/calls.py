@@ -30,7 +30,7 @@ from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.interval import log_tail
 from graphveil.audit.probe import SEED, CountedWords
 from graphveil.audit.repeats import never_again
-from graphveil.audit.schedule import NOISE_COMPARED, Schedule
+from graphveil.audit.schedule import NOISE_COMPARED, AuditSchedule
 from graphveil.audit.trust import claims_independence
 from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
@@ -94,7 +94,7 @@ def walked_row(mechanism: Mechanism, public: PublicRange | None) -> Any:
     return np.where(np.arange(len(low)) % 2 == 0, low, high)
 
 
-def walk_calls(mechanism: Mechanism, row: Any, schedule: Schedule, words: Words) -> Walk:
+def walk_calls(mechanism: Mechanism, row: Any, schedule: AuditSchedule, words: Words) -> Walk:
     """Call for all numbers of users of a schedule, as far as there is time and their codes are not too many."""
     pilot = checked_reports(mechanism, wide_batch(row, PILOT), words)
     bits = Bits.of(pilot, row)

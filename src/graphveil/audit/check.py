@@ -68,7 +68,7 @@ def mechanism_checks(
     """
     accepted = 0
     for epsilon in epsilons:
-        tried = Tried(Candidate.of(what, epsilon), quick)
+        tried = TriedMechanism(Candidate.of(what, epsilon), quick)
         try:
             _ = tried.mechanism
         except InputError:
@@ -90,7 +90,7 @@ def _refuse_all(what: str | Callable[..., Mechanism], epsilons: Sequence[float])
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class TriedMechanism:
     """A mechanism at one budget, and what several checks need of it."""
 
     candidate: Candidate
@@ -132,7 +132,7 @@ class Tried:
             raise AssertionError(f"{self.candidate.title} at epsilon {self.candidate.epsilon:g}: {sentence}")
 
 
-def checks_of(tried: Tried) -> Iterator[tuple[str, Callable[[Tried], None]]]:
+def checks_of(tried: TriedMechanism) -> Iterator[tuple[str, Callable[[TriedMechanism], None]]]:
     """The checks that apply, by name."""
     mechanism, candidate = tried.mechanism, tried.candidate
     yield "it claims what it was asked for", check_asked
@@ -166,7 +166,7 @@ def checks_of(tried: Tried) -> Iterator[tuple[str, Callable[[Tried], None]]]:
     yield "the audit finds no leak", check_audit
 
 
-def check_asked(tried: Tried) -> None:
+def check_asked(tried: TriedMechanism) -> None:
     """The claim is the budget that was asked for."""
     mechanism = tried.mechanism
     tried.say(
@@ -175,14 +175,14 @@ def check_asked(tried: Tried) -> None:
     )
 
 
-def check_holds(tried: Tried) -> None:
+def check_holds(tried: TriedMechanism) -> None:
     """The exact ε is not above the claim."""
     claim, loss = tried.mechanism.claim, tried.mechanism.loss
     message = f"its exact epsilon is {loss.epsilon!r}, claimed {claim.epsilon!r}"
     tried.say(tried.mechanism.holds, message)
 
 
-def check_waste(tried: Tried) -> None:
+def check_waste(tried: TriedMechanism) -> None:
     """The exact ε wastes hardly any of the claim."""
     claim, loss = tried.mechanism.claim, tried.mechanism.loss
     smallest = min([answer.channel.claim.epsilon for answer in tried.mechanism.answers] or [claim.epsilon])
@@ -199,7 +199,7 @@ def _moments(joint: Joint) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[n
         yield private, shares, decoded
 
 
-def check_exact_mean(tried: Tried) -> None:
+def check_exact_mean(tried: TriedMechanism) -> None:
     """Over all reports of a small mechanism, estimates have the mean that is promised."""
     if tried.joint is None:
         return
@@ -210,7 +210,7 @@ def check_exact_mean(tried: Tried) -> None:
         tried.say(bias <= DUST * width(mechanism), message)
 
 
-def check_variance(tried: Tried) -> None:
+def check_variance(tried: TriedMechanism) -> None:
     """Drawn estimates of a small mechanism have the variance that the tables say."""
     if tried.joint is None:
         return
@@ -225,7 +225,7 @@ def check_variance(tried: Tried) -> None:
         tried.say(bool((np.abs(drawn - variance) <= allowed).all()), message)
 
 
-def check_drawn_mean(tried: Tried) -> None:
+def check_drawn_mean(tried: TriedMechanism) -> None:
     """Drawn estimates of rows anywhere have the mean that is promised."""
     mechanism, draws = tried.mechanism, tried.draws
     for rows in tried.probe.batches.values():
@@ -262,13 +262,13 @@ def width(mechanism: Mechanism) -> float:
     return 1.0 if public is None else float(public.high - public.low)
 
 
-def check_control_is_free(tried: Tried) -> None:
+def check_control_is_free(tried: TriedMechanism) -> None:
     """The control has ε = 0 exactly, and claims it."""
     leaks = sighted_tables(tried.control)
     tried.say(not leaks, f"its control must cost nothing: {' | '.join(leaks)}")
 
 
-def check_control_format(tried: Tried) -> None:
+def check_control_format(tried: TriedMechanism) -> None:
     """The control's reports are otherwise the same: length, alphabet, dimensions, scale."""
     mechanism = tried.mechanism
     names = ["dimensions", "report_length", "alphabet", "names_dimensions", "subject"]
@@ -277,13 +277,13 @@ def check_control_format(tried: Tried) -> None:
         tried.say(kept[0] == kept[1], f"its control must keep {name} {kept[0]!r}, it has {kept[1]!r}")
 
 
-def check_control_is_blind(tried: Tried) -> None:
+def check_control_is_blind(tried: TriedMechanism) -> None:
     """With the same words the control answers all values alike."""
     leaks = sighted_reports(tried.control, tried.probe.public)
     tried.say(not leaks, f"its control must see no values: {' | '.join(leaks)}")
 
 
-def check_control_reports(tried: Tried) -> None:
+def check_control_reports(tried: TriedMechanism) -> None:
     """With the same words the control names the same dimensions, and its reports are as long."""
     mechanism, rows = tried.mechanism, next(iter(tried.probe.batches.values()))
     original, blinded = (each.randomize(rows, SeededWords(SEED)) for each in (mechanism, tried.control))
@@ -294,7 +294,7 @@ def check_control_reports(tried: Tried) -> None:
         tried.say(same, "its control asks for other dimensions than the mechanism, with the same words")
 
 
-def check_budgets(tried: Tried) -> None:
+def check_budgets(tried: TriedMechanism) -> None:
     """A budget that makes no sense is refused."""
     name, settings = tried.candidate.name, tried.candidate.settings()
     assert name is not None
@@ -303,23 +303,23 @@ def check_budgets(tried: Tried) -> None:
         _refused(tried, attempt, f"epsilon {bad!r}")
 
 
-def check_dims(tried: Tried) -> None:
+def check_dims(tried: TriedMechanism) -> None:
     """A number of dimensions that makes no sense is refused."""
     for bad in BAD_DIMS:
         _refused(tried, partial(tried.candidate.build, dims=bad), f"dims {bad!r}")
 
 
-def check_sampled(tried: Tried) -> None:
+def check_sampled(tried: TriedMechanism) -> None:
     """Asking for none, or for more values than there are, is refused."""
     for bad in (0, tried.candidate.settings()["dims"] + 1):
         _refused(tried, partial(tried.candidate.build, sampled=bad), f"sampled {bad!r}")
 
 
-def _some_rows(tried: Tried) -> NDArray[Any]:
+def _some_rows(tried: TriedMechanism) -> NDArray[Any]:
     return next(iter(tried.probe.batches.values()))[:5]
 
 
-def check_shapes(tried: Tried) -> None:
+def check_shapes(tried: TriedMechanism) -> None:
     """Rows of a wrong shape are refused, by whom they are counted too."""
     mechanism, rows = tried.mechanism, _some_rows(tried)
     bad: dict[str, Any] = {"rows of one dimension too many": rows[None]}
@@ -331,20 +331,20 @@ def check_shapes(tried: Tried) -> None:
         _refused(tried, partial(mechanism.count, private), f"a count of {title}")
 
 
-def check_count(tried: Tried) -> None:
+def check_count(tried: TriedMechanism) -> None:
     """Users are counted by the shape of what they hold."""
     rows = _some_rows(tried)
     counted = tried.mechanism.count(rows) == len(rows)
     tried.say(counted, "it must count the users by the shape of their rows")
 
 
-def check_answered(tried: Tried) -> None:
+def check_answered(tried: TriedMechanism) -> None:
     """Any value is answered, in silence."""
     leaks = everything_answered(tried.mechanism, tried.probe.public)
     tried.say(not leaks, f"any value must be answered, in silence: {' | '.join(leaks)}")
 
 
-def check_altered(tried: Tried) -> None:
+def check_altered(tried: TriedMechanism) -> None:
     """The owner is told how many users hold what does not fit."""
     mechanism, public = tried.mechanism, tried.probe.public
     if public is None or ANYWHERE not in tried.probe.batches:
@@ -357,12 +357,12 @@ def check_altered(tried: Tried) -> None:
     tried.say(after >= 2 and after >= before, message)
 
 
-def _sent(tried: Tried, users: int) -> Reports:
+def _sent(tried: TriedMechanism, users: int) -> Reports:
     rows = next(reversed(tried.probe.batches.values()))[:users]
     return tried.mechanism.randomize(rows, SeededWords(SEED))
 
 
-def check_messages(tried: Tried) -> None:
+def check_messages(tried: TriedMechanism) -> None:
     """Reports survive bytes and JSON."""
     mechanism = tried.mechanism
     for users in (0, 1, 9):
@@ -373,7 +373,7 @@ def check_messages(tried: Tried) -> None:
         tried.say(same, "JSON must give the same reports back")
 
 
-def check_damaged(tried: Tried) -> None:
+def check_damaged(tried: TriedMechanism) -> None:
     """A message that was damaged on its way is refused."""
     mechanism, reports = tried.mechanism, _sent(tried, 9)
     message, text = reports.to_bytes(), reports.to_json()
@@ -382,7 +382,7 @@ def check_damaged(tried: Tried) -> None:
     _refused(tried, partial(Reports.from_json, text[:-2], mechanism), "truncated JSON", MessageError)
 
 
-def check_audit(tried: Tried) -> None:
+def check_audit(tried: TriedMechanism) -> None:
     """The audit finds no leak."""
     candidate = tried.candidate
     what = candidate.builder if candidate.name is None else candidate.name
@@ -391,7 +391,7 @@ def check_audit(tried: Tried) -> None:
 
 
 def _refused(
-    tried: Tried, attempt: Callable[[], object], title: str, kind: type[InputError] = InputError
+    tried: TriedMechanism, attempt: Callable[[], object], title: str, kind: type[InputError] = InputError
 ) -> None:
     must = f"{title} must be refused with {kind.__name__}"
     try:

@@ -24,7 +24,7 @@ from graphveil.audit.hull import Counts, Hull, span_tails
 from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.probe import CountedWords, Probe
 from graphveil.audit.repeats import never_again
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
@@ -41,7 +41,7 @@ BLOCKS, STEPS = (1000,), (2, 3, 7, 10, 64, 100, 1000, 1024)
 
 
 def crowd_step(
-    mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: Schedule, walked: Mechanism
+    mechanism: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule, walked: Mechanism
 ) -> Step:
     """One call for very many users with the same row; then calls of all sizes of a schedule, of the mechanism to be ``walked``."""
     users, leaks = _one_call(mechanism, public, words, schedule.quick)

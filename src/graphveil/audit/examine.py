@@ -47,7 +47,7 @@ from graphveil.audit.pairs import personal_sentences
 from graphveil.audit.probe import public_range
 from graphveil.audit.processes import processes_step
 from graphveil.audit.sampler import sampler_step
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.audit.tables import tables_step
 from graphveil.audit.trust import Stated, foreign, trusted
 from graphveil.audit.versions import versions_step
@@ -114,7 +114,7 @@ MINUTES, QUICK_MINUTES, SHARE = 10.0, 3.0, 0.5
 
 
 @dataclass(frozen=True)
-class Privacy:
+class StatedPrivacy:
     """An ε (which may be infinite) and a δ."""
 
     epsilon: float
@@ -137,8 +137,8 @@ class Audit:
     """
 
     name: str
-    claimed: Privacy
-    exact: Privacy
+    claimed: StatedPrivacy
+    exact: StatedPrivacy
     protects: list[str]
     leaks: list[str]
     steps: list[Step] = field(default_factory=list)
@@ -195,7 +195,7 @@ def examine(
     source: Words = words or SeededWords(int(SystemWords().take(1)[0] >> np.uint64(1)))
     public = public_range(candidate, whole)
     outside = foreign(candidate, whole)
-    schedule = Schedule.of(quick, source)
+    schedule = AuditSchedule.of(quick, source)
     joint: Joint | None = None
     refused: list[str] = []
     told: set[str] = set()
@@ -266,14 +266,14 @@ def examine(
     # Last, so that whatever calls have changed shows.
     steps.append(run(PROCESSES, lambda: processes_step(candidate, whole, public, outside)))
     stated = Stated.of(whole)
-    exact = Privacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
+    exact = StatedPrivacy(stated.loss.epsilon, stated.delta if whole.claim.delta else 0.0)
     not_loaded = steps[-1].seen if steps[-1].skipped else None
     gaps = not_covered(whole, refused, small is not None, outside, not_loaded)
     # Of code from outside, that it may recognise its audit comes before everything else.
     first_of_all = 1 if outside else 0
     return Audit(
         candidate.name or whole.name,
-        Privacy(whole.claim.epsilon, whole.claim.delta),
+        StatedPrivacy(whole.claim.epsilon, whole.claim.delta),
         exact,
         _protects(whole, exact, steps, outside),
         _leaks(steps),
@@ -332,7 +332,7 @@ def _leaks(steps: list[Step]) -> list[str]:
     )
 
 
-def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step], foreign: bool) -> list[str]:
+def _protects(mechanism: Mechanism, exact: StatedPrivacy, steps: list[Step], foreign: bool) -> list[str]:
     """What is protected, in sentences; only what the steps have confirmed."""
     sound = {step.title: not (step.leaks or step.unfinished) for step in steps}
     sentences = []
@@ -370,7 +370,7 @@ def _protects(mechanism: Mechanism, exact: Privacy, steps: list[Step], foreign: 
     return sentences
 
 
-def _main_sentence(mechanism: Mechanism, exact: Privacy, foreign: bool) -> str:
+def _main_sentence(mechanism: Mechanism, exact: StatedPrivacy, foreign: bool) -> str:
     what = {
         "features": f"A user's whole row{' and level' if mechanism.personal else ''} ({describe_size(mechanism)} reported)",
         "label": "A user's label",

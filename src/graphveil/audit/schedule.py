@@ -41,7 +41,7 @@ MIXED_CALLS, QUICK_MIXED_CALLS = (4099, 65_537, 262_147), (4099,)
 
 
 @dataclass(frozen=True)
-class Schedule:
+class AuditSchedule:
     """What is walked through: numbers of values, budgets, both at once (settings), and numbers of users in one call."""
 
     dims: tuple[int, ...]

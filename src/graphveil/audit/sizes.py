@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.schedule import BUDGETS, Schedule
+from graphveil.audit.schedule import BUDGETS, AuditSchedule
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 
@@ -28,7 +28,7 @@ class Sized:
     size: int | None = None
 
 
-def sizes(candidate: Candidate, schedule: Schedule) -> Iterator[Sized]:
+def sizes(candidate: Candidate, schedule: AuditSchedule) -> Iterator[Sized]:
     """All sizes of a schedule that the mechanism accepts, small ones first.
 
     A plan has no other size than its own, and for a curator, who sees everything, some cells stand for a whole graph.
@@ -63,7 +63,7 @@ def size_setting(candidate: Candidate) -> str | None:
     return next((setting for setting in UNITS if candidate.takes(setting)), None)
 
 
-def larger_budgets(candidate: Candidate, schedule: Schedule) -> list[float]:
+def larger_budgets(candidate: Candidate, schedule: AuditSchedule) -> list[float]:
     """Budgets beyond the schedule's, up to the largest that the mechanism accepts (to a few percent)."""
     if schedule.quick:
         return []

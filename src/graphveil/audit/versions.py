@@ -18,7 +18,7 @@ from graphveil.audit.hull import Hull
 from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.paths import everything_answered, same_by_every_path
 from graphveil.audit.probe import Probe
-from graphveil.audit.schedule import Schedule
+from graphveil.audit.schedule import AuditSchedule
 from graphveil.audit.sizes import Sized, sizes
 from graphveil.audit.tables import tables_step
 from graphveil.audit.trust import Stated
@@ -35,7 +35,7 @@ SEEN, QUICK_ANSWERS, MAX_ANSWERS, VALUES_AN_ANSWER = 40.0, 1 << 18, 1 << 23, 8
 
 
 def versions_step(
-    candidate: Candidate, whole: Mechanism, public: PublicRange | None, words: Words, schedule: Schedule
+    candidate: Candidate, whole: Mechanism, public: PublicRange | None, words: Words, schedule: AuditSchedule
 ) -> tuple[Step, list[str]]:
     """The findings, and the paths that the mechanism does not take."""
     leaks, refused = same_by_every_path(whole, public)

@@ -15,7 +15,7 @@ from graphveil.cli.options import AsJson, Options, with_options
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.files import check_folder, write_result
 from graphveil.collect.learning import RoundOpenError
-from graphveil.collect.study import Terms, check_collected, learn_collection
+from graphveil.collect.study import StudyTerms, check_collected, learn_collection
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.number_format import percent
@@ -80,7 +80,7 @@ def collect_learn(
     collection = open_collection(folder)
     name = study or experiment.method
     target = check_folder(out or folder / "results" / _plain(name))
-    terms = Terms(name, int(time.time() + days * DAY), as_published)
+    terms = StudyTerms(name, int(time.time() + days * DAY), as_published)
     try:
         with one_bar() as inside:
             learned = learn_collection(collection, experiment, terms, inside)

@@ -16,7 +16,7 @@ from graphveil.privacy.ledger import DUST
 Truths = NDArray[np.bool_]
 
 
-class Asked(Protocol):
+class CapQuestion(Protocol):
     """What was asked before: a published round."""
 
     @property
@@ -29,7 +29,7 @@ class Asked(Protocol):
     def expires(self) -> int: ...
 
 
-def can_afford(plan: Plan, roster: Roster, before: Sequence[Asked], now: int) -> Truths:
+def can_afford(plan: Plan, roster: Roster, before: Sequence[CapQuestion], now: int) -> Truths:
     """For everybody on the roster, whether the cap leaves room for the plan, in a user of whichever level.
 
     Everybody who was asked before counts as having spent it, whether an answer came or not.
@@ -45,7 +45,7 @@ def can_afford(plan: Plan, roster: Roster, before: Sequence[Asked], now: int) ->
     return fits
 
 
-def _charged(asked: Asked, roster: Roster, now: int) -> Truths:
+def _charged(asked: CapQuestion, roster: Roster, now: int) -> Truths:
     """Who has this round in the own books; of a cap that is renewed, only what may have been answered since counts.
 
     Of the enrolment only the day is known, so a period may begin up to a day earlier or later: the earlier one is taken.

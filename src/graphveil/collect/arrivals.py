@@ -13,7 +13,7 @@ from graphveil.collect.database import beside_others
 from graphveil.collect.schema import REPORTS, ROSTER, ROWS, SECONDS_A_DAY
 
 
-class Outcome(Enum):
+class ArrivalOutcome(Enum):
     """What became of a report or a row."""
 
     STORED = "stored"
@@ -32,7 +32,7 @@ class Arrival(NamedTuple):
     message: bytes
 
 
-def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[Outcome]:
+def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = True) -> list[ArrivalOutcome]:
     """Store all that can be stored, and say of each what became of it; nothing is durable before the transaction is.
 
     Without ``careful`` an id that another report has raises an IntegrityError: then everything is to be stored again, carefully.
@@ -61,15 +61,15 @@ def store(connection: Connection, arrivals: Sequence[Arrival], careful: bool = T
     for each in arrivals:
         key, content = (each.round, each.node), (each.report, each.message)
         if each.node not in active:
-            outcome = Outcome.FORGOTTEN
+            outcome = ArrivalOutcome.FORGOTTEN
         elif key in there:
-            outcome = Outcome.AGAIN if there[key] == content else Outcome.OTHER
+            outcome = ArrivalOutcome.AGAIN if there[key] == content else ArrivalOutcome.OTHER
         elif closed.get(each.round, True):
-            outcome = Outcome.CLOSED
+            outcome = ArrivalOutcome.CLOSED
         elif (each.round, each.report) in taken:
-            outcome = Outcome.OTHER
+            outcome = ArrivalOutcome.OTHER
         else:
-            outcome = Outcome.STORED
+            outcome = ArrivalOutcome.STORED
             there[key] = content
             taken.add((each.round, each.report))
             fresh.append((*each, day))
@@ -104,7 +104,7 @@ def _taken(connection: Connection, arrivals: Sequence[Arrival]) -> set[tuple[int
     return {(row.round, bytes(row.report)) for row in connection.execute(chosen)}
 
 
-def store_row(connection: Connection, node: int, numbers: bytes) -> Outcome:
+def store_row(connection: Connection, node: int, numbers: bytes) -> ArrivalOutcome:
     """Keep the raw row of a volunteer."""
     beside_others(connection)
     active = connection.execute(
@@ -113,9 +113,9 @@ def store_row(connection: Connection, node: int, numbers: bytes) -> Outcome:
         )
     ).first()
     if active is None:
-        return Outcome.FORGOTTEN
+        return ArrivalOutcome.FORGOTTEN
     there = connection.execute(select(ROWS.c.numbers).where(ROWS.c.node == node)).scalar_one_or_none()
     if there is not None:
-        return Outcome.AGAIN if bytes(there) == numbers else Outcome.OTHER
+        return ArrivalOutcome.AGAIN if bytes(there) == numbers else ArrivalOutcome.OTHER
     connection.execute(insert(ROWS).values(node=node, numbers=numbers, day=int(time.time()) // SECONDS_A_DAY))
-    return Outcome.STORED
+    return ArrivalOutcome.STORED

@@ -16,7 +16,7 @@ from starlette.types import Receive
 
 from graphveil.collect import derived_credentials, forgetting, roster
 from graphveil.collect.actions import try_storing
-from graphveil.collect.arrivals import Arrival, Outcome
+from graphveil.collect.arrivals import Arrival, ArrivalOutcome
 from graphveil.collect.bodies import Headers, bearer, read_body
 from graphveil.collect.database import ReplacedError
 from graphveil.collect.members import Members
@@ -245,15 +245,15 @@ def check_sender(envelope: Envelope, report: str, member: Member, asked: AskedRo
         raise MessageError("this round does not ask this device: GET /v1/questions says what does")
 
 
-def acknowledged(outcome: Outcome) -> int:
+def acknowledged(outcome: ArrivalOutcome) -> int:
     """The status that a device is told, after it is durable."""
-    if outcome is Outcome.STORED:
+    if outcome is ArrivalOutcome.STORED:
         return 201
-    if outcome is Outcome.AGAIN:
+    if outcome is ArrivalOutcome.AGAIN:
         return 200
-    if outcome is Outcome.OTHER:
+    if outcome is ArrivalOutcome.OTHER:
         raise ProblemError(409, "something else was sent before, and counts: send the same again, or nothing")
-    if outcome is Outcome.CLOSED:
+    if outcome is ArrivalOutcome.CLOSED:
         raise ProblemError(410, "this round is closed and takes no more reports: nothing needs to be done")
     raise unknown_credential()
 

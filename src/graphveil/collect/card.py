@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import digest
 from graphveil.collect.learning import Replayed
-from graphveil.collect.study import Learned
+from graphveil.collect.study import StudyOutcome
 from graphveil.experiments.experiment import Part
 from graphveil.number_format import counted
 from graphveil.version import __version__
@@ -40,7 +40,7 @@ class Described(Protocol):
         """What people were told that it is for."""
 
 
-def result_card(learned: Learned, collection: Described) -> dict[str, Any]:
+def result_card(learned: StudyOutcome, collection: Described) -> dict[str, Any]:
     """Everything that is known of a result besides the result itself, as JSON has it."""
     spec, graph, scores = learned.spec, learned.graph, learned.scores
     privacy = learned.privacy()
@@ -130,7 +130,7 @@ def _question(replayed: Replayed) -> dict[str, Any]:
     }
 
 
-def _gain(learned: Learned, part: Part) -> dict[str, float | None] | None:
+def _gain(learned: StudyOutcome, part: Part) -> dict[str, float | None] | None:
     """How much better the method is than a part, with an interval over held-out users where each is right or wrong.
 
     The interval says how much it depends on who was held out, not on the noise, which was drawn once.
@@ -151,7 +151,7 @@ def _gain(learned: Learned, part: Part) -> dict[str, float | None] | None:
     return gain
 
 
-def _right(learned: Learned, part: Part) -> NDArray[np.float64]:
+def _right(learned: StudyOutcome, part: Part) -> NDArray[np.float64]:
     """1 for every held-out user whose class a part has right, 0 for the others."""
     scores = learned.parts[part].scores
     assert scores is not None

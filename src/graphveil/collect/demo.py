@@ -23,11 +23,11 @@ from graphveil.client import Calls, Device, Held, Http, Response, enrol, give_ro
 from graphveil.client.transport import MAX_ANSWER
 from graphveil.collect.card import BESIDE, result_card
 from graphveil.collect.folder import CollectionSettings
-from graphveil.collect.learning import Round, RoundOpenError
+from graphveil.collect.learning import AnsweredRound, RoundOpenError
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.rounds import LEAST_ANSWERS
 from graphveil.collect.storage import Collection, create_collection
-from graphveil.collect.study import Learned, Terms, learn_collection, learned_alone
+from graphveil.collect.study import StudyOutcome, StudyTerms, learn_collection, learned_alone
 from graphveil.errors import ServerError
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs.splits import random_split
@@ -71,7 +71,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentCounts:
     """What a device has sent: whose it is, in which round, the bytes of its envelope, and what it cost by its own books."""
 
     node: int
@@ -127,7 +127,7 @@ def give_rows(share: Share) -> int:
     return count
 
 
-def answer_all(share: Share) -> list[Sent]:
+def answer_all(share: Share) -> list[SentCounts]:
     """Everybody looks at what is asked and answers it; what was delivered."""
     sent = []
     for person in share.people:
@@ -136,7 +136,7 @@ def answer_all(share: Share) -> list[Sent]:
         seen = visit(device, Calls(http), agreement.collection, person.held)
         told = [each.inquiry for each in seen if each.delivered and each.inquiry is not None]
         sent += [
-            Sent(person.node, inquiry.question.round, envelope, inquiry.exact.epsilon)
+            SentCounts(person.node, inquiry.question.round, envelope, inquiry.exact.epsilon)
             for inquiry, envelope in zip(told, http.put.values(), strict=True)
         ]
     return sent
@@ -256,7 +256,7 @@ def run_demo(
                 if study.spec.resolved_method.takes_panel:
                     given = sum(for_all(give_rows, shares))
                     say(f"{counted(given, 'volunteer')} gave their rows as they are, by consent.")
-                sent: list[Sent] = []
+                sent: list[SentCounts] = []
                 learned = _learn(collection, study, shares, for_all, sent, say)
                 say(_scores(learned, collection))
                 same = _same_alone(collection, learned, sent)
@@ -274,11 +274,16 @@ def run_demo(
 
 
 def _learn(
-    collection: Collection, study: Study, shares: Sequence[Share], for_all: ForAll, sent: list[Sent], say: Say
-) -> Learned:
+    collection: Collection,
+    study: Study,
+    shares: Sequence[Share],
+    for_all: ForAll,
+    sent: list[SentCounts],
+    say: Say,
+) -> StudyOutcome:
     """Learn, let people answer what is published on the way, and learn again, until there is a result."""
     while True:
-        terms = Terms(study.method, int(time.time()) + HOUR)
+        terms = StudyTerms(study.method, int(time.time()) + HOUR)
         try:
             return learn_collection(collection, study.spec, terms)
         except RoundOpenError as waiting:
@@ -302,7 +307,7 @@ def _learn(
                 )
 
 
-def _question(each: Round) -> str:
+def _question(each: AnsweredRound) -> str:
     plan = each.plan
     what = "the class that a public model gives to the own row" if plan.of == "class" else "values of the row"
     exact = exact_words(plan.build().epsilon, plan.claim.epsilon)
@@ -312,7 +317,7 @@ def _question(each: Round) -> str:
     )
 
 
-def _scores(learned: Learned, collection: Collection) -> str:
+def _scores(learned: StudyOutcome, collection: Collection) -> str:
     card = result_card(learned, collection.settings)
     beside = [
         f"{BESIDE[part]} {percent(score)}"
@@ -327,7 +332,7 @@ def _scores(learned: Learned, collection: Collection) -> str:
     )
 
 
-def _same_alone(collection: Collection, learned: Learned, sent: Iterable[Sent]) -> bool:
+def _same_alone(collection: Collection, learned: StudyOutcome, sent: Iterable[SentCounts]) -> bool:
     """Whether the method gives the same in this process, from the bytes that devices have sent and not from the database."""
     by_round: dict[int, dict[int, bytes]] = {}
     for each in sent:

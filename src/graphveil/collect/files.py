@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphveil.collect.card import MODEL_FILE
 from graphveil.collect.card_page import card_page
-from graphveil.collect.study import Learned
+from graphveil.collect.study import StudyOutcome
 from graphveil.errors import InputError
 from graphveil.experiments.artefacts import CSV, EMBEDDING, PARQUET, Columns, matrix_columns, write_artefact
 from graphveil.experiments.model import save
@@ -34,7 +34,7 @@ def check_folder(folder: Path) -> Path:
 
 def write_result(
     folder: Path,
-    learned: Learned,
+    learned: StudyOutcome,
     card: dict[str, Any],
     ids: NDArray[Any],
     names: Sequence[str] | None = None,
@@ -72,7 +72,7 @@ def write_result(
 
 
 def prediction_columns(
-    learned: Learned, ids: NDArray[Any], names: Sequence[str] | None = None
+    learned: StudyOutcome, ids: NDArray[Any], names: Sequence[str] | None = None
 ) -> tuple[Columns, str]:
     """A class with its probability for every user, and whether a probability is as sure as it is right."""
     graph, outcome = learned.graph, learned.outcome
@@ -96,7 +96,7 @@ def class_labels(classes: NDArray[np.int64], names: Sequence[str]) -> NDArray[np
     return np.array([names[each] if each < len(names) else "" for each in classes.tolist()], dtype=np.str_)
 
 
-def embedding_columns(learned: Learned, ids: NDArray[Any]) -> Columns:
+def embedding_columns(learned: StudyOutcome, ids: NDArray[Any]) -> Columns:
     """What was learned of every user on the way, a row of numbers each."""
     values = learned.outcome.embedding
     assert values is not None

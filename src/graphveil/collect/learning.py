@@ -83,7 +83,7 @@ def answered_features(replayed: Sequence[Replayed], users: int) -> NDArray[np.bo
 Nodes = NDArray[np.int64]
 
 
-class Round(Protocol):
+class AnsweredRound(Protocol):
     """A published plan: whom it asks, how many have answered, and whether more may."""
 
     @property
@@ -118,10 +118,10 @@ class Round(Protocol):
 class Rounds(Protocol):
     """What is needed of a collection: its rounds, read and published."""
 
-    def rounds(self) -> Sequence[Round]:
+    def rounds(self) -> Sequence[AnsweredRound]:
         """All rounds, in their order."""
 
-    def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
+    def publish(self, plan: Plan, expires: int, study: str = "") -> AnsweredRound:
         """Freeze a plan and ask everybody who would answer it."""
 
     def reports(self, number: int) -> Reports:
@@ -131,11 +131,11 @@ class Rounds(Protocol):
 class RoundOpenError(Exception):
     """A method cannot go on before people have answered: no mistake, but the end of what can be done now."""
 
-    def __init__(self, rounds: Sequence[Round], published: bool) -> None:
+    def __init__(self, rounds: Sequence[AnsweredRound], published: bool) -> None:
         self.rounds, self.published = tuple(rounds), published
         super().__init__(" ".join(map(self._sentence, self.rounds)))
 
-    def _sentence(self, each: Round) -> str:
+    def _sentence(self, each: AnsweredRound) -> str:
         asked, subject = len(each.asked), "class" if each.plan.of == "class" else each.plan.subject
         if self.published:
             return f"Round {each.number} is published: it asks {asked:,} users ({subject}, {each.plan.mechanism})."
@@ -147,7 +147,7 @@ class Replayed:
     """A question that was answered: as the method asked it, the round that holds its answers, and these."""
 
     plan: Plan
-    round: Round
+    round: AnsweredRound
     reports: Reports
 
 
@@ -203,7 +203,7 @@ class CollectedUsers:
     def _used(self) -> set[int]:
         return {each.round.number for each in self._replayed}
 
-    def _find(self, plan: Plan) -> Round | None:
+    def _find(self, plan: Plan) -> AnsweredRound | None:
         """The round that asks this plan; or, where the study has asked another in its place, that one or a refusal."""
         rounds, digest = self._collection.rounds(), plan_digest(plan)
         same = [each for each in rounds if each.digest == digest]
@@ -223,7 +223,7 @@ class CollectedUsers:
         refuse_other_kind(frozen.number, frozen.plan, plan)
         return frozen
 
-    def _publish(self, plan: Plan) -> list[Round]:
+    def _publish(self, plan: Plan) -> list[AnsweredRound]:
         """Publish a plan, and with a study's first one those that will be asked anyway."""
         known = {each.digest for each in self._collection.rounds()}
         first = not self._replayed and plan_digest(plan) in map(plan_digest, self._ahead)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.problems import ProblemError
-from graphveil.collect.roster import Agreement
+from graphveil.collect.roster import RosterAgreement
 from graphveil.errors import InputError
 from graphveil.privacy.invitation import Invitation
 
@@ -54,7 +54,7 @@ class ToldEnrolment(_Told):
         # Only its form is needed of the key.
         return Invitation.read(f"{self.token}.{'A' * 43}").secret
 
-    def agreement(self, settings: CollectionSettings) -> Agreement:
+    def agreement(self, settings: CollectionSettings) -> RosterAgreement:
         """What is agreed, if the collection can keep it."""
         if self.cap.epsilon > settings.epsilon or self.cap.delta > settings.delta:
             raise ProblemError(
@@ -72,7 +72,7 @@ class ToldEnrolment(_Told):
         if self.by_level is not None and not all(0 <= each <= settings.epsilon for each in self.by_level):
             raise ProblemError(422, f"the cap of a level must lie between 0 and {settings.epsilon:g}")
         levels = None if self.by_level is None else tuple(self.by_level)
-        return Agreement(
+        return RosterAgreement(
             self.cap.epsilon, self.cap.delta, excluded, self.volunteer, levels, self.renewal_days
         )
 

@@ -47,7 +47,7 @@ class Roster:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class RosterAgreement:
     """What a user agrees to at enrolment: a cap, more of it for each privacy level, and after how many days it is renewed.
 
     Without a renewal a cap is for life.
@@ -163,7 +163,9 @@ def _invited(secret: bytes) -> Select[Any]:
     return select(ROSTER).where(ROSTER.c.token == keys.hashed(secret), ROSTER.c.forgotten.is_(False))
 
 
-def enrol(connection: Connection, secret: bytes, credential: bytes, agreed: Agreement) -> Member | Refused:
+def enrol(
+    connection: Connection, secret: bytes, credential: bytes, agreed: RosterAgreement
+) -> Member | Refused:
     """Enrol the holder of a token's secret, whose device has drawn the credential with this hash.
 
     The same again is answered alike, so that a lost answer can be asked for. Somebody who was enrolled and is invited again keeps pseudonym, terms,
@@ -184,7 +186,7 @@ def enrol(connection: Connection, secret: bytes, credential: bytes, agreed: Agre
     return Member(row.node, bytes(row.pseudonym))
 
 
-def _terms(agreed: Agreement) -> dict[str, Any]:
+def _terms(agreed: RosterAgreement) -> dict[str, Any]:
     """What somebody agrees to, as the roster has it."""
     return {
         "epsilon": agreed.epsilon,

@@ -39,7 +39,7 @@ from graphveil.privacy.reach import attributes_in_reach
 class AskedRound:
     """A published round. All of it is frozen but whether it is closed, which is not known here."""
 
-    def __init__(self, opened: Round) -> None:
+    def __init__(self, opened: PublishedRound) -> None:
         self._round, self._mechanism = opened, opened.plan.build()
         self.number, self.expires = opened.number, opened.expires
         self._places = np.full(opened.users, -1, dtype=np.int64)
@@ -147,7 +147,7 @@ MAX_WORDS = 12 * MAX_PURPOSE + 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class PublishedRound:
     """A published plan. ``asked`` are node numbers, in the plan's order, of those who would not refuse it.
 
     ``users`` is how many nodes the graph had when it was published: what 'all' means in its plan. ``deleted`` counts reports
@@ -181,7 +181,9 @@ class Round:
         return np.array(self.plan.users, dtype=np.int64)
 
 
-def read_rounds(connection: Connection, users: dict[int, int], number: int | None = None) -> list[Round]:
+def read_rounds(
+    connection: Connection, users: dict[int, int], number: int | None = None
+) -> list[PublishedRound]:
     """All rounds, or one of them; ``users`` are the nodes of each version of the graph."""
     count = (
         select(func.count())
@@ -194,7 +196,7 @@ def read_rounds(connection: Connection, users: dict[int, int], number: int | Non
     if number is not None:
         chosen = chosen.where(ROUNDS.c.number == number)
     return [
-        Round(
+        PublishedRound(
             number=row.number,
             plan=Plan.from_json(bytes(row.plan)),
             digest=row.digest,
@@ -218,12 +220,12 @@ def publish(
     expires: int,
     *,
     roster: Roster,
-    before: list[Round],
+    before: list[PublishedRound],
     graph: int,
     users: int,
     limit: int,
     study: str = "",
-) -> Round:
+) -> PublishedRound:
     """Freeze a plan as the next round; ``limit`` is how many bytes of a question a device reads."""
     plan = Plan.checked(plan)
     now = int(time.time())
@@ -250,7 +252,7 @@ def publish(
             f"take a model with fewer hidden units or smaller weights"
         )
     number = 1 + max((each.number for each in before), default=0)
-    fresh = Round(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)
+    fresh = PublishedRound(number, plan, digest, asked, users, graph, now, expires, False, 0, study=study)
     connection.execute(
         insert(ROUNDS).values(
             number=number,
@@ -268,7 +270,9 @@ def publish(
     return fresh
 
 
-def who_is_asked(plan: Plan, roster: Roster, before: list[Round], users: int, now: int) -> NDArray[np.int64]:
+def who_is_asked(
+    plan: Plan, roster: Roster, before: list[PublishedRound], users: int, now: int
+) -> NDArray[np.int64]:
     """Those of a plan who are enrolled and would not refuse it, in its order: known from what they agreed to, and from no value."""
     fits = np.zeros(users, dtype=bool)
     fits[roster.node] = roster.enrolled & can_afford(plan, roster, before, now)

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
-from graphveil.collect.arrivals import Outcome, store_row
+from graphveil.collect.arrivals import ArrivalOutcome, store_row
 from graphveil.collect.behind import Service, acknowledged
 from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
 from graphveil.collect.enrolling import MAX_JSON, PRIVATE, add_enrolling
@@ -139,7 +139,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         body = await read_body(request.headers.raw, request.receive, MAX_JSON + BYTES_A_NUMBER * dims)
         numbers = read_told(ToldRow, body).numbers(dims)
         outcome = await writer.run(lambda connection: store_row(connection, member.node, numbers))
-        if outcome is Outcome.FORGOTTEN:
+        if outcome is ArrivalOutcome.FORGOTTEN:
             raise ProblemError(403, "raw rows are taken from those alone who volunteered when they enrolled")
         return Response(status_code=acknowledged(outcome))
 

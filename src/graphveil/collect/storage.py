@@ -34,7 +34,7 @@ from graphveil.collect.public_graph import PublicGraph, check_links
 from graphveil.collect.reading import read_messages
 from graphveil.collect.results import KeptResult
 from graphveil.collect.roster import Invited, Roster
-from graphveil.collect.rounds import Round
+from graphveil.collect.rounds import PublishedRound
 from graphveil.collect.schema import ACTIONS, COLLECTION, GRAPHS, REPORTS, ROSTER, ROWS
 from graphveil.errors import InputError, StoreError
 from graphveil.graphs.divide import divide
@@ -191,17 +191,17 @@ class Collection:
 
     # -- rounds
 
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[PublishedRound]:
         """All rounds that were published, in order."""
         with self.database.reading() as connection:
             return rounds.read_rounds(connection, read_versions(connection))
 
-    def round(self, number: int) -> Round:
+    def round(self, number: int) -> PublishedRound:
         """One round."""
         with self.database.reading() as connection:
             return _round(connection, number)
 
-    def publish(self, plan: Plan, expires: int, study: str = "") -> Round:
+    def publish(self, plan: Plan, expires: int, study: str = "") -> PublishedRound:
         """Freeze a plan as the next round, open until it is closed; devices answer it until ``expires`` (seconds since 1970).
 
         ``study`` is what it is for: rounds of one study belong together. A plan that was published before is not published again, by
@@ -234,7 +234,7 @@ class Collection:
         with self.database.writing() as connection:
             audited.keep_audit(connection, plan, found)
 
-    def close(self, number: int, force: bool = False) -> Round:
+    def close(self, number: int, force: bool = False) -> PublishedRound:
         """Take no more reports for a round, so that it can be read; refused where few have answered."""
         with self.database.writing() as connection:
             alone(connection)
@@ -336,7 +336,7 @@ class Collection:
             }
 
 
-def _round(connection: Connection, number: int) -> Round:
+def _round(connection: Connection, number: int) -> PublishedRound:
     found = rounds.read_rounds(connection, read_versions(connection), number)
     if not found:
         raise InputError(f"there is no round {number}: `graphveil collect status` lists those that there are")

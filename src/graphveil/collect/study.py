@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import (
+    AnsweredRound,
     BlindedUsers,
     CollectedUsers,
     Nodes,
     Replayed,
-    Round,
     Rounds,
     charge_round,
 )
@@ -43,7 +43,7 @@ from graphveil.privacy.record import Privacy, privacy_record
 LARGEST = 1 - 1e-9
 
 
-class Roster(Protocol):
+class RosterView(Protocol):
     """Who was invited, in the order of nodes, and what those who enrolled agreed to."""
 
     @property
@@ -71,7 +71,7 @@ class Roster(Protocol):
         """After how many days each cap is renewed, 0 where it is for life."""
 
 
-class Collection(Rounds, Protocol):
+class CollectionView(Rounds, Protocol):
     """What learning needs of a collection."""
 
     @property
@@ -85,7 +85,7 @@ class Collection(Rounds, Protocol):
     def graph(self) -> Graph:
         """The public graph without features, and how its labels are to be divided."""
 
-    def roster(self) -> Roster:
+    def roster(self) -> RosterView:
         """Who was invited, and who has enrolled."""
 
     def panel(self) -> Panel | None:
@@ -93,7 +93,7 @@ class Collection(Rounds, Protocol):
 
 
 @dataclass(frozen=True)
-class Terms:
+class StudyTerms:
     """For what rounds are published, until when they can be answered, and whether published questions stand for the own."""
 
     study: str
@@ -102,7 +102,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class StudyOutcome:
     """What a method made of a collection. ``parts`` are the outcomes of the method and of what stands beside it.
 
     ``graph`` has the labels divided: those to learn from, those to validate; ``users`` hold the ones that score. ``ledger`` are the
@@ -164,8 +164,8 @@ class Learned:
 
 
 def learn_collection(
-    collection: Collection, spec: Experiment, terms: Terms, progress: Progress | None = None
-) -> Learned:
+    collection: CollectionView, spec: Experiment, terms: StudyTerms, progress: Progress | None = None
+) -> StudyOutcome:
     """Run a method on a collection as far as it gets; a RoundOpenError says that people must answer first.
 
     All numbers are those of a single process that is given the same graph, the same reports and the same seed.
@@ -192,7 +192,7 @@ def learn_collection(
     for each in collection.rounds():
         charge_round(books, each.plan, each.asked)
     panel = prepared.graph.panel
-    return Learned(
+    return StudyOutcome(
         spec,
         terms.study,
         prepared.graph,
@@ -208,7 +208,7 @@ def learn_collection(
 
 
 def learned_alone(
-    collection: Collection, learned: Learned, reports: Sequence[Reports] | None = None
+    collection: CollectionView, learned: StudyOutcome, reports: Sequence[Reports] | None = None
 ) -> Outcome:
     """The method once more in this process, given the same reports and nobody to ask: what was learned must be the same, bit for bit.
 
@@ -246,7 +246,7 @@ def check_collected(spec: Experiment) -> None:
         )
 
 
-def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
+def _sides(collection: CollectionView, spec: Experiment) -> tuple[Graph, Users]:
     """The public graph as experiments take one, and users who hold nothing but the labels that the server knows."""
     if spec.budgets.private_links and not collection.private_links:
         raise InputError(
@@ -271,7 +271,7 @@ def _sides(collection: Collection, spec: Experiment) -> tuple[Graph, Users]:
     return divided, users
 
 
-def _open_books(roster: Roster, users: int, rounds: Sequence[Round]) -> Ledger:
+def _open_books(roster: RosterView, users: int, rounds: Sequence[AnsweredRound]) -> Ledger:
     """Public books with everybody's cap; of one that its owner renews, or whose owner was forgotten since, all that was asked may be spent."""
     everything = add_up(each.plan.claim for each in rounds)
     unknown = (roster.renewal > 0) | ~roster.enrolled

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from graphveil.collect.arrivals import Arrival, Outcome, store
+from graphveil.collect.arrivals import Arrival, ArrivalOutcome, store
 from graphveil.collect.database import Database
 from graphveil.errors import StoreError
 
@@ -33,15 +33,15 @@ class Writer:
         """``told`` is called after every commit of reports: how many are new, and how many seconds it took."""
         self._database, self._told = database, told
         self._thread = ThreadPoolExecutor(1, "graphveil-writer")
-        self._waiting: list[tuple[Arrival, asyncio.Future[Outcome]]] = []
+        self._waiting: list[tuple[Arrival, asyncio.Future[ArrivalOutcome]]] = []
         self._committing: asyncio.Task[None] | None = None
         # How many shared the last commit: whoever was told then sends the next one now.
         self._expected = 1
 
-    async def store(self, arrival: Arrival) -> Outcome:
+    async def store(self, arrival: Arrival) -> ArrivalOutcome:
         """What became of a report, once it is durable: all that arrive during a commit share the next one."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
+        future: asyncio.Future[ArrivalOutcome] = loop.create_future()
         self._waiting.append((arrival, future))
         if self._committing is None or self._committing.done():
             self._committing = loop.create_task(self._commit_all())
@@ -81,7 +81,7 @@ class Writer:
             before = len(self._waiting)
             await asyncio.sleep(GATHER)
 
-    def _stored(self, arrivals: list[Arrival]) -> list[Outcome]:
+    def _stored(self, arrivals: list[Arrival]) -> list[ArrivalOutcome]:
         begun = time.perf_counter()
         for attempt in range(ATTEMPTS):
             try:
@@ -90,7 +90,7 @@ class Writer:
             except IntegrityError:
                 continue
             if self._told is not None:
-                self._told(outcomes.count(Outcome.STORED), time.perf_counter() - begun)
+                self._told(outcomes.count(ArrivalOutcome.STORED), time.perf_counter() - begun)
             return outcomes
         raise StoreError("reports could not be stored: another process stores the same ones, send them again")
 

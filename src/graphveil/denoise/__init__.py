@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         dirichlet_energy as dirichlet_energy,
         energy_over_hops as energy_over_hops,
     )
-    from graphveil.denoise.flexprop import FlexProp as FlexProp, user_weights as user_weights
+    from graphveil.denoise.flexprop import FlexPropDenoiser as FlexPropDenoiser, user_weights as user_weights
     from graphveil.denoise.shrink import forgetful_mean as forgetful_mean
     from graphveil.denoise.links import (
         PrivateGraph as PrivateGraph,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         private_graph as private_graph,
     )
     from graphveil.denoise.links import ReportedLinks as ReportedLinks, refuse_too_many as refuse_too_many
-    from graphveil.denoise.pagerank import PageRank as PageRank, PageRankPlan as PageRankPlan
+    from graphveil.denoise.pagerank import PageRankDenoiser as PageRankDenoiser, PageRankPlan as PageRankPlan
     from graphveil.denoise.shrink import NFR as NFR, GroupLasso as GroupLasso, Shrinkage as Shrinkage
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

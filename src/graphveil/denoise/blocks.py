@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from graphveil.linear.polynomial import Series
+from graphveil.linear.polynomial import HopSeries
 from graphveil.linear.sparse import Columns, SparseMatrix, entries_of, write
 from graphveil.mechanisms import Estimate
 
@@ -56,7 +56,7 @@ SPARSE_DENSITY = 0.1
 
 def propagated_once(
     estimate: Estimate,
-    hops: Series,
+    hops: HopSeries,
     after: Callable[[Tensor], Tensor],
     device: torch.device | str = "cpu",
 ) -> SparseMatrix | Tensor:
@@ -77,7 +77,7 @@ def propagated_once(
 
 def propagated_blocks(
     estimate: Estimate,
-    hops: Series,
+    hops: HopSeries,
     device: torch.device | str,
     *,
     widest: int = BLOCK_COLUMNS,

@@ -19,7 +19,7 @@ Weights = NDArray[np.float64]
 Weighting = Literal["printed", "inverse-variance"]
 
 
-class FlexProp:
+class FlexPropDenoiser:
     """Π^K x, Π_ij = w_j / Σ_k w_k over the neighbours k of i and i itself.
 
     PPGNN prints w_j = τ'_j, the reported level, within 1..f. It derives w_j = 1/σ²_j, which makes the variance of a mean of

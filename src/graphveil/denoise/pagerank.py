@@ -42,7 +42,7 @@ from graphveil.denoise.blocks import (
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.linear.polynomial import Chebyshev, Polynomial, Series
+from graphveil.linear.polynomial import Chebyshev, HopSeries, Polynomial
 from graphveil.linear.propagation import pagerank_matrix
 from graphveil.linear.sparse import Columns, SparseMatrix, write
 from graphveil.mechanisms import Estimate
@@ -78,7 +78,7 @@ class PageRankPlan:
 
 
 @dataclass(frozen=True)
-class PageRank:
+class PageRankDenoiser:
     """Personalized PageRank with the restart probability α and D^(r-1) A D^-r, every entry within deg^r · r_max.
 
     ``alpha`` is above 0 and below 1, ``r`` within 0 and 1, ``r_max`` above 0, ``algorithm`` one of auto, push, power and
@@ -100,7 +100,7 @@ class PageRank:
         if self.algorithm not in ALGORITHMS:
             raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {self.algorithm!r}")
 
-    def operator(self, matrix: SparseMatrix) -> Series:
+    def operator(self, matrix: SparseMatrix) -> HopSeries:
         """The propagation along `pagerank_matrix` (n x n), one linear map of n x k with a gradient: the series with fewer hops.
 
         At every eigenvalue x of the matrix it is within r_max of α/(1-(1-α)x), which lies in (0, 1]. So for r = 1/2 the
@@ -187,7 +187,7 @@ class PageRank:
         rows: NDArray[np.float32] = np.ascontiguousarray(dense.cpu().numpy())
         return rows
 
-    def _series(self, matrix: SparseMatrix, name: str, hops: int) -> Series:
+    def _series(self, matrix: SparseMatrix, name: str, hops: int) -> HopSeries:
         keep = 1 - self.alpha
         if name == "power":
             return Polynomial(matrix, [self.alpha * keep**k for k in range(hops + 1)])

@@ -170,7 +170,7 @@ def reports_at(reports: Reports, places: NDArray[np.int64]) -> Reports:
     return Reports(reports.mechanism, pointers, dims, codes, None if answered.all() else answered)
 
 
-class Asking:
+class WorkerQuestion:
     """Users of a house, as a worker asks them."""
 
     def __init__(self, address: Address) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphveil import learn
 from graphveil.engine.crew import EVERY
-from graphveil.engine.house import Address, Asking
+from graphveil.engine.house import Address, WorkerQuestion
 from graphveil.engine.memory import give_back_at_once
 from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
@@ -81,7 +81,7 @@ def learn_part(
     """Learn as one worker of a world; every other one does the same at the same time."""
     idle = loaded(work.load, work.most_gigabytes)
     part = GraphPart(**work.graph, world=world)
-    users = PartUsers(part, Asking(work.users))
+    users = PartUsers(part, WorkerQuestion(work.users))
     return replace(learn_on(part, replace(work.job, users=users), work, progress), idle_mb=idle)
 
 

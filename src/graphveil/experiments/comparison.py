@@ -12,7 +12,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import StoredResult
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import Origin
+from graphveil.experiments.unit_store import RecordOrigin
 from graphveil.number_format import counted, low_to_high, points, reach, rounded
 from graphveil.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 
@@ -132,7 +132,7 @@ class Comparison:
             f"{'All pairs' if len(named) == len(self.pairs) else ', '.join(named)}: {doubt}"
             for doubt, named in about.items()
         ]
-        origins: dict[Origin, list[str]] = {}
+        origins: dict[RecordOrigin, list[str]] = {}
         for each in self.results:
             origins.setdefault(each.origin, []).append(each.label)
         if len(origins) > 1:

@@ -16,7 +16,7 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import LISTED, MEASURED, OTHER_PARTS, Result
 from graphveil.experiments.table import Column, Kind, Table
-from graphveil.experiments.unit_store import Origin, now, this_version
+from graphveil.experiments.unit_store import RecordOrigin, now, this_version
 from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.number_format import value_text
 from graphveil.plugins import unknown_name
@@ -43,9 +43,9 @@ class StoredResult(Result):
     source: str = ""
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> RecordOrigin:
         """Which graphveil computed it."""
-        return Origin(self.version or "of an unknown version", self.source)
+        return RecordOrigin(self.version or "of an unknown version", self.source)
 
     @property
     def label(self) -> str:

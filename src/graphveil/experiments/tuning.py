@@ -34,7 +34,7 @@ from graphveil.experiments.experiment import (
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
 from graphveil.experiments.unit import Validation, validate_unit
-from graphveil.experiments.unit_store import Origin, RecordStore, now, results_file, this_version
+from graphveil.experiments.unit_store import RecordOrigin, RecordStore, now, results_file, this_version
 from graphveil.files import toml_value, write_whole
 from graphveil.graphs import Users
 from graphveil.mechanisms import entry
@@ -158,7 +158,7 @@ class TrialStore(RecordStore):
         (rows,) = select(self.file, FIND, (*_key(spec, space), source))
         trials: list[TuningTrial] = []
         for number, *computed_by, text in rows:
-            origin = Origin(*map(str, computed_by))
+            origin = RecordOrigin(*map(str, computed_by))
             usable = origin.source == source or self.reuse.any_version
             trial = read_trial(text, spec.runs, space)
             if trial is None:

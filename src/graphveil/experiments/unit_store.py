@@ -29,7 +29,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Origin:
+class RecordOrigin:
     """Which graphveil computed something: its version, and the digest of its source."""
 
     version: str
@@ -49,8 +49,8 @@ class Reuse:
 
     any_version: bool = False
     broken: set[int] = field(default_factory=set)
-    taken: dict[int, Origin] = field(default_factory=dict)
-    left: dict[int, Origin] = field(default_factory=dict)
+    taken: dict[int, RecordOrigin] = field(default_factory=dict)
+    left: dict[int, RecordOrigin] = field(default_factory=dict)
 
     def sentences(self, what: str) -> list[str]:
         """What somebody who asked for results has to know about them; ``what`` was kept."""
@@ -65,9 +65,9 @@ class Reuse:
         return said
 
 
-def this_version() -> Origin:
+def this_version() -> RecordOrigin:
     """What runs here."""
-    return Origin(__version__, source_digest())
+    return RecordOrigin(__version__, source_digest())
 
 
 def now() -> str:
@@ -75,7 +75,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _origins(records: dict[int, Origin]) -> str:
+def _origins(records: dict[int, RecordOrigin]) -> str:
     """How many there are of each version.
 
     >>> _origins({1: Origin("1.0", "ab" * 32), 2: Origin("1.0", "ab" * 32)})
@@ -150,9 +150,9 @@ class UnitStore(RecordStore):
 
     def _chosen(self, rows: list[tuple[Any, ...]], wanted: Unit, alone: bool) -> UnitResult | None:
         """The first that can be read and may be used."""
-        other: dict[int, Origin] = {}
+        other: dict[int, RecordOrigin] = {}
         for number, version, source, text in rows:
-            origin = Origin(str(version), str(source))
+            origin = RecordOrigin(str(version), str(source))
             ours = origin.source == this_version().source
             if not ours and not self.reuse.any_version:
                 other = other or {number: origin}

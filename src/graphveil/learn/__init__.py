@@ -10,7 +10,7 @@ from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
     from graphveil.learn.class_answers import (
-        Asked as Asked,
+        ClassAnswers as ClassAnswers,
         Judged as Judged,
         class_evidence as class_evidence,
     )
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         report_input as report_input,
         report_scale as report_scale,
     )
-    from graphveil.learn.attribute_analysis import Known as Known
+    from graphveil.learn.attribute_analysis import KnownLabels as KnownLabels
     from graphveil.learn.label_propagation import (
         as_probabilities as as_probabilities,
         class_shares as class_shares,
@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from graphveil.learn.spectral import spectrum as spectrum
     from graphveil.learn.targeting import (
         SPLITS as SPLITS,
-        Round as Round,
+        TargetRound as TargetRound,
         Target as Target,
         expected_error as expected_error,
         expected_target as expected_target,

@@ -20,13 +20,13 @@ from graphveil.denoise.blocks import propagated_blocks
 from graphveil.errors import InputError
 from graphveil.learn.inputs import estimate_input
 from graphveil.learn.public_model import Problem, solve_path
-from graphveil.linear.polynomial import Series
+from graphveil.linear.polynomial import HopSeries
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import Estimate
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownLabels:
     """Labels (n numbers, -1 where unknown), who trains, who validates (n x bool each), and how many classes there are.
 
     Only labels of these users are ever read; who is in neither group, or has no known label, does not count.
@@ -74,7 +74,7 @@ class Denoised:
     """
 
     estimate: Estimate
-    hops: Series
+    hops: HopSeries
     device: torch.device | str = "cpu"
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ SINGLE_ROUNDING = 1e-6
 COMPONENT_TOLERANCE = 1e-6
 
 
-def fisher_scores(values: Denoised, known: Known) -> Scores:
+def fisher_scores(values: Denoised, known: KnownLabels) -> Scores:
     """FDA: the variance between classes over that within them, S_B / (S_W + ς) (TOGL, Eq. 5).
 
     S_B = Σ_c s_c (μ_c - μ)² and S_W = Σ_c s_c σ²_c, with shares s_c, means μ_c and variances σ²_c of the training users of class c.
@@ -207,7 +207,7 @@ def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDA
     return scores
 
 
-def principal_scores(values: Denoised, known: Known) -> Scores:
+def principal_scores(values: Denoised, known: KnownLabels) -> Scores:
     """PCA: how much of an attribute's variance the first components hold, as many as there are classes; no label is read.
 
     Σ_c λ_c v_cj², with the largest eigenvalues λ_c and eigenvectors v_c of the covariance of all users' rows.
@@ -262,7 +262,7 @@ def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> 
 BINS = 10
 
 
-def mutual_information_scores(values: Denoised, known: Known, bins: int = BINS) -> Scores:
+def mutual_information_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
     """Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute, in nats, among training users."""
 
     def information(observed: Scores, expected: Scores) -> Scores:
@@ -273,7 +273,7 @@ def mutual_information_scores(values: Denoised, known: Known, bins: int = BINS) 
     return _scores(values, known, bins, information)
 
 
-def chi_square_scores(values: Denoised, known: Known, bins: int = BINS) -> Scores:
+def chi_square_scores(values: Denoised, known: KnownLabels, bins: int = BINS) -> Scores:
     """Pearson's χ² = Σ (O - E)² / E of the table of classes and bins of each attribute, among training users."""
 
     def statistic(observed: Scores, expected: Scores) -> Scores:
@@ -286,7 +286,7 @@ def chi_square_scores(values: Denoised, known: Known, bins: int = BINS) -> Score
     return _scores(values, known, bins, statistic)
 
 
-def class_tables(values: Denoised, known: Known, bins: int = BINS) -> Iterator[tuple[int, Scores]]:
+def class_tables(values: Denoised, known: KnownLabels, bins: int = BINS) -> Iterator[tuple[int, Scores]]:
     """For each block of columns: the first, and how many training users are of each class in each bin (class x bin x column).
 
     Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value included. So equal
@@ -316,7 +316,9 @@ def _ranked(block: Tensor, ranks: list[int], room: NDArray[np.float32]) -> list[
     return [torch.from_numpy(room[:, rank].copy()).to(block) for rank in ranks]
 
 
-def _scores(values: Denoised, known: Known, bins: int, score: Callable[[Scores, Scores], Scores]) -> Scores:
+def _scores(
+    values: Denoised, known: KnownLabels, bins: int, score: Callable[[Scores, Scores], Scores]
+) -> Scores:
     """One score an attribute, from the table that is observed and the one that independence lets expect."""
     scores = np.zeros(values.shape[1])
     for first, observed in class_tables(values, known, bins):
@@ -326,13 +328,13 @@ def _scores(values: Denoised, known: Known, bins: int, score: Callable[[Scores, 
     return scores
 
 
-Analysis = Callable[[Denoised, Known], Scores]
+Analysis = Callable[[Denoised, KnownLabels], Scores]
 # The strengths that SMA tries: λ_max/2, λ_max/4, … At λ_max itself all weights are 0.
 STRENGTHS, ITERATIONS = 8, 60
 
 
 def sparse_model_scores(
-    values: Denoised, known: Known, strengths: int = STRENGTHS, iterations: int = ITERATIONS
+    values: Denoised, known: KnownLabels, strengths: int = STRENGTHS, iterations: int = ITERATIONS
 ) -> Scores:
     """SMA: the mean over classes of |weight| in a logistic regression with an L1 penalty (TOGL, Eq. 7).
 

@@ -51,7 +51,7 @@ class Linear(nn.Module):
         _draw_linear(self.lin)
 
 
-class Means(nn.Module):
+class MeanParameters(nn.Module):
     """Of a SAGEConv from k to m columns: ``lin_l`` for the mean of neighbours, ``lin_r`` for oneself, without a bias."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -61,7 +61,7 @@ class Means(nn.Module):
         _draw_linear(self.lin_r)
 
 
-class Sums(nn.Module):
+class SumParameters(nn.Module):
     """Of a GINConv: ``nn``, a small network of linear maps, and ``eps``, by how much more than neighbours oneself counts: 0."""
 
     eps: torch.Tensor
@@ -160,7 +160,7 @@ class GraphSAGE(Backbone):
         self, inputs: int, hidden: int, classes: int, activation: str = "selu", dropout: float = 0.5
     ) -> None:
         super().__init__(activation, dropout)
-        self.conv1, self.conv2 = Means(inputs, hidden), Means(hidden, classes)
+        self.conv1, self.conv2 = MeanParameters(inputs, hidden), MeanParameters(hidden, classes)
 
     def layer(self, conv: Any, inputs: Input, topology: Topology) -> Tensor:
         # One product with both weights side by side, then only the neighbours' half is passed on.
@@ -215,7 +215,9 @@ class GIN(Backbone):
     ) -> None:
         super().__init__(activation, dropout)
         self.conv1, self.conv2 = (
-            Sums(nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out)))
+            SumParameters(
+                nn.Sequential(nn.Linear(size, hidden), Activation(activation), nn.Linear(hidden, out))
+            )
             for size, out in ((inputs, hidden), (hidden, classes))
         )
 

@@ -36,7 +36,7 @@ ROUNDS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ClassAnswers:
     """What was asked of some users and answered by them: lists of classes (users x K), and the place that each reported.
 
     ``certainty`` is how likely the likeliest class of each was; ``least`` is what any answer has for a chance by the channel.
@@ -66,7 +66,7 @@ class Judged:
 
 
 def class_evidence(
-    asked: Asked, judged: Judged, classes: int, told: Asked | None = None
+    asked: ClassAnswers, judged: Judged, classes: int, told: ClassAnswers | None = None
 ) -> tuple[Floats, Floats]:
     """How likely each class makes the answer that came, as logarithms (users asked x classes) around 0, for each fold.
 
@@ -98,13 +98,15 @@ def _bins(certainty: Floats, edges: Floats) -> Whole:
     return np.searchsorted(edges, certainty, side="right").astype(np.int64)
 
 
-def _evidence(asked: Asked, ranks: Whole, bins: Whole, tables: Floats) -> Floats:
+def _evidence(asked: ClassAnswers, ranks: Whole, bins: Whole, tables: Floats) -> Floats:
     told = np.log(tables[bins[:, None], ranks, asked.places[:, None]])
     centred: Floats = told - told.mean(axis=1, keepdims=True)
     return centred
 
 
-def _tables(asked: Asked, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole, count: int) -> Floats:
+def _tables(
+    asked: ClassAnswers, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole, count: int
+) -> Floats:
     """P(place | rank) for each bin (bins x ranks x places), by expectation and maximisation where classes are not certain."""
     width = asked.lists.shape[1]
     answers, likely = judged.answers[chosen], judged.likely[chosen]

@@ -63,16 +63,16 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class TaughtModel:
     """Weights (features x classes), the intercept, and the scores H W of the rows it was fitted to, intercept aside."""
 
     weights: Tensor
     intercept: Tensor
     scores: Tensor
 
-    def moved(self, other: Model, share: float) -> Model:
+    def moved(self, other: TaughtModel, share: float) -> TaughtModel:
         """This plus a share of the way from the other to it."""
-        return Model(
+        return TaughtModel(
             self.weights + share * (self.weights - other.weights),
             self.intercept + share * (self.intercept - other.intercept),
             self.scores + share * (self.scores - other.scores),
@@ -84,17 +84,17 @@ def centred(values: Tensor) -> Tensor:
     return values - values.mean(0)
 
 
-def solve_path(problem: Problem, strengths: Sequence[float], iterations: int) -> Iterator[Model]:
+def solve_path(problem: Problem, strengths: Sequence[float], iterations: int) -> Iterator[TaughtModel]:
     """The models of these λ, each started from the one before: best from the largest to the smallest."""
     shares = problem.members.mean(0)
     empty = torch.zeros(problem.features, len(shares), dtype=torch.float64, device=shares.device)
-    model = Model(empty, shares.log(), torch.zeros_like(problem.members))
+    model = TaughtModel(empty, shares.log(), torch.zeros_like(problem.members))
     for strength in strengths:
         model = _solve(problem, strength, model, iterations)
-        yield Model(model.weights, model.intercept - model.scores.mean(0), model.scores)
+        yield TaughtModel(model.weights, model.intercept - model.scores.mean(0), model.scores)
 
 
-def _solve(problem: Problem, strength: float, model: Model, iterations: int) -> Model:
+def _solve(problem: Problem, strength: float, model: TaughtModel, iterations: int) -> TaughtModel:
     """FISTA; the intercept here belongs to centred scores."""
     ahead, pace = model, 1.0
     for _ in range(iterations):
@@ -109,13 +109,13 @@ def _solve(problem: Problem, strength: float, model: Model, iterations: int) -> 
     return model
 
 
-def _proximal_step(problem: Problem, strength: float, at: Model) -> Model:
+def _proximal_step(problem: Problem, strength: float, at: TaughtModel) -> TaughtModel:
     """A step down the loss, then a soft threshold for the weights."""
     chances = (centred(at.scores) + at.intercept).softmax(1)
     slopes = (chances - problem.members) / len(problem.labels)
     weights = at.weights - problem.step * problem.transposed_times(centred(slopes))
     weights = functional.softshrink(weights, problem.step * strength)
-    return Model(weights, at.intercept - slopes.sum(0) / CURVATURE, problem.times(weights))
+    return TaughtModel(weights, at.intercept - slopes.sum(0) / CURVATURE, problem.times(weights))
 
 
 Floats = NDArray[np.float64]

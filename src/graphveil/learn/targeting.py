@@ -121,7 +121,7 @@ def expected_target(
 
 
 @dataclass(frozen=True)
-class Round:
+class TargetRound:
     """What is public of one round at some budget: how many values are asked, and the mean square of an answer."""
 
     asked: int
@@ -129,7 +129,7 @@ class Round:
 
 
 def expected_error(
-    first: Round, second: Round, attributes: int, classes: int, heard: float, *, both: bool = True
+    first: TargetRound, second: TargetRound, attributes: int, classes: int, heard: float, *, both: bool = True
 ) -> float:
     """The expected variance of an estimate of an attribute that matters, after both rounds; in squared half widths.
 

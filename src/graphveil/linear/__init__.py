@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         sum_matrix as sum_matrix,
     )
     from graphveil.linear.push import Push as Push
-    from graphveil.linear.polynomial import Series as Series
+    from graphveil.linear.polynomial import HopSeries as HopSeries
     from graphveil.linear.partitioned import other_ends as other_ends
     from graphveil.linear.sparse import SparseMatrix as SparseMatrix
     from graphveil.linear.walks import walk_distances as walk_distances

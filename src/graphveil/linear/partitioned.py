@@ -381,7 +381,7 @@ def streamed_matrix(
 ENTRIES_AT_ONCE = 1 << 20
 
 
-class Links:
+class PartitionLinks:
     """Who is linked to whom in a part: ones among its own users (n x n), and what passes between them and others.
 
     All matrices of a part are these ones between two scales, so that there is one of it. ``exchanges`` counts products.
@@ -443,11 +443,11 @@ class Ones:
         return blocks
 
 
-def links_of(part: GraphPart) -> Links:
+def links_of(part: GraphPart) -> PartitionLinks:
     """The links of a part, made when they are first asked for."""
     if "links" not in part.made:
-        part.made["links"] = Links(part)
-    links: Links = part.made["links"]
+        part.made["links"] = PartitionLinks(part)
+    links: PartitionLinks = part.made["links"]
     return links
 
 
@@ -460,7 +460,7 @@ class PartedMatrix(SparseMatrix):
     ways, so that the transpose has its entries in the same places, right_i · left_j: a gradient travels as a product does.
     """
 
-    def __init__(self, links: Links, left: Tensor, right: Tensor, loops: Tensor | None) -> None:
+    def __init__(self, links: PartitionLinks, left: Tensor, right: Tensor, loops: Tensor | None) -> None:
         self.links, self._left, self._right, self._loops = links, left, right, loops
 
     @property

@@ -13,7 +13,7 @@ from graphveil.errors import InputError
 from graphveil.linear.sparse import SparseMatrix
 
 
-class Series(ABC):
+class HopSeries(ABC):
     """A sum of polynomials of a square matrix, Σ_k c_k p_k(P) with p_0 = 1, applied by ``series @ dense``, with a gradient.
 
     ``matrix`` is P, n x n, ``coefficients`` are c_0, c_1, …, and a dense factor is n x k, as the product is.
@@ -59,7 +59,7 @@ class Composition:
     ``outer`` is n x n and ``inner`` n x d, so that a composition maps W (d x k) to n x k.
     """
 
-    def __init__(self, outer: Series | SparseMatrix, inner: Input) -> None:
+    def __init__(self, outer: HopSeries | SparseMatrix, inner: Input) -> None:
         self.outer, self.inner = outer, inner
 
     @property
@@ -99,7 +99,7 @@ def scaled(inputs: Input, factor: float) -> Input:
 Input = SparseMatrix | Tensor | Composition | Scaled
 
 
-class Polynomial(Series):
+class Polynomial(HopSeries):
     """Σ_k c_k P^k, applied by ``polynomial @ dense``: with a gradient, and with the memory of one hop however many there are.
 
     Horner's rule needs the argument, the sum so far and one product. The gradient is the same polynomial of Pᵀ, so no hop
@@ -153,7 +153,7 @@ class _Evaluation(torch.autograd.Function):
         return evaluate(ctx.matrix.transposed, ctx.coefficients, gradients[0].contiguous()), None, None
 
 
-class Chebyshev(Series):
+class Chebyshev(HopSeries):
     """Σ_k c_k T_k(P), T_k(cos θ) = cos kθ, applied by ``series @ dense``: as `Polynomial`, with a gradient and no hop kept.
 
     Clenshaw's rule b_k = c_k X + 2P b_{k+1} - b_{k+2} ends with c_0 X + P b_1 - b_2 and needs the argument and two more

@@ -134,7 +134,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Cap:
+class SphericalCap:
     """The set of reports that lie ``threshold`` (g) standard deviations or more along a direction, and how often it is hit.
 
     Pure noise hits it with probability 1-q = P[N(0, 1) ≥ g], the mechanism with p = count/2^62.
@@ -171,7 +171,7 @@ class PrivUnitMechanism(Mechanism):
     own direction: to +r with probability (1+s/r)/2, else to -r, which keeps its mean. (The centre itself takes the
     direction (1, …, 1)/√d; any would do, and this one needs no words of its own.) With probability p a normal a is drawn
     given a ≥ g, else given a < g, and y = Z + (a - <Z, u>)u is reported, Z ~ N(0, I). In the authors' scale this is
-    y/√d with γ = g/√d. The mean of y is Mu (see `Cap.gain`), so centre + (r/M)y is unbiased, and
+    y/√d with γ = g/√d. The mean of y is Mu (see `SphericalCap.gain`), so centre + (r/M)y is unbiased, and
     E‖estimate - row‖² = r²(d/M² + g/M) - s². p and g are chosen for the smallest such error (see `best_cap`).
 
     Source: Asi, Feldman and Talwar (2022), "Optimal algorithms for mean estimation under local differential privacy";
@@ -196,7 +196,7 @@ class PrivUnitMechanism(Mechanism):
     claim: Claim
     size: int
     ball: PublicBall
-    cap: Cap
+    cap: SphericalCap
     truthful: bool = True
     sketch: Sketch | None = None
     subject: Subject = "features"
@@ -387,7 +387,7 @@ def error_factor(threshold: float, epsilon: float, dims: int) -> float:
 
 
 @lru_cache(maxsize=128)
-def best_cap(epsilon: float, dims: int) -> Cap:
+def best_cap(epsilon: float, dims: int) -> SphericalCap:
     """The cap of the smallest error at ε: g by search over a lattice, then the largest p that ε allows.
 
     A larger M is always better, so p is as large as ε(1-2^-40) allows: rounded down, in exact arithmetic. The error is
@@ -401,7 +401,7 @@ def best_cap(epsilon: float, dims: int) -> Cap:
     threshold = low * THRESHOLD_STEP
     below, _ = tail_bounds(threshold)
     odds = exp_below(target(epsilon)) * below / (1 - below)
-    return Cap(threshold, int(odds / (1 + odds) * TOTAL))
+    return SphericalCap(threshold, int(odds / (1 + odds) * TOTAL))
 
 
 def privunit(epsilon: float, dims: int, ball: PublicBall, sketch: Sketch | None = None) -> PrivUnitMechanism:

@@ -66,7 +66,7 @@ class SeparateError(Exception):
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentReports:
     """What `randomize` gave there, after `count` and `costs`: the message, or the error; what was said meanwhile, and what left the process."""
 
     message: bytes | None
@@ -118,10 +118,10 @@ class Separate:
             self.close()
             raise
 
-    def randomize(self, rows: Any, seed: int) -> Sent:
+    def randomize(self, rows: Any, seed: int) -> SentReports:
         """The reports of some rows."""
         sent = self._ask("randomize", rows, seed)
-        assert isinstance(sent, Sent)
+        assert isinstance(sent, SentReports)
         return sent
 
     def decode(self, message: bytes, blind: bool = False) -> Decoded:
@@ -269,7 +269,7 @@ def _decoded(built: Any, message: bytes) -> Decoded:
     return Decoded.of(built.estimate(Reports.from_bytes(message, built)))
 
 
-def _sent(built: Any, watch: Watch, rows: Any, seed: int) -> Sent:
+def _sent(built: Any, watch: Watch, rows: Any, seed: int) -> SentReports:
     message = error = None
     with watch.during():
         try:
@@ -279,7 +279,7 @@ def _sent(built: Any, watch: Watch, rows: Any, seed: int) -> Sent:
             message = Reports.to_bytes(built.randomize(rows, SeededWords(seed)))
         except Exception as raised:  # noqa: BLE001 -- told, not raised
             error = type(raised).__name__
-    return Sent(message, error, watch.said(), tuple(dict.fromkeys(watch.left)))
+    return SentReports(message, error, watch.said(), tuple(dict.fromkeys(watch.left)))
 
 
 def _left_behind(built: Any, names: dict[str, set[str]], rows: Any, seed: int) -> dict[str, str] | None:

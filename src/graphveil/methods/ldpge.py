@@ -147,8 +147,8 @@ class PageRankMethod(Method):
         )
 
 
-def _pagerank(settings: PageRankSettings, error: float) -> denoise.PageRank:
-    return denoise.PageRank(settings.alpha, settings.r, error, settings.algorithm)
+def _pagerank(settings: PageRankSettings, error: float) -> denoise.PageRankDenoiser:
+    return denoise.PageRankDenoiser(settings.alpha, settings.r, error, settings.algorithm)
 
 
 class LdpgeSettings(PageRankSettings, ScaledSettings):

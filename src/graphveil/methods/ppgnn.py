@@ -72,7 +72,7 @@ class Ppgnn(Method):
                     variances = reports.mechanism.variances(reports.mechanism.level_shares(reports))
                     levels = reports.mechanism.levels(reports)
                     weights[reports.places] = denoise.user_weights(levels, variances, settings.weights)
-                hops = denoise.FlexProp(settings.hops).operator(job.graph, weights, job.device)
+                hops = denoise.FlexPropDenoiser(settings.hops).operator(job.graph, weights, job.device)
         return train_backbone(job, linear.Composition(hops, inputs), watch, topology)
 
 

@@ -15,7 +15,7 @@ from graphveil.methods.job import Job
 from graphveil.methods.public_numbers import PublicNumbers, unlabelled_rows, within_reach
 from graphveil.methods.simulated_answers import VolunteerRows, simulated_gain, volunteer_rows
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
-from graphveil.methods.veil_answers import Known, teacher_of
+from graphveil.methods.veil_answers import PublicKnowledge, teacher_of
 from graphveil.methods.veil_model import taught_by_panel
 
 # The fewest volunteers that teach a model from which the next doubling is foretold.
@@ -52,7 +52,7 @@ class PublicView:
         if teacher_of(job) != "panel" or panel is None:
             return view
         job.say("learning from volunteers", 0.5)
-        known = Known.of(job, posterior)
+        known = PublicKnowledge.of(job, posterior)
         volunteers = _volunteers(job, known, posterior, panel)
         doubling = 0.0
         if len(panel) >= SPLIT_PANEL:
@@ -88,7 +88,7 @@ class PublicView:
         return replace(situation, panel=count, nats=nats, simulated=min(simulated, situation.reach))
 
 
-def _volunteers(job: Job, known: Known, posterior: Posterior, panel: Panel) -> VolunteerRows:
+def _volunteers(job: Job, known: PublicKnowledge, posterior: Posterior, panel: Panel) -> VolunteerRows:
     """Return what rows of these volunteers tell."""
     graph = replace(job.graph, panel=panel)
     model = taught_by_panel(graph, known.targets, job.settings.about, job.seed)

@@ -57,9 +57,9 @@ def estimate_scores(job: Job, topology: Topology, estimate: Estimate) -> Scores:
     analysis = learn.ANALYSES[settings.analysis]
     if graph.multilabel:
         # Each label is a task of two classes; an attribute counts by what it says about all of them.
-        columns = [learn.Known(column, train, validation, 2) for column in np.asarray(labels).T]
+        columns = [learn.KnownLabels(column, train, validation, 2) for column in np.asarray(labels).T]
         return np.asarray(np.mean([analysis(values, column) for column in columns], axis=0))
-    scores = analysis(values, learn.Known(labels, train, validation, graph.class_count))
+    scores = analysis(values, learn.KnownLabels(labels, train, validation, graph.class_count))
     if job.norms is None:
         return scores
     trained = np.flatnonzero(train & job.norms.known)

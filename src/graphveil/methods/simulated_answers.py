@@ -61,7 +61,7 @@ def simulated_gain(rows: Floats, volunteers: VolunteerRows, epsilon: float, seed
     everybody = np.arange(count)
     likely = np.zeros((count, kinds))
     likely[everybody, truth] = 1.0
-    asked = learn.Asked(everybody, lists, places, prior.max(axis=1), least)
+    asked = learn.ClassAnswers(everybody, lists, places, prior.max(axis=1), least)
     folds = random.permutation(count) % 2
     by_fold, _ = learn.class_evidence(asked, learn.Judged(everybody, likely, folds), kinds)
     after = np.log(prior) + by_fold[folds, everybody]

@@ -165,11 +165,11 @@ def split_of(job: Job) -> float:
     graph, epsilon = job.graph, job.budgets.epsilon
     assert epsilon is not None
 
-    def at(share: float) -> learn.Round | None:
+    def at(share: float) -> learn.TargetRound | None:
         mechanism = job.feature_plan(share * epsilon, **_asked(job)).build()
         if not _can_target(mechanism):
             return None
-        return learn.Round(
+        return learn.TargetRound(
             mechanism.asking.count, learn.answer_square(mechanism) / mechanism.public.half_width**2
         )
 

@@ -24,7 +24,7 @@ from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.veil_answers import (
     COINS,
     DIGITS,
-    Known,
+    PublicKnowledge,
     answers_evidence,
     class_plan,
     open_of,
@@ -150,7 +150,7 @@ class Veil(Method):
     def learn_from(self, job: Job, posterior: Posterior, watch: Stopwatch) -> Outcome:
         """The same, from what graph and labels say of everybody."""
         with watch.stage("train"):
-            known = Known.of(job, posterior)
+            known = PublicKnowledge.of(job, posterior)
         model, teachers = _taught(job, known, watch)
         evidence, by_fold, asked = answers_evidence(job, known, model, teachers, watch)
         with watch.stage("train"):
@@ -173,7 +173,9 @@ class Veil(Method):
         )
 
 
-def _best_of(ways: list[Answered], known: Known, posterior: Posterior, unasked: bool) -> Answered | None:
+def _best_of(
+    ways: list[Answered], known: PublicKnowledge, posterior: Posterior, unasked: bool
+) -> Answered | None:
     """The way of the lowest loss, if answers clearly help in any; where nobody is asked, if anything does that the server can do."""
     before = known.metric(posterior.raw)
     if unasked:
@@ -184,7 +186,7 @@ def _best_of(ways: list[Answered], known: Known, posterior: Posterior, unasked: 
     return ways[0] if known.metric(ways[0].rows) >= before else helped[0]
 
 
-def _taught(job: Job, known: Known, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:
+def _taught(job: Job, known: PublicKnowledge, watch: Stopwatch) -> tuple[PublicModel | None, Whole]:
     """The public model, and who has answered to teach it; no model where nobody is there who could."""
     graph, settings, nobody = job.graph, job.settings, np.empty(0, dtype=np.int64)
     teacher = teacher_of(job)

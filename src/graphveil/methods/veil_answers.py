@@ -22,7 +22,7 @@ from graphveil.methods.veil_model import PublicModel
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.class_answers import Asked, Judged, Judges
+    from graphveil.learn.class_answers import ClassAnswers, Judged, Judges
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -41,7 +41,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class PublicKnowledge:
     """What is known before anybody is asked about a row: calibrated probabilities, and the validation users who judge."""
 
     graph: Graph
@@ -49,7 +49,7 @@ class Known:
     judges: Judges
 
     @classmethod
-    def of(cls, job: Job, posterior: Posterior) -> Known:
+    def of(cls, job: Job, posterior: Posterior) -> PublicKnowledge:
         graph, transition = job.graph, transition_of(job)
         # Where labels are private, structure has learned from training users' reports already: they do not count again.
         prior = np.maximum(posterior.rows, SMALLEST)
@@ -103,7 +103,7 @@ def usually_open(epsilon: float, classes: int) -> tuple[int, bool]:
 
 
 def answers_evidence(
-    job: Job, known: Known, model: PublicModel | None, teachers: Whole, watch: Stopwatch
+    job: Job, known: PublicKnowledge, model: PublicModel | None, teachers: Whole, watch: Stopwatch
 ) -> tuple[Floats, Floats, int]:
     """What volunteers' own rows and everybody's answers say of each class (n x C), the same for two folds, and how many were asked."""
     graph = job.graph
@@ -131,7 +131,7 @@ def answers_evidence(
     return evidence, by_fold, count
 
 
-def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
+def asked_users(job: Job, known: PublicKnowledge, teachers: Whole, about: str) -> Whole:
     """Who is asked for a class: not those who have taught, nor those whose own class is known already; validation users always are."""
     graph = job.graph
     may = np.ones(graph.node_count, dtype=bool)
@@ -151,7 +151,7 @@ def asked_users(job: Job, known: Known, teachers: Whole, about: str) -> Whole:
     return users
 
 
-def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
+def _ask(job: Job, known: PublicKnowledge, model: PublicModel, users: Whole) -> ClassAnswers:
     """Ask for classes, and put what was answered beside what was asked."""
     count, add = open_of(job)
     targets = known.targets(model.about)
@@ -166,7 +166,7 @@ def _ask(job: Job, known: Known, model: PublicModel, users: Whole) -> Asked:
     assert job.budgets.epsilon is not None
     least = 1 / (math.exp(job.budgets.epsilon) + count - 1)
     who = reports.places
-    return learn.Asked(
+    return learn.ClassAnswers(
         users[who],
         lists[who],
         reports.codes.astype(np.int64),
@@ -198,7 +198,7 @@ def class_plan(job: Job, model: PublicModel, users: Whole, lists: Whole, logs: F
     )
 
 
-def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
+def _judged(known: PublicKnowledge, asked: ClassAnswers, about: str) -> tuple[Judged, ClassAnswers]:
     """Answers beside what is known of the classes that they tell of: of validation users, or of those among the neighbours.
 
     Both are those of all workers: who judges, and the answers that are judged.
@@ -229,7 +229,7 @@ def _judged(known: Known, asked: Asked, about: str) -> tuple[Judged, Asked]:
     answers = np.arange(len(who))
     return (
         learn.Judged(answers, likely[who], judges.folds[who]),
-        learn.Asked(answers, told[:, 1:], told[:, 0], certainty, asked.least),
+        learn.ClassAnswers(answers, told[:, 1:], told[:, 0], certainty, asked.least),
     )
 
 

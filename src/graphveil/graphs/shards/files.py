@@ -22,7 +22,7 @@ from graphveil.graphs.npz import Raw
 from graphveil.graphs.shards.edge_lists import edge_list, read_labels
 from graphveil.graphs.shards.feature_stream import write_streamed
 from graphveil.graphs.shards.manifest import SORTING, Manifest, new_folder
-from graphveil.graphs.shards.npz_source import Source, npz_source
+from graphveil.graphs.shards.npz_source import NpzSource, npz_source
 from graphveil.graphs.shards.partition import METIS_ENTRIES, Layout, assign, check_partitions
 from graphveil.graphs.shards.reader import Shards, open_shards
 from graphveil.graphs.shards.sorting import sorted_links
@@ -105,7 +105,7 @@ def shard_files(
 @contextmanager
 def _opened(
     file: Path, range: Any, labels: str | Path | None, users: int | None, ids: bool, step: int
-) -> Iterator[Source]:
+) -> Iterator[NpzSource]:
     if file.suffix.lower() == ".npz":
         if labels is not None or users is not None or ids:
             raise InputError(
@@ -127,7 +127,7 @@ def _instead(file: Path) -> str:
     return "number users from 0 on, say how many there are (--users), or take their numbers as ids (--ids)"
 
 
-def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> Source:
+def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> NpzSource:
     """A table of links, with the labels of another one."""
     if users is not None:
         check_whole(users, "users", least=1, most=MAX_NODES)
@@ -145,10 +145,10 @@ def _table(file: Path, labels: Path | None, users: int | None, ids: bool) -> Sou
         known = np.full(max(int(who.max(initial=-1)) + 1, count or 0), UNKNOWN, dtype=np.int64)
         known[who] = told
     raw = Raw(edges=np.empty((0, 2), dtype=np.int64), labels=known, ids=links.ids)
-    return Source(file.stem, raw, count, links.pairs())
+    return NpzSource(file.stem, raw, count, links.pairs())
 
 
-def _sides(source: Source, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
+def _sides(source: NpzSource, users: int, split: Any, seed: int) -> tuple[Graph, Users]:
     """Labels, split and ids of all users, by the same checks as for any graph; there are no links and no features in it."""
     raw = replace(source.raw, features=None, binary=False, feature_names=None, panel=None)
     if raw.labels is not None and raw.labels.ndim == 2 and raw.labels.shape[1] > 1:

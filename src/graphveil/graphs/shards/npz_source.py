@@ -23,7 +23,7 @@ LARGE = {"edges", "x", "x_indices", "x_data"}
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class NpzSource:
     """A graph in a file: its links in chunks, all that is small, and its features in chunks.
 
     ``raw`` has neither edges nor features. ``users`` is None where only links tell how many there are.
@@ -37,7 +37,7 @@ class Source:
 
 
 @contextmanager
-def npz_source(path: Path, range: Any, step: int) -> Iterator[Source]:
+def npz_source(path: Path, range: Any, step: int) -> Iterator[NpzSource]:
     """An .npz file whose links are read ``step`` at a time; ``range`` overrides the one that it names."""
     with NpzStream(path) as stream:
         if "edges" not in stream:
@@ -66,7 +66,7 @@ def npz_source(path: Path, range: Any, step: int) -> Iterator[Source]:
                 f"{path}: features must have one row for each of {counts[0]} users, got {counts[1]}"
             )
         pairs = stream.rows("edges", step) if np.prod(shape) else iter(())
-        yield Source(path.stem, raw, counts[0] if counts else None, pairs, features)
+        yield NpzSource(path.stem, raw, counts[0] if counts else None, pairs, features)
 
 
 def _features(
