@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from graphveil.cli.console import (
-    GOES_ON,
-    Console,
-    Description,
-    check_resume,
-    going_on,
-    interrupted,
-    keep,
-    say,
-    saying,
-    show_table,
-    told,
-)
+from graphveil.cli.console import GOES_ON, check_resume, going_on, interrupted, say, saying
 from graphveil.cli.options import (
     AnyVersion,
     AsJson,
@@ -34,115 +20,14 @@ from graphveil.cli.options import (
     chosen_engine,
     parse_settings,
 )
-from graphveil.engine.engine import HERE, Engine
+from graphveil.cli.studies import Bars, show_study
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
 from graphveil.experiments.figure import check_figure
-from graphveil.experiments.measures import MEASURES, Apart, Measure, all_apart
-from graphveil.experiments.statistics import SPREADS
-from graphveil.experiments.study import FOLDER, ReadySweep, find_sweep, read_sweep, ready
-from graphveil.experiments.study_result import SweepResult, run_ready
-from graphveil.experiments.study_runner import Cells, run_cells, unit_count
-from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import UnitStore, results_file
+from graphveil.experiments.measures import MEASURES
+from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
+from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.outside import plain_name
-
-COLUMNS = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-
-
-def watched_cells(
-    specs: Sequence[Experiment],
-    *,
-    jobs: int | None,
-    engine: Engine = HERE,
-    fresh: bool = False,
-    skip: tuple[Part, ...] = (),
-    tolerant: bool = False,
-    kept: bool = True,
-    alone: Sequence[bool] = (),
-    any_version: bool = False,
-) -> Cells:
-    """Run experiments with a progress bar on stderr, keeping every finished run and, if it is to be kept, every result."""
-    store = UnitStore(results_file(), any_version)
-    with (
-        saying(GOES_ON),
-        told(store),
-        Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars,
-    ):
-        whole = bars.add_task("starting", total=unit_count(specs, skip))
-        current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
-        return run_cells(
-            specs,
-            store=store,
-            jobs=jobs,
-            engine=engine,
-            fresh=fresh,
-            skip=skip,
-            tolerant=tolerant,
-            alone=alone,
-            keep=keep if kept else lambda _: None,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
-            inside=lambda what, share: bars.update(current, description=what, completed=int(100 * share)),
-        )
-
-
-def watched_apart(wanted: Sequence[tuple[Measure, Experiment]]) -> tuple[list[Apart], bool]:
-    """Measure what needs no learning, with a progress bar on stderr; and whether that was interrupted."""
-    with Progress(*COLUMNS, console=Console(stderr=True), transient=True) as bars:
-        whole = bars.add_task("starting", total=len(wanted))
-        return all_apart(
-            wanted,
-            watch=lambda spec, done: bars.update(
-                whole, description=f"{spec.method} on {spec.data}", completed=done
-            ),
-        )
-
-
-def run_sweep(
-    ready: ReadySweep,
-    *,
-    jobs: int | None,
-    engine: Engine = HERE,
-    fresh: bool = False,
-    tolerant: bool = False,
-    any_version: bool = False,
-) -> SweepResult:
-    """Run all cells with a progress bar."""
-
-    def cells(
-        specs: Sequence[Experiment], skip: tuple[Part, ...], kept: bool, alone: Sequence[bool]
-    ) -> Cells:
-        return watched_cells(
-            specs,
-            jobs=jobs,
-            engine=engine,
-            fresh=fresh,
-            skip=skip,
-            tolerant=tolerant,
-            kept=kept,
-            alone=alone,
-            any_version=any_version,
-        )
-
-    return run_ready(ready, cells, watched_apart)
-
-
-def show_sweep(result: SweepResult, quick: bool = False) -> None:
-    """A table for each panel, in the document's form too where it draws a spread of runs, and what else was measured."""
-    for panel in result.panels:
-        say(f"{panel.sweep.title}: {panel.metric}" if panel.readings else panel.sweep.title)
-        show_table(Table.of(panel.head(), panel.rows()))
-        for note in panel.notes:
-            say(note)
-        if panel.sweep.spread and not quick:
-            say(f"±: {SPREADS[panel.sweep.spread].words}, as the document draws it")
-            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.spread_rows()))
-        for name in panel.sweep.also:
-            say(f"{name.replace('_', ' ')} (%)")
-            show_table(Table.of([panel.sweep.axes[0].label, *panel.sweep.lines], panel.also_rows(name)))
 
 
 def sweep(
@@ -225,36 +110,25 @@ def sweep(
         chosen = chosen.measuring(measure)
     given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
     given |= {} if runs is None else {"runs": runs}
-    chosen = chosen.over(experiment_fields(given, "the command")).on(data or chosen.graphs)
-    asked = ready(chosen, everything=everything, quick=quick)
+    chosen = chosen.over(experiment_fields(given, "the command")).on(data or [])
+    study = chosen.prepared(everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a sweep")
     check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
-    file = check_figure(out or Path(f"{chosen.name}{besides}.svg"))
-    result = run_sweep(asked, jobs=jobs, engine=computing, fresh=not resume, any_version=any_version)
-    drawn = None if result.interrupted else file
-    if drawn is not None:
-        result.chart.write(drawn)
-    if as_json:
-        more = {"figure": None if drawn is None else str(drawn), **asked.to_dict()}
-        say(json.dumps({**result.to_dict(), **more}, ensure_ascii=False))
-    else:
-        show_sweep(result, quick)
-        if drawn is not None:
-            say(f"The figure is in {drawn}.")
-        for told in asked.remarks():
-            say(told)
+    file = check_figure(out or Path(f"{study.name}{besides}.svg"))
+    with saying(GOES_ON), Bars() as bars:
+        options = RunOptions(jobs, computing, fresh=not resume, any_version=any_version)
+        result = run_study(study, options, bars)
+    show_study(result, file, as_json)
     if result.interrupted:
-        state = f"{len(result.readings)} of {len(asked.cells)} cells are finished"
-        kept = (
-            "computed anew by the same command"
-            if chosen.measure.read is None
-            else f"kept, {going_on(not resume)} from there"
-        )
-        raise interrupted(f"{state} and {kept}")
+        todo = sum(not cell.left_out for cell in study.cells)
+        kept = f"kept, {going_on(not resume)} from there"
+        if study.measure.read is None:
+            kept = "computed anew by the same command"
+        raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
 
 
 def listed(as_json: bool) -> None:

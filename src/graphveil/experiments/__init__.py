@@ -11,7 +11,8 @@ from graphveil.experiments.result_store import Record, ResultStore, read_results
 from graphveil.experiments.run_figures import RUN_FIGURES, draw_scores
 from graphveil.experiments.runner import run, run_experiment
 from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
-from graphveil.experiments.study_result import SweepResult, sweep
+from graphveil.experiments.study_result import StudyResult
+from graphveil.experiments.study_runner import sweep
 from graphveil.experiments.tuning import TrialStore, Tuned, tune, tune_experiment, write_settings
 from graphveil.experiments.unit_store import UnitStore
 
@@ -24,8 +25,8 @@ __all__ = [
     "Record",
     "Result",
     "ResultStore",
+    "StudyResult",
     "Summary",
-    "SweepResult",
     "TrialStore",
     "Tuned",
     "UnitStore",
