@@ -32,6 +32,10 @@ MOST_BESIDE = 3
 Curve = list[tuple[int, Summary]]
 
 
+# A result, what a measure that learns nothing has read, why there is neither, or nothing where it was interrupted before.
+Obtained = Result | Reading | GraphveilError | None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a cell: a reading, with the whole result where something was learned; or why there is none.
@@ -46,8 +50,8 @@ class Outcome:
     partial: Result | None = None
 
     @classmethod
-    def of(cls, cell: Cell, obtained: Result | Reading | GraphveilError | None) -> Outcome:
-        """Return the outcome of what was obtained; nothing, where it was interrupted before."""
+    def of(cls, cell: Cell, obtained: Obtained) -> Outcome:
+        """Return the outcome of what was obtained."""
         if isinstance(obtained, GraphveilError):
             return cls(cell, error=obtained)
         if not isinstance(obtained, Result):
@@ -92,9 +96,15 @@ class StudyResult:
     interrupted: bool = False
 
     @classmethod
+    def of(cls, study: Study, obtained: Sequence[Obtained], interrupted: bool = False) -> StudyResult:
+        """Return the result of what was obtained of each cell."""
+        outcomes = (Outcome.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
+        return cls(study, tuple(outcomes), interrupted)
+
+    @classmethod
     def unfinished(cls, study: Study) -> StudyResult:
-        """Return what there is of a study that was interrupted before its first cell."""
-        return cls(study, tuple(map(Outcome, study.cells)), interrupted=True)
+        """Return the result of a study that was interrupted before its first cell."""
+        return cls.of(study, [None] * len(study.cells), interrupted=True)
 
     @cached_property
     def finished(self) -> dict[tuple[int, ...], Outcome]:

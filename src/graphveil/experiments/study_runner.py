@@ -20,8 +20,8 @@ from graphveil.experiments.measures import PARTS, all_apart
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
-from graphveil.experiments.study import Study, find_sweep, sweep_of
-from graphveil.experiments.study_result import Outcome, StudyResult
+from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
+from graphveil.experiments.study_result import Obtained, StudyResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
@@ -133,16 +133,11 @@ def run_studies(
         if isinstance(failure, GraphveilError):
             raise failure
     results, readings = iter(obtained), iter(measured)
-    found = []
-    for study in studies:
-        outcomes = (
-            Outcome(cell)
-            if cell.left_out
-            else Outcome.of(cell, next(readings if cell.measure.read is None else results))
-            for cell in study.cells
-        )
-        found.append(StudyResult(study, tuple(outcomes), interrupted))
-    return found
+
+    def take(cell: Cell) -> Obtained:
+        return None if cell.left_out else next(readings if cell.measure.read is None else results)
+
+    return [StudyResult.of(study, [take(cell) for cell in study.cells], interrupted) for study in studies]
 
 
 def run_study(
