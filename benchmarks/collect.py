@@ -32,11 +32,11 @@ from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.channels import SeededWords
 from graphveil.collect.arrivals import Arrival
-from graphveil.collect.asking import AskedRound
 from graphveil.collect.database import Database
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.public_graph import PublicGraph
 from graphveil.collect.reading import read_messages
+from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import ROSTER
 from graphveil.collect.service import UNTRACED
 from graphveil.collect.serving import IDLE, listening_at, serve

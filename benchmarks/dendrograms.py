@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from benchmarks.result import Result, Sizes
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import dendrogram
 
 USERS, LINKS, SEED = 2_708, 5_278, 0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import Call, interleaved
 from benchmarks.result import Result, Sizes
 from graphveil.channels import FiniteChannel, SeededWords, SystemWords, Words, kary, onebit, piecewise
-from graphveil.channels.alias import BLOCK
+from graphveil.channels.sampling import BLOCK
 
 # At most this many times as long as the raw words.
 TARGET = 5.0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.result import Result, Sizes
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.denoise import private_graph
 from graphveil.graphs import symmetric_csr
 from graphveil.mechanisms import NeighbourLists, mechanism

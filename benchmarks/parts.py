@@ -20,13 +20,13 @@ from benchmarks.result import Result, Sizes
 from benchmarks.traffic import halo_rows
 from graphveil.engine.memory import give_back_at_once
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.engine.shard_part import shard_part
+from graphveil.engine.shard_users import shard_part
 from graphveil.graphs import Graph
 from graphveil.graphs.shards import Shards, open_shards
 from graphveil.graphs.shards.sharded_town import write_town
 from graphveil.graphs.town import Town
 from graphveil.graphs.world import ALONE, World
-from graphveil.linear.parted import PartedMatrix
+from graphveil.linear.partitioned import PartedMatrix
 from graphveil.linear.propagation import gcn_matrix
 
 COLUMNS, PARTITIONS = 16, 4

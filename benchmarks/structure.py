@@ -22,8 +22,7 @@ from graphveil.graphs import Graph, from_arrays, load
 from graphveil.learn import LabelNetwork, Targets, Topology, adjacency_rows, seeded, training_labels
 from graphveil.learn.masked_labels import mask
 from graphveil.methods import Job, StructureSettings
-from graphveil.methods.structure import validation_quality
-from graphveil.methods.structure_candidates import candidates
+from graphveil.methods.structure import candidates, validation_quality
 
 TIME_TARGET = 1 / 2
 # The learning rate and the patience of the plain way.

@@ -10,17 +10,10 @@ from itertools import groupby
 import numpy as np
 
 from docs.layouts import markdown, signed
-from graphveil.experiments.budget_advice import (
-    TAIL,
-    TOO_MUCH,
-    BudgetLine,
-    GainModel,
-    Kind,
-    MeasuredGain,
-    Predicted,
-    may_surprise,
-    measured_gains,
-)
+from graphveil.experiments.budget_advice import TOO_MUCH, BudgetLine, may_surprise
+from graphveil.methods.gain_model import GainModel, Kind, PredictedGain
+from reproduce.advice.fit import TAIL, fit_gain_model
+from reproduce.advice.gains import MeasuredGain, measured_gains
 
 # What the name of a graph with few labels ends in.
 FEW = " few"
@@ -35,8 +28,8 @@ class Checked:
     panel: int
     structure: float
     runs: int
-    said: Predicted
-    guess: Predicted
+    said: PredictedGain
+    guess: PredictedGain
     gain: float
     surprising: bool
 
@@ -47,7 +40,7 @@ class Checked:
         return BudgetLine(self.epsilon, said.gain, said.low, said.high, surprising=self.surprising).collect
 
 
-def inside(gain: float, said: Predicted) -> bool:
+def inside(gain: float, said: PredictedGain) -> bool:
     """Whether a gain lies in an interval."""
     return said.low <= gain <= said.high
 
@@ -59,7 +52,7 @@ def checked(kind: Kind, *, towns: bool = False) -> tuple[Checked, ...]:
     rows = []
     for data in dict.fromkeys(line.data for line in lines if line.town == towns):
         others = [line for line in lines if line.data != data]
-        model = GainModel.fit(kind, others, town=towns)
+        model = fit_gain_model(kind, others, town=towns)
         own = sorted((line for line in lines if line.data == data), key=_cell)
         for _, cell in groupby(own, key=_cell):
             rows.append(_checked(list(cell), model, others))
@@ -81,7 +74,7 @@ def _checked(cell: Sequence[MeasuredGain], model: GainModel, others: Sequence[Me
         and line.graph.endswith(FEW) == few
         and _cell(line)[1:] == (epsilon, panel)
     ]
-    guess = Predicted(float(np.mean(like)), *(float(np.quantile(like, at)) for at in (TAIL, 1 - TAIL)))
+    guess = PredictedGain(float(np.mean(like)), *(float(np.quantile(like, at)) for at in (TAIL, 1 - TAIL)))
     gain = float(np.mean([line.gain for line in cell]))
     structure = float(np.mean([line.structure for line in cell]))
     return Checked(
@@ -132,7 +125,7 @@ def advised_table(panel: int = 0, epsilon: float = 4.0) -> str:
     return f"{markdown(head, lines, 2)}\n\n{counted(rows)}"
 
 
-def interval(said: Predicted) -> str:
+def interval(said: PredictedGain) -> str:
     """Both ends of an interval."""
     return f"{signed(said.low)} to {signed(said.high)}"
 

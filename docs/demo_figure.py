@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docs.results_file import Row, read
 from graphveil.experiments.figure import Series, epsilon_chart
-from graphveil.experiments.statistics import Summary
 from graphveil.number_format import counted
+from graphveil.statistics import Summary
 
 NAME = "demo"
 

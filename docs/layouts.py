@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from docs.results_file import EARLIER, Row, read
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.findings import exact_epsilon
+from graphveil.experiments.table import Column, Table
 
 Write = Callable[[Row], str]
 EARLIER_NOTE = "From an earlier version of the code, of which only the numbers printed here were kept."
@@ -92,8 +93,8 @@ def interval(key: str) -> Write:
 
 def markdown(head: list[str], lines: list[list[str]], left: int) -> str:
     """A table whose first columns are text and whose others are numbers."""
-    rule = ["---"] * left + ["---:"] * (len(head) - left)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
+    columns = [Column(name, "text" if place < left else "number") for place, name in enumerate(head)]
+    return Table(columns, lines).markdown()
 
 
 def _noted(table: str, rows: list[Row]) -> str:

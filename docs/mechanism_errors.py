@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from graphveil.experiments.table import Table
 from graphveil.mechanisms import FeatureMechanism, ItemMechanism, Mechanism, PrivUnitMechanism, mechanism
 
 # A row like Cora's: 1433 words, of which a paper has 18.
@@ -67,7 +68,7 @@ def three_digits(value: float) -> str:
 
 def error_table() -> str:
     """The table in Markdown; the smallest error of every line is bold."""
-    lines = ["| ε | " + " | ".join(COLUMNS) + " |", "| ---: |" + " ---: |" * len(COLUMNS)]
+    rows = []
     for epsilon in EPSILONS:
         errors = [
             squared_error(mechanism(name, epsilon=epsilon, dims=DIMS, **settings), ONES)
@@ -76,5 +77,6 @@ def error_table() -> str:
         cells = [
             f"**{three_digits(error)}**" if error == min(errors) else three_digits(error) for error in errors
         ]
-        lines.append(f"| {epsilon:g} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([f"{epsilon:g}", *cells])
+    head = ("ε", *COLUMNS)
+    return Table(head, rows, head).markdown()

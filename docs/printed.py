@@ -9,9 +9,9 @@ from docs.layouts import Write, gain, markdown
 from docs.results_file import Row, read
 from graphveil.experiments.measures import SCORE, find_measure
 from graphveil.experiments.papers import find_tables, in_columns, on_graphs
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import Cell, Study
 from graphveil.number_format import NONE, Unit
+from graphveil.statistics import Summary
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,17 @@ from docs import veil_lines
 from docs.printed import PRINTED, lines
 from docs.results_file import Row, experiment, names, read, source_digest, write
 from graphveil import __version__
-from graphveil.audit.exact_text import ExactText
-from graphveil.experiments.attack_family import reports_case, sound_cases
-from graphveil.experiments.attack_study import Campaign
+from graphveil.attacks import Campaign
+from graphveil.audit.findings import ExactText
 from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.demo import EPOCHS, MECHANISM, Demo, run_demo
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import SCORE, Reading, find_measure
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.statistics import SPREADS, Summary
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.number_format import Unit
+from graphveil.statistics import SPREADS, Summary
+from reproduce.attack_family import reports_case, sound_cases
 
 # Tables that are not lines of `graphveil run`.
 DEMO, ATTRIBUTES, ATTACKS, BOUNDS = "demo", "attributes", "attacks", "attack-bounds"
@@ -133,7 +133,7 @@ def _ranked(row: Row, jobs: int) -> Row:
 
 def _demo(jobs: int) -> list[Row]:
     """The README's table."""
-    demo = run_demo(DEMO_RUNS, jobs, lambda what, done, total: None, lambda so_far: None)
+    *_, demo = run_demo(DEMO_RUNS, jobs, lambda what, done, total: None)
     return demo_rows(demo)
 
 

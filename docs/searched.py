@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphveil.experiments.table import Table
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
+from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
 from graphveil.number_format import exact_text
 
 
@@ -21,7 +22,8 @@ def searched_table() -> str:
             found.setdefault((key, values), []).append(f"{name} with private links")
     found |= {(key, values): ["all, with private labels"] for key, values in LABEL_GRID.items()}
     found |= {(key, values): ["where users choose levels"] for key, values in LEVEL_GRID.items()}
-    lines = ["| setting | values | methods |", "| --- | --- | --- |"]
-    for (key, values), methods in sorted(found.items(), key=lambda one: one[0][0]):
-        lines.append(f"| `{key}` | {', '.join(map(exact_text, values))} | {', '.join(methods)} |")
-    return "\n".join(lines)
+    rows = (
+        (f"`{key}`", ", ".join(map(exact_text, values)), ", ".join(methods))
+        for (key, values), methods in sorted(found.items(), key=lambda one: one[0][0])
+    )
+    return Table(("setting", "values", "methods"), rows).markdown()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from graphveil import InputError
-from graphveil.arrays import read_array, read_arrays
+from graphveil.files import read_array, read_arrays
 from tests.adversary.damage import headed
 from tests.adversary.memory import refused_in_small_memory
 
-READ = "from graphveil.arrays import read_array; read_array(path, 'a row', 'mend it')"
-UNPACK = "from graphveil.arrays import read_arrays; read_arrays(path)"
+READ = "from graphveil.files import read_array; read_array(path, 'a row', 'mend it')"
+UNPACK = "from graphveil.files import read_arrays; read_arrays(path)"
 
 
 def test_an_array_comes_back(tmp_path):

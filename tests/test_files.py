@@ -5,9 +5,18 @@ import os
 import pytest
 
 from graphveil import InputError, files
-from graphveil.arrays import read_array, read_arrays
-from graphveil.files import memory_limit, read_json, read_text, read_toml
-from graphveil.graphs.pair_table import PairTable
+from graphveil.files import (
+    FIGURES,
+    PARQUET,
+    check_output,
+    memory_limit,
+    read_array,
+    read_arrays,
+    read_json,
+    read_text,
+    read_toml,
+)
+from graphveil.graphs.tables import PairTable
 
 
 def test_text_is_read_with_or_without_a_mark_of_its_order(tmp_path):
@@ -70,3 +79,46 @@ def test_a_large_file_may_take_more_memory_than_a_small_one(tmp_path):
     assert memory_limit(tmp_path / "file") == files.MAX_GIGABYTES == 4.0
     assert memory_limit(tmp_path / "file", 1e-9) == 4000 / 1e9
     assert memory_limit(tmp_path / "none", 0.5) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.jpg", "x.jpg has the unsupported format .jpg: use .svg or .png with out"),
+        ("x", "x has no format: use .svg or .png with out"),
+        ("nowhere/x.svg", "nowhere is not a folder: name a file in an existing folder with out"),
+        ("folder.svg", "folder.svg is a folder: name a file in it with out"),
+    ],
+)
+def test_a_file_that_could_not_be_written_is_refused(name, words, tmp_path):
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(InputError, match=f"{words}$"):
+        check_output(tmp_path / name, FIGURES, "--out")
+
+
+def test_a_file_that_can_be_written_is_returned(tmp_path):
+    assert check_output(tmp_path / "x.svg", FIGURES) == tmp_path / "x.svg"
+    assert check_output(tmp_path / "any.thing") == tmp_path / "any.thing"
+
+
+def test_a_folder_that_may_not_be_written_to_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.os, "access", lambda *_: False)
+    with pytest.raises(InputError, match=f"{tmp_path} is write-protected: name a file in another folder$"):
+        check_output(tmp_path / "x.svg", FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("formats", "instead"),
+    [
+        ((PARQUET, ".csv"), ", or use .csv"),
+        ((".csv", PARQUET, ".json"), ", or use .csv or .json"),
+        ((PARQUET,), ""),
+    ],
+)
+def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(
+    formats, instead, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    words = rf"x.parquet needs pyarrow, which is not installed: pip install 'graphveil\[parquet\]'{instead}$"
+    with pytest.raises(InputError, match=words):
+        check_output(tmp_path / "x.parquet", formats)

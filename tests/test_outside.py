@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from graphveil import outside
+from graphveil import plugins as outside
 from graphveil.errors import InputError
-from graphveil.outside import digest, divided, expect, expected, held, load_file, plugins
-from graphveil.registry import Registry
+from graphveil.plugins import Registry, digest, divided, expect, expected, held, load_file, plugins
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +78,7 @@ def test_a_file_that_is_not_as_another_process_has_run_it_is_refused(file):
 
 def test_a_file_that_asks_for_itself_is_refused(file):
     file.write_text(
-        "from pathlib import Path\nfrom graphveil.outside import load_file\nload_file(Path(__file__))\n"
+        "from pathlib import Path\nfrom graphveil.plugins import load_file\nload_file(Path(__file__))\n"
     )
     with pytest.raises(InputError, match="asks for itself while it is run"):
         load_file(file)

@@ -1,7 +1,7 @@
 import pytest
 
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.registry import Registry
+from graphveil.plugins import Registry
 from tests.packages import install
 
 
@@ -127,7 +127,7 @@ def test_an_unknown_name_is_compared_with_what_packages_offer_without_importing_
 
 
 def test_a_known_name_is_found_without_looking_at_packages(monkeypatch):
-    monkeypatch.setattr("graphveil.registry.plugins", lambda _: pytest.fail("looked"))
+    monkeypatch.setattr("graphveil.plugins.plugins", lambda _: pytest.fail("looked"))
     assert loading().load("apple") == 1
 
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from graphveil.source import PACKAGE, digest_of, source_digest
+from graphveil.version import PACKAGE, digest_of, source_digest
 
 
 @pytest.fixture
@@ -16,11 +16,11 @@ def folder(tmp_path):
 
 def test_it_is_the_digest_of_this_package():
     assert source_digest() == digest_of(PACKAGE)
-    assert (PACKAGE / "experiments" / "store" / "reuse.py").is_file()
+    assert (PACKAGE / "experiments" / "unit_store.py").is_file()
 
 
 def test_another_process_finds_the_same():
-    code = "from graphveil.source import source_digest; print(source_digest())"
+    code = "from graphveil.version import source_digest; print(source_digest())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == source_digest()
 

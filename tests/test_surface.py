@@ -18,19 +18,17 @@ SOURCE = Path(graphveil.__file__).parent
 # Arrows point one way: a room imports only from rooms to its left.
 ROOMS = [
     "version",
-    "source",
     "starting",
     "errors",
     "extras",
     "checks",
     "cache",
     "number_format",
+    "statistics",
     "files",
-    "arrays",
     "watching",
-    "outside",
+    "plugins",
     "suites",
-    "registry",
     "settings",
     "lazy",
     "channels",
@@ -124,7 +122,7 @@ INSIDE_FUNCTIONS = {
     "client/signing.py": {"cryptography.exceptions", "cryptography.hazmat.primitives.asymmetric"},
     "audit/__init__.py": {"graphveil.audit.candidate", "graphveil.audit.examine"},
     "audit/paths.py": {"scipy"},
-    "mechanisms/estimate.py": {"scipy.sparse"},
+    "mechanisms/base.py": {"scipy.sparse"},
     # Only a curator walks over dendrograms, in compiled code.
     "mechanisms/edgerr.py": {"graphveil.mechanisms"},
     # Graphs are described, and towns are loaded, before anything heavy; PyG is there for those who ask for it.
@@ -132,9 +130,8 @@ INSIDE_FUNCTIONS = {
     "graphs/graph.py": {"scipy.sparse"},
     "graphs/metrics.py": {"sklearn.metrics"},
     "graphs/npz.py": {"scipy.sparse"},
-    "graphs/snap.py": {"scipy.sparse", "torch_geometric.data"},
+    "graphs/download.py": {"scipy.sparse", "torch_geometric.data"},
     # Tables need pyarrow, which is loaded with the first one.
-    "graphs/pair_table.py": {"pyarrow"},
     "graphs/tables.py": {"pyarrow"},
     # A sharded graph is recognised without its libraries; METIS is optional, and the other partitioner is compiled.
     "graphs/shards/edge_lists.py": {"pyarrow"},
@@ -151,7 +148,6 @@ INSIDE_FUNCTIONS = {
     "cli/collect.py": {
         "graphveil.collect.demo",
         "graphveil.collect.export",
-        "graphveil.collect.export_shards",
         "graphveil.collect.key_ring",
         "graphveil.collect.operators",
         "graphveil.collect.serving",
@@ -159,16 +155,15 @@ INSIDE_FUNCTIONS = {
         "graphveil.collect.storage",
     },
     "cli/collect_learn.py": {"graphveil.collect.storage"},
-    "cli/statement.py": {"graphveil.collect.storage"},
+    "cli/statement.py": {"graphveil.collect.status", "graphveil.collect.storage"},
     # A command refuses wrong arguments before anything heavy is there.
-    "experiments/statistics.py": {"scipy.special", "scipy.stats"},
-    "experiments/budget_advice.py": {"scipy.optimize"},
+    "experiments/artefacts.py": {"pyarrow", "torch"},
+    "statistics.py": {"scipy.special", "scipy.stats"},
     "experiments/model.py": {"torch"},
     "experiments/unit.py": {"torch"},
     # Only figures need matplotlib, only a search that learns from its trials needs optuna, only .parquet files pyarrow.
-    "experiments/embedding.py": {"pyarrow", "scipy.linalg"},
+    "experiments/embedding.py": {"scipy.linalg"},
     "experiments/table.py": {"pyarrow"},
-    "experiments/predictions.py": {"pyarrow"},
     "engine/memory.py": {"pyarrow"},
     "experiments/run_figures.py": {"sklearn.manifold"},
     "experiments/figure.py": {
@@ -177,7 +172,7 @@ INSIDE_FUNCTIONS = {
         "matplotlib.figure",
         "matplotlib.text",
     },
-    "experiments/tuning.py": {"optuna", "optuna.distributions", "optuna.trial"},
+    "experiments/tuning.py": {"optuna", "optuna.trial"},
     # Only who asks for Ray needs it.
     "engine/engine.py": {
         "graphveil.engine.process_crew",

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from graphveil.graphs.graph import UNKNOWN
 from graphveil.methods import Job, Method, Outcome, Settings
-from graphveil.methods.outcome import Stopwatch
+from graphveil.methods.tasks import Stopwatch
 
 
 class VolunteeringSettings(Settings):

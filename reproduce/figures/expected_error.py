@@ -14,7 +14,7 @@ from graphveil import channels
 from graphveil.channels import FiniteChannel
 from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, Panel, Role, Series
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 from reproduce.figures.absolute_error import AbsoluteError, absolute_error
 
 # The two ranges of budgets that the document speaks of.

@@ -18,12 +18,12 @@ from graphveil import denoise, linear
 from graphveil.errors import InputError
 from graphveil.experiments.computed_figures import FigureInput, spans
 from graphveil.experiments.figure import Chart, Panel, Role, Series
-from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.study import QUICK_STEPS, WALKS
 from graphveil.graphs import Graph, Users, load
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import LinkMechanism, entry, names
 from graphveil.privacy import Plan
+from graphveil.statistics import Summary, t_interval
 
 NEEDS_GRAPH = True
 RUNS, HOPS = 5, 4

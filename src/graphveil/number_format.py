@@ -74,7 +74,7 @@ class Unit:
     def interval(self, summary: Interval | None) -> str:
         """A mean and its interval.
 
-        >>> from graphveil.experiments.statistics import Summary
+        >>> from graphveil.statistics import Summary
         >>> PERCENT.interval(Summary(0.5, 0.45, 0.56)), MEGABYTES.interval(Summary(812.4, None, None)), NUMBER.interval(None)
         ('50.0 [45.0, 56.0]', '812 MB', '-')
         """
@@ -105,7 +105,7 @@ def points(score: float | None, signed: bool = False) -> str:
 def low_to_high(summary: Interval, signed: bool = False) -> str:
     """An interval in points without its mean.
 
-    >>> from graphveil.experiments.statistics import Summary
+    >>> from graphveil.statistics import Summary
     >>> low_to_high(Summary(0.5, 0.45, 0.56)), low_to_high(Summary(0.5, None, None))
     ('45.0 to 56.0', 'one run')
     """
@@ -117,7 +117,7 @@ def low_to_high(summary: Interval, signed: bool = False) -> str:
 def reach(summary: Interval) -> str:
     """Half of an interval in points, behind ±; nothing where there is no interval.
 
-    >>> from graphveil.experiments.statistics import Summary
+    >>> from graphveil.statistics import Summary
     >>> reach(Summary(0.5, 0.45, 0.55)), reach(Summary(0.5, None, None))
     (' ± 5.0', '')
     """
@@ -129,7 +129,7 @@ def reach(summary: Interval) -> str:
 def gained(gain: Interval | None) -> str:
     """A gain in points with its sign and its reach.
 
-    >>> from graphveil.experiments.statistics import Summary
+    >>> from graphveil.statistics import Summary
     >>> gained(Summary(0.012, 0.002, 0.022)), gained(Summary(-0.012, None, None)), gained(None)
     ('+1.2 ± 1.0', '-1.2', '-')
     """

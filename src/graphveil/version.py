@@ -1,3 +1,30 @@
-"""The version of graphveil, for whatever keeps it beside a result."""
+"""The version of the package, and the digest of its source."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
 
 __version__ = "0.1.0"
+
+
+PACKAGE = Path(__file__).parent
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """The digest of the source that this process runs: read once, as early as somebody asks."""
+    return digest_of(PACKAGE)
+
+
+def digest_of(folder: Path) -> str:
+    """A SHA-256 of all .py files below a folder, by name and content, in the order of their names."""
+    files = sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.py"))
+    whole = hashlib.sha256()
+    for name, file in files:
+        content = file.read_bytes()
+        # Lengths keep apart what a name or a content could end or start with.
+        whole.update(f"{len(name.encode())} {len(content)} {name}".encode())
+        whole.update(content)
+    return whole.hexdigest()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphveil as gv
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import BudgetError, ClaimError, InputError, PrivacyError
 
 ROW = np.array([[0.0, 1.0, 1.0, 0.0]])

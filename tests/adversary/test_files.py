@@ -11,8 +11,8 @@ from pyarrow import parquet
 
 import graphveil as gv
 from graphveil import GraphveilError, Plan, learn
+from graphveil.audit.candidate import read_plan
 from graphveil.cli import status
-from graphveil.cli.audit import read_plan
 from graphveil.client.row_file import read_held, read_links
 from graphveil.collect.folder import CollectionSettings, write_settings
 from graphveil.collect.folder import read_settings as read_collection
@@ -27,7 +27,7 @@ from graphveil.graphs.levels import read_levels
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.graphs.shards import facts, load_whole, open_shards, shard_files, write_shards
 from graphveil.graphs.shards.stored_reports import write_reports
-from graphveil.methods.attribute_file import read_attribute_numbers
+from graphveil.methods.heterorr import read_attribute_numbers
 from graphveil.methods.veil_model import read_weights
 from tests.adversary.damage import damages, headed
 

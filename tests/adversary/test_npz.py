@@ -9,8 +9,7 @@ import pytest
 
 import graphveil as gv
 from graphveil import InputError
-from graphveil.arrays import read_arrays
-from graphveil.files import MAX_GIGABYTES
+from graphveil.files import MAX_GIGABYTES, read_arrays
 from graphveil.graphs.npz import read_npz
 from tests.adversary.damage import changed, rezipped
 from tests.adversary.memory import refused_in_small_memory

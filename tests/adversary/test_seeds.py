@@ -4,7 +4,7 @@ import pytest
 
 import graphveil as gv
 from graphveil import InputError, SeededWords
-from graphveil.channels.words import MAX_SEED
+from graphveil.channels.sampling import MAX_SEED
 from graphveil.cli import status
 from graphveil.graphs.splits import check_seed
 from graphveil.graphs.town import Town

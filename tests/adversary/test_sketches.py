@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
-from graphveil.channels.words import SeededWords, Words
+from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import Users
 from graphveil.mechanisms.limits import MAX_DIMS

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import graphveil as gv
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import names
 
 DIMS = 6

@@ -12,7 +12,7 @@ from graphveil.attacks.membership import best_threshold
 from graphveil.attacks.model import class_scores
 from graphveil.channels import SeededWords
 from graphveil.errors import InputError
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from tests.attacks.small import EPSILONS, FALSE_ALARM, people
 
 

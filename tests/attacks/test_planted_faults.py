@@ -2,9 +2,8 @@
 
 import pytest
 
-from graphveil.attacks import ATTACKS, AttributeAttack, Reporting
-from graphveil.experiments.attack_family import EPSILONS, RATE, broken, sound_cases
-from graphveil.experiments.attack_study import Point
+from graphveil.attacks import ATTACKS, AttackPoint, AttributeAttack, Reporting
+from reproduce.attack_family import EPSILONS, RATE, broken, sound_cases
 from tests.attacks.small import control_is_off_by, people, played
 
 POINTS = len(list(sound_cases())) * len(EPSILONS)
@@ -18,7 +17,7 @@ POINTS = len(list(sound_cases())) * len(EPSILONS)
 @pytest.mark.parametrize("times", [1.0, 1.3])
 def test_who_spends_a_third_more_is_caught_among_all_others(attack, name, runs, times):
     _, plays = played(attack, name, 2.0 * times, runs=runs, claim=2.0)
-    point = Point(2.0, tuple(plays))
+    point = AttackPoint(2.0, tuple(plays))
     assert point.stakes.epsilon == 2.0
     assert (broken([point], RATE, POINTS) == [point]) == (times > 1)
 

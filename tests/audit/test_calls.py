@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.audit.calls import crowd_candidate, walk_calls
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.deadline import Deadline, within
+from graphveil.audit.findings import Deadline, within
 from graphveil.audit.schedule import Schedule
 from graphveil.channels import SeededWords
 from graphveil.mechanisms import mechanism

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from graphveil.audit.charging import charged_alike
+from graphveil.audit.behaviour import charged_alike
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.rows import PublicRange
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from graphveil.audit.deadline import Deadline, OutOfTimeError, check_time, within
+from graphveil.audit.findings import Deadline, OutOfTimeError, check_time, within
 
 
 class Clock:

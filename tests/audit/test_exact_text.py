@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.audit.exact_text import exact_epsilon, exact_words, meets
+from graphveil.audit.findings import exact_epsilon, exact_words, meets
 from graphveil.channels import onebit
 
 

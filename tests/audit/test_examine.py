@@ -8,9 +8,8 @@ import pytest
 
 from graphveil.audit import audit, examine
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.deadline import Deadline
 from graphveil.audit.examine import Audit, Privacy
-from graphveil.audit.findings import SAMPLER, Step
+from graphveil.audit.findings import SAMPLER, Deadline, Step
 from graphveil.channels import Claim, SeededWords, onebit
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, mechanism

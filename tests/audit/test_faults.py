@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphveil.audit import audit
-from graphveil.audit.load import load_mechanism
+from graphveil.audit.candidate import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
 from tests.audits import end_when_found, leave_out_draws

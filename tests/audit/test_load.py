@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from graphveil.audit.load import load_mechanism
+from graphveil.audit.candidate import load_mechanism
 from graphveil.errors import InputError
 from graphveil.mechanisms import names, unregister
 

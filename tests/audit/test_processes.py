@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from graphveil.audit import processes
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.load import load_mechanism
+from graphveil.audit.candidate import Candidate, load_mechanism
 from graphveil.audit.probe import public_range
 from graphveil.audit.processes import processes_step, started
 from graphveil.audit.trust import foreign

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from graphveil.audit.calls import crowd_candidate, walk_calls, walked_row
-from graphveil.audit.candidate import Candidate
-from graphveil.audit.load import load_mechanism
+from graphveil.audit.candidate import Candidate, load_mechanism
 from graphveil.audit.probe import public_range
 from graphveil.audit.schedule import CALLS, DIMS, EPSILONS, QUICK_CALLS, SAMPLED, Schedule
 from graphveil.audit.versions import look_at

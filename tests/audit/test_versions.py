@@ -1,5 +1,5 @@
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.deadline import Deadline, within
+from graphveil.audit.findings import Deadline, within
 from graphveil.audit.schedule import Schedule
 from graphveil.audit.versions import users_affordable, users_needed, versions_step
 from graphveil.channels import SeededWords

@@ -17,7 +17,7 @@ from scipy.sparse import random as random_sparse
 import benchmarks.__main__ as command
 from benchmarks import collect, draws, kernels, propagation, reports, rounds, structure, tables, whole
 from benchmarks.result import Result, Sizes
-from graphveil.channels.alias import BLOCK
+from graphveil.channels.sampling import BLOCK
 from graphveil.collect.storage import open_collection
 from graphveil.denoise import HOA
 from graphveil.linear import gcn_matrix

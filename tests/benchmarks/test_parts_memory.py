@@ -14,7 +14,7 @@ def peaks(monkeypatch):
     """What each worker takes beyond libraries, by how many there are; nobody is started."""
     taken = {1: [1000.0], 2: [540.0, 520.0], 4: [250.0, 300.0, 260.0, 255.0]}
 
-    def run(spec, part, number, progress, *, crew, workers):
+    def run(task, workers, crew):
         also = {}
         for rank, beyond in enumerate(taken[workers]):
             told = {

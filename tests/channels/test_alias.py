@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphveil.channels import TOTAL
-from graphveil.channels.alias import AliasTable, code_type
+from graphveil.channels.sampling import AliasTable, code_type
 from tests.channels.reference import tables, whole_row
 
 WORDS = 1 << 64

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphveil import mechanism
-from graphveil.channels.canonical import canonical, digest
+from graphveil.channels.channel import canonical, digest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text(encoding="utf-8")
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphveil.channels import TOTAL, Channel, Claim, Loss, SeededWords, kary, latent, onebit, piecewise
 from graphveil.channels import channel as channel_module
-from graphveil.channels.alias import BLOCK
 from graphveil.channels.channel import verified
 from graphveil.channels.exact import exp_below
+from graphveil.channels.sampling import BLOCK
 from graphveil.errors import ClaimError, InputError
 from tests.channels.reference import FakeWords, tables, whole_row
 

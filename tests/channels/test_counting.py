@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphveil.channels import TOTAL, Claim, CountingChannel, counting
 from graphveil.channels.exact import exp_below
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from tests.channels.reference import FakeWords, largest_divergence, largest_ratio, precise_exp, precise_log
 

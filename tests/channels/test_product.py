@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphveil.channels import TOTAL, Channel, Claim, Loss, ProductChannel, SeededWords, latent, ome
-from graphveil.channels.alias import BLOCK
+from graphveil.channels.sampling import BLOCK
 from graphveil.errors import InputError
 from tests.channels.reference import FakeWords, largest_divergence, largest_ratio, precise_exp
 

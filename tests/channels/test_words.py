@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphveil.channels import SeededWords, SystemWords
-from graphveil.channels.words import DrawnWords
+from graphveil.channels.sampling import DrawnWords
 from graphveil.errors import InputError
 from tests.channels.reference import FakeWords
 

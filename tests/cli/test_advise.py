@@ -68,7 +68,7 @@ def test_budgets_as_json_with_a_panel_and_a_page(capsys, tmp_path):
     [
         (["--epsilon", "1,x"], "--epsilon takes numbers"),
         (["--epsilon", "0"], "epsilon must be"),
-        (["--out", "page.txt"], "no page"),
+        (["--out", "page.txt"], "page.txt has the unsupported format .txt: use .html with --out"),
         (["--panel", "5000"], "panel must be at most"),
         (["--set", "nothing=1"], "nothing"),
     ],

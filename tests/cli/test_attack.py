@@ -122,7 +122,10 @@ def test_several_budgets_are_one_table_one_sentence_and_a_page(capsys, tmp_path)
             ["level", "--data", "town", "--mechanism", "multibit", "--epsilon", "1"],
             "asks nobody for a privacy level",
         ),
-        (["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"], "no figure and no page"),
+        (
+            ["label", "--data", "town", "--epsilon", "1", "--out", "a.txt"],
+            "a.txt has the unsupported format .txt: use .svg, .png or .html",
+        ),
         (["label", "--data", "town", "--epsilon", "1", "--runs", "0"], "runs must be"),
         (["label", "--data", "town", "--epsilon", "1", "--set", "epochs=3"], "data.KEY"),
         (["label", "--data", "town", "--epsilon", "1", "--seen", "embedding"], "--seen is about a model"),

@@ -8,7 +8,7 @@ import pytest
 
 import graphveil as gv
 from graphveil.cli import status
-from graphveil.methods import scoring
+from graphveil.methods import togl as scoring
 
 SMALL = [
     *("--set", "data.users=400", "--set", "data.features=24", "--set", "data.neighbourhood=25"),
@@ -114,7 +114,7 @@ MISTAKES = [
     ([*RANK, "--runs", "0"], "runs must be an integer of at least 1"),
     (
         [*RANK, "--out", "a.pdf"],
-        "a.pdf is no figure and no page: name a file that ends in .svg, .png or .html",
+        "a.pdf has the unsupported format .pdf: use .svg, .png or .html with --out",
     ),
     ([*RANK, "--mechanism", "krr"], "krr does not report features"),
     ([*RANK, "--task", "link", "--analysis", "sma"], "leave --analysis out"),

@@ -66,7 +66,7 @@ def test_a_page_has_both_views(capsys, tmp_path):
         (["1", "nothing"], "no result here has the number, the tag or the method 'nothing'"),
         (["1", "base"], "base may be any of the results 1, 2, 3, 4"),
         (["1", "4"], "has the seeds 0, 1 and 4 (base, ε = 8) the seeds 10, 11"),
-        (["1", "2", "--out", "x.pdf"], "x.pdf is no page"),
+        (["1", "2", "--out", "x.pdf"], "x.pdf has the unsupported format .pdf: use .html with --out"),
         (["1", "2", "--out", "nowhere/x.html"], "nowhere is not a folder"),
     ],
 )

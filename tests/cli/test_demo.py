@@ -1,4 +1,5 @@
 import importlib
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_an_interrupt_shows_what_was_computed(small, tmp_path, capsys, monkeypat
     assert "ε = 2" in printed.out
     assert "Interrupted" in printed.err
     assert out.exists()
+
+
+def test_an_interrupt_inside_an_experiment_ends_the_demo_with_its_runs(small, tmp_path, capsys, monkeypatch):
+    original = demo_module.run_experiment
+
+    def interrupted(spec, **options):
+        return replace(original(spec, **options), interrupted=True)
+
+    monkeypatch.setattr(demo_module, "run_experiment", interrupted)
+    out = tmp_path / "report.html"
+    assert status(["demo", "--out", str(out), "--runs", "1", "--jobs", "1"]) == 130
+    printed = capsys.readouterr()
+    assert "ε = 2" in printed.out and "ε = 8" not in printed.out
+    assert "is what was computed until then" in printed.err
 
 
 def test_a_claim_that_does_not_hold_fails_the_demo(small, tmp_path, capsys, monkeypatch):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import graphveil as gv
+from graphveil import files
 from graphveil.cli import status
-from graphveil.experiments import embedding as files
 
 SMALL = [
     *("--set", "epochs=3", "--set", "data.users=200", "--set", "data.features=16"),
@@ -43,7 +43,11 @@ def test_json_is_one_object_and_nothing_else(capsys, tmp_path):
     assert fields["privacy"]["features"] == {"epsilon": 2.0, "delta": 0.0}
     assert fields["seconds"] > 0 and fields["peak_mb"] > 0
     kept = gv.read_embedding(tmp_path / "town.npz")
-    assert (kept.privacy, kept.statement, kept.shape) == (fields["privacy"], fields["statement"], (200, 4))
+    assert (kept.privacy.to_dict(), kept.statement, kept.shape) == (
+        fields["privacy"],
+        fields["statement"],
+        (200, 4),
+    )
 
 
 def test_the_same_command_writes_the_same_file(tmp_path):
@@ -85,10 +89,10 @@ def test_settings_of_a_file_are_used(tmp_path):
 MISTAKES = [
     (
         [*PLAIN, "--out", "town.csv"],
-        "town.csv is no file of embeddings: name one that ends in .npz or .parquet",
+        "town.csv has the unsupported format .csv: use .npz or .parquet with --out",
     ),
     ([*PLAIN, "--out", "nowhere/town.npz"], "nowhere is not a folder"),
-    ([*EMBED, "--map", "map.npz"], "map.npz is no figure: name a file that ends in .svg or .png"),
+    ([*EMBED, "--map", "map.npz"], "map.npz has the unsupported format .npz: use .svg or .png with --map"),
     ([*EMBED, "--dims", "0"], "dims must be an integer of at least 1, got 0"),
     (["embed", "base", "--data", "town", "--out", "town.npz"], "needs a budget: give --epsilon"),
     ([*EMBED, "--set", "speed=1"], "there is no setting 'speed' here"),
@@ -112,7 +116,7 @@ def test_a_mistake_exits_with_2_and_one_line(arguments, words, capsys, tmp_path)
 def test_a_file_that_needs_pyarrow_is_refused_without_it(monkeypatch, capsys):
     monkeypatch.setattr(files, "find_spec", lambda _: None)
     command = importlib.import_module("graphveil.cli.embed")
-    monkeypatch.setattr(command, "watched", lambda *_: pytest.fail("computed first"))
+    monkeypatch.setattr(command, "embed_experiment", lambda *_, **__: pytest.fail("computed first"))
     assert status([*PLAIN, "--out", "town.parquet"]) == 2
     assert "needs pyarrow" in capsys.readouterr().err
 

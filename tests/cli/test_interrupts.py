@@ -24,7 +24,7 @@ CASES = [
     ("experiments.study_runner.run_cells", ["run", "base", "--data", "town", "--epsilon", "1,2"], GOES_ON),
     ("experiments.study_runner.run_cells", ["sweep", "heterorr-gamma"], GOES_ON),
     ("experiments.study_runner.run_cells", ["paper", "ppgnn/table3", "--quick"], GOES_ON),
-    ("cli.embed.embed_known", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
+    ("cli.embed.embed_experiment", ["embed", "base", *ON_TOWN, "--out", "x.npz"], ANEW),
     ("cli.predict.predict_experiment", ["predict", "base", *ON_TOWN, "--out", "x.csv"], ANEW),
     ("cli.attack.run_campaign", ["attack", "attribute", *ON_TOWN], ANEW),
     ("cli.attributes.compare_rankings", ["attributes", *ON_TOWN], ANEW),

@@ -43,7 +43,7 @@ def test_a_mechanism_is_drawn_at_a_budget(tmp_path, capsys):
     [
         (["--plot", "x.svg"], "draws one mechanism: name it"),
         (["krr", "--epsilon", "2"], "give --plot FILE.svg too"),
-        (["krr", "--plot", "x.pdf"], "x.pdf is no figure"),
+        (["krr", "--plot", "x.pdf"], "x.pdf has the unsupported format .pdf"),
         (["krr", "--plot", "x.svg", "--epsilon", "-1"], "epsilon must be"),
     ],
 )

@@ -12,7 +12,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS
 from graphveil.experiments.figure import Chart, Panel, Series
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 PAPER = """
 title = "A paper"
@@ -349,7 +349,7 @@ def test_an_interrupt_shows_what_there_is(capsys, monkeypatch):
         (["paper", "--every", "--data", "cora"], "no paper has a table on 'cora': choose from town, lastfm"),
         (
             ["paper", "small", "--page", "x.pdf"],
-            "x.pdf is no page: name a file that ends in .html with --page",
+            "x.pdf has the unsupported format .pdf: use .html with --page",
         ),
         (["paper", "small", "--page", "nowhere/x.html"], "nowhere is not a folder"),
         (["paper", "nothing.toml"], "nothing.toml cannot be read"),
@@ -643,7 +643,7 @@ def test_an_interrupt_leaves_out_the_figures_that_are_not_finished(capsys, figur
     [
         (["small/two"], "small has no table or figure named 'two': choose one of errors, walks"),
         (["small", "--out", "x.svg"], "this draws 2: name one (small/errors, small/walks)"),
-        (["small/errors", "--out", "x.pdf"], "x.pdf is no figure"),
+        (["small/errors", "--out", "x.pdf"], "x.pdf has the unsupported format .pdf"),
         (["small/errors", "--data", "town"], "small/errors is computed without a graph: leave --data out"),
         (["small/walks", "--data", "cora"], "cora is not here: `graphveil data get cora`, or put cora.npz"),
         (["small/walks", "--data", "town", "--data", "cora"], "walks is of one graph: name one with --data"),

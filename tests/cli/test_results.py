@@ -176,7 +176,7 @@ def test_deleting_what_is_not_there_says_so(capsys, store):
         (["1", "--delete", "--add-tag", "x"], "--delete is for itself"),
         (["1", "--delete", "--out", "x.csv"], "--delete is for itself"),
         (["--out", "x.csv", "--json"], "--out and --json say two places"),
-        (["--out", "x.xls"], "x.xls has an unknown form"),
+        (["--out", "x.xls"], "x.xls has the unsupported format .xls: use .csv, .parquet, .json or .html"),
         (["--out", "nowhere/x.csv"], "nowhere is not a folder"),
         (["--sort", "size"], "no order is named 'size'"),
         (["9"], "no result has the number 9"),

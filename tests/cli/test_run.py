@@ -260,7 +260,10 @@ def test_a_range_is_needed_and_can_be_given(capsys, tmp_path):
         (["run", "base", "--data", "town", "--epsilon", "1,2,1"], "--epsilon names 1 twice: leave one out"),
         (["run", "base", "--data", "town", "--epsilon", "1,-2"], "epsilon must be a positive finite number"),
         (["run", "base", "--data", "town", "--epsilon", "1,x"], "--epsilon takes numbers with commas"),
-        (["run", "base", "--data", "town", "--epsilon", "1,2", "--out", "x.pdf"], "x.pdf is no figure"),
+        (
+            ["run", "base", "--data", "town", "--epsilon", "1,2", "--out", "x.pdf"],
+            "x.pdf has the unsupported format .pdf",
+        ),
         (
             ["run", "base", "--data", "town", "--epsilon", "1", "--set", "mechanism.shares=[1,"],
             "--set mechanism.shares takes a list in brackets",

@@ -67,7 +67,7 @@ def test_a_claim_that_does_not_hold_is_exit_status_1(tmp_path, glance):
         (["--html", "a.html"], "give plans, or a collection"),
         (["a.json", "--collection", "b", "--html", "a.html"], "one of the two"),
         (["a.json"], "name the page to write with --html"),
-        (["a.json", "--html", "a.txt"], "no page"),
+        (["a.json", "--html", "a.txt"], "a.txt has the unsupported format .txt: use .html with --html"),
         (["there-is-none.json", "--html", "a.html"], "cannot be read"),
         (["--collection", "there-is-none", "--html", "a.html"], "holds no collection"),
     ],

@@ -11,7 +11,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments import unit_store as reuse
 from graphveil.experiments.database import RESULTS, select
 from graphveil.experiments.measures import MEASURES
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from tests.interrupting import interrupted_when
 
 TOWN = "data.users = 200\ndata.features = 16\ndata.telling = 4\ndata.labelled = 0.2\ndata.validated = 0.2\n"
@@ -58,7 +58,7 @@ def test_a_table_and_a_figure_are_written_and_results_kept(capsys, tmp_path, mon
 OWN = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import NUMBER
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 def runs(result):
     return Reading({"method": Summary(len(result.of("method")), None, None)})
@@ -270,7 +270,10 @@ def test_an_interrupt_keeps_what_there_is_and_the_same_command_goes_on(capsys, m
         (["sweep", "nothing"], "no sweep is named 'nothing': choose one of heterorr-edges"),
         (["sweep", "nothing.toml"], "nothing.toml cannot be read"),
         (["sweep", "bad.toml"], "base has no 'speed'"),
-        (["sweep", "small.toml", "--out", "x.pdf"], "x.pdf is no figure"),
+        (
+            ["sweep", "small.toml", "--out", "x.pdf"],
+            "x.pdf has the unsupported format .pdf: use .svg or .png",
+        ),
         (["sweep", "small.toml", "--out", "nowhere/x.svg"], "nowhere is not a folder"),
         (["sweep", "small.toml", "--jobs", "0"], "jobs must be at least 1"),
         (["sweep", "small.toml", "--runs", "0"], "runs must be an integer of at least 1"),

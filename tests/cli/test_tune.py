@@ -124,7 +124,7 @@ def test_a_fixed_setting_is_not_searched(capsys, tmp_path):
         ([*TUNE, "--trials", "0"], "trials must be an integer of at least 1, got 0"),
         ([*TUNE, "--jobs", "0"], "jobs must be an integer of at least 1, got 0"),
         ([*TUNE, "--out", "nowhere/x.toml"], "nowhere is not a folder"),
-        ([*TUNE, "--out", "x.json"], "x.json cannot be written: name a .toml file"),
+        ([*TUNE, "--out", "x.json"], "x.json has the unsupported format .json: use .toml with --out"),
         ([*TUNE, "--settings", "nowhere.toml"], "nowhere.toml cannot be read"),
         ([*TUNE, "--set", "speed=1"], "there is no setting 'speed' here"),
         (

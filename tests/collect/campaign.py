@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from sqlalchemy import select
 
-from graphveil.channels.words import SeededWords
-from graphveil.collect.asking import AskedRound
+from graphveil.channels.sampling import SeededWords
+from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROSTER
 from graphveil.collect.serving import listening_at, serve
 from graphveil.collect.storage import open_collection

@@ -5,7 +5,7 @@ from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
 
-from graphveil.collect.pace import Pace
+from graphveil.collect.rate_limit import Pace
 from graphveil.collect.service import create_app
 from tests.collect.small import PLAN, bearer, enrolled, later, made
 

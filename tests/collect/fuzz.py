@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.collect import roster
 from graphveil.collect.keys import word
 from graphveil.mechanisms import NeighbourLists
 from graphveil.mechanisms.reports import HEADER as MESSAGE_HEADER
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.credential import credential_hash
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import HEADER, Envelope
+from graphveil.privacy.plan import plan_digest
 from tests.collect.campaign import credential_of
 from tests.collect.small import DIMS, PLAN, later, made
 

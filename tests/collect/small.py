@@ -17,8 +17,8 @@ from graphveil.collect.storage import create_collection
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.credential import credential_hash, new_credential
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import Envelope
+from graphveil.privacy.plan import plan_digest
 
 DIMS, RANGE = 8, (0.0, 1.0)
 PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=DIMS, range=RANGE)

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs import Graph, load
 from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Ledger, Plan, answer
-from graphveil.privacy.digest import plan_digest
-from graphveil.privacy.parts import join_parts
+from graphveil.privacy.plan import join_parts, plan_digest
 
 USERS = 240
 

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.collect.accepting import Acceptance
 from graphveil.errors import MessageError
 from graphveil.mechanisms import Reports

@@ -5,16 +5,15 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from graphveil.channels.words import SeededWords
-from graphveil.collect.asking import AskedRound
+from graphveil.channels.sampling import SeededWords
 from graphveil.collect.behind import check_sender
 from graphveil.collect.roster import Member
-from graphveil.collect.rounds import Round
+from graphveil.collect.rounds import AskedRound, Round
 from graphveil.errors import MessageError
 from graphveil.mechanisms import ClassModel
 from graphveil.privacy import Ledger, Plan, answer
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import Envelope
+from graphveil.privacy.plan import plan_digest
 
 MODEL = ClassModel.of(
     {"kind": "linear", "weights": [[1, 0], [0, 1], [1, 1]], "bias": [0, 0, 0], "levels": 2, "zero": 0}

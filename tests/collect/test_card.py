@@ -12,7 +12,7 @@ from graphveil.collect.card import _gain, verdict
 from graphveil.collect.card_page import card_page
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import load
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 
 
 def learned_with(right, other):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.collect.control import BlindedUsers, answered_features
-from graphveil.collect.learning import CollectedUsers, RoundOpenError
+from graphveil.collect.learning import BlindedUsers, CollectedUsers, RoundOpenError, answered_features
 from graphveil.errors import InputError
 from graphveil.privacy import Ledger, Plan
 from tests.collect.stand_in import StandIn

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import InputError, Plan
-from graphveil.collect.export_shards import export_shards
+from graphveil.collect.export import export_shards
 from graphveil.collect.folder import CollectionSettings
 from graphveil.collect.storage import create_collection
 from graphveil.graphs.shards import load_whole

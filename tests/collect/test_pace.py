@@ -1,6 +1,6 @@
 """How fast one sender may be."""
 
-from graphveil.collect.pace import Pace
+from graphveil.collect.rate_limit import Pace
 
 
 def test_a_bucket_empties_and_fills():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.collect.reading import read_messages
 from graphveil.errors import MessageError
 from graphveil.graphs.graph import symmetric_csr

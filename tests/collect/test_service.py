@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphveil.collect.keys import signature_holds, word
-from graphveil.collect.pace import Pace
+from graphveil.collect.rate_limit import Pace
 from graphveil.errors import StoreError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers

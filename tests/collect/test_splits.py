@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.collect.splits import AskedLabels
+from graphveil.collect.public_graph import AskedLabels
 from graphveil.errors import InputError
 
 LABELS = np.array([0, 1, -1, -1, -1, -1, -1, -1])

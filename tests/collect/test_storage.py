@@ -9,8 +9,8 @@ from graphveil.collect.storage import open_collection
 from graphveil.errors import InputError, StoreError
 from graphveil.mechanisms import Reports
 from graphveil.privacy import Plan, join_parts
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import MAX_SECONDS
+from graphveil.privacy.plan import plan_digest
 from tests.collect.small import PLAN, arrived, enrolled, later, made, messages, report_id, ring
 
 

@@ -16,6 +16,7 @@ from graphveil.collect.study import Terms, _open_books, check_collected, learn_c
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.model import load_model, save
+from graphveil.privacy.record import Cost
 from tests.collect.small import PLAN, enrolled, later, made
 from tests.collect.stand_in import StandIn
 
@@ -122,9 +123,9 @@ def test_a_file_of_the_model_predicts_the_same_of_the_same_reports(which, reques
 def test_a_model_says_who_answered_and_that_no_seed_undoes_it(togl, tmp_path):
     town, learned, _ = togl
     found, _ = again(town, learned, tmp_path / "model.pt")
-    assert [each["users"] for each in found.privacy["rounds"]] == [len(learned.answered)] * 2
+    assert [each.users for each in found.privacy.rounds] == [len(learned.answered)] * 2
     assert len(learned.answered) < 120
-    assert found.privacy["total"] == {"epsilon": 2.0, "delta": 0.0} and found.privacy["partial"]
+    assert found.privacy.total == Cost(epsilon=2.0) and found.privacy.partial
     assert "simulated" not in found.statement
 
 

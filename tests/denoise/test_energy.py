@@ -5,7 +5,7 @@ import torch
 from graphveil.denoise import dirichlet_energy, energy_over_hops
 from graphveil.denoise import energy as module
 from graphveil.denoise.aggregators import HOA, KProp
-from graphveil.denoise.components import find_components
+from graphveil.denoise.energy import find_components
 from graphveil.errors import InputError
 from graphveil.graphs.splits import Split
 from graphveil.linear.propagation import gcn_matrix

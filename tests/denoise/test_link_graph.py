@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.channels.words import SeededWords
-from graphveil.denoise.link_graph import HYBRID_LEAST, SURE, private_graph
-from graphveil.denoise.links import ReportedLinks
+from graphveil.channels.sampling import SeededWords
+from graphveil.denoise.links import HYBRID_LEAST, SURE, ReportedLinks, private_graph
 from graphveil.mechanisms import mechanism
 from tests.denoise.test_links import cliques
 

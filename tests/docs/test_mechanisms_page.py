@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from docs.mechanism_errors import error_table, squared_error, three_digits
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import mechanism
 from graphveil.number_format import rounded_up
 from tests.mechanisms.support import EVERYTHING as UNIFORM

@@ -11,8 +11,8 @@ from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.measures import Reading
 from graphveil.experiments.papers import find_tables
 from graphveil.experiments.runner import parts_of
-from graphveil.experiments.statistics import Summary
 from graphveil.number_format import MEGABYTES, PERCENT
+from graphveil.statistics import Summary
 
 
 @pytest.mark.parametrize(

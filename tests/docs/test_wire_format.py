@@ -12,16 +12,15 @@ import pytest
 
 from graphveil import Plan
 from graphveil.channels import laplace, square_wave, three_output
-from graphveil.channels.alias import AliasTable
-from graphveil.channels.canonical import canonical
-from graphveil.channels.words import DrawnWords
+from graphveil.channels.channel import canonical
+from graphveil.channels.sampling import AliasTable, DrawnWords
 from graphveil.client import checking
 from graphveil.client.key_chain import KeyChain
 from graphveil.client.signing import public_key, sign, sign_succession
 from graphveil.privacy import Envelope, Invitation, Question, Succession, plan_digest
 from graphveil.privacy.credential import FORM, credential_hash
-from graphveil.privacy.digest import described
 from graphveil.privacy.people import person_digest
+from graphveil.privacy.plan import described
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text(encoding="utf-8")
 PLANS = [line.strip() for line in PAGE.splitlines() if line.startswith('    {"mechanism":"krr"')]

@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from graphveil.engine.interrupts import uninterrupted
-from graphveil.engine.pool import Arriving, computed
+from graphveil.engine.pool import Arriving, computed, uninterrupted
 
 
 def test_what_is_finished_arrives_once_in_its_order():

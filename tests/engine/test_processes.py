@@ -7,15 +7,14 @@ import time
 import pytest
 
 from graphveil.engine.engine import HERE
-from graphveil.engine.pool import UnitLostError, computed
-from graphveil.engine.processes import workers
+from graphveil.engine.pool import UnitLostError, computed, workers
 
 # Ample on any machine; a worker that watches its parent ends at once.
 DEADLINE = 60.0
 
 PARENT = """
 import os, time
-from graphveil.engine.processes import workers
+from graphveil.engine.pool import workers
 
 if __name__ == "__main__":
     with workers(2) as pool:

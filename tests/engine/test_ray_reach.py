@@ -2,8 +2,8 @@ import socket
 
 import pytest
 
-from graphveil.engine import ray_reach
-from graphveil.engine.ray_reach import check_reachable
+from graphveil.engine import ray_session as ray_reach
+from graphveil.engine.ray_session import check_reachable
 from graphveil.errors import EngineError
 
 

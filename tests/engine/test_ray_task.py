@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil import outside
+from graphveil import plugins as outside
 from graphveil.engine.ray_task import RemoteError, Sender, compute, packed, unpacked
 from graphveil.errors import EngineError, InputError
 

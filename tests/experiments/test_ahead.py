@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from graphveil.experiments import study_runner as cells
-from graphveil.experiments.compute import unit_elsewhere
+from graphveil.experiments.compute import compute_remote_unit
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.runner import DEPTH, Ahead, run_experiment
 from graphveil.experiments.study_runner import RunOptions, run_cells
@@ -28,7 +28,7 @@ class Pool:
         self.asked = []
 
     def submit(self, function, asked, part, number, *more):
-        assert function is unit_elsewhere
+        assert function is compute_remote_unit
         self.asked.append((asked.seed + number, part))
         future = Future()
         future.set_result((asked.seed + number, part))

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from graphveil.attacks import ATTACKS, Played, Stakes, Tally
-from graphveil.experiments.attack_study import Campaign, Point, campaign_page, point_rows
+from graphveil.attacks import ATTACKS, AttackPoint, Campaign, Played, Stakes, Tally
+from graphveil.experiments.attack_study import CampaignReport
 
 
 def point(epsilon, right, bound_epsilon=None):
     """A hundred guesses at a budget, so many of them right."""
     stakes = Stakes(2, epsilon if bound_epsilon is None else bound_epsilon)
-    return Point(epsilon, (Played(stakes, Tally(right, 100), Tally(50, 100)),))
+    return AttackPoint(epsilon, (Played(stakes, Tally(right, 100), Tally(50, 100)),))
 
 
 CAMPAIGN = Campaign(
@@ -43,11 +43,15 @@ def test_all_budgets_are_one_sentence(points, said):
 
 
 def test_a_page_has_headline_figure_and_a_row_for_each_budget():
-    page = campaign_page(CAMPAIGN)
+    page = CampaignReport(CAMPAIGN).page()
     assert "<title>link inference on link-rr, town</title>" in page
     assert '<p class="headline">No promise is broken at ε = 0.5, 2 and 8;' in page
     assert page.index("<svg ") < page.index("<table>") and page.count("<td>planted secrets</td>") == 3
 
 
 def test_a_row_says_what_was_found_beside_control_chance_and_bound():
-    assert point_rows(point(2.0, 80)) == [("planted secrets", "80.0", "70.8 to 87.3", "50.0", "50.0", "88.1")]
+    report = CampaignReport(replace(CAMPAIGN, points=(point(2.0, 80),)))
+    assert report.rows() == [("planted secrets", "2", "80.0", "70.8 to 87.3", "50.0", "50.0", "88.1")]
+    # Of one budget the head says which.
+    assert report.table().head[0] == "link inference on link-rr, town, ε = 2"
+    assert report.table().rows == (("planted secrets", "80.0", "70.8 to 87.3", "50.0", "50.0", "88.1"),)

@@ -1,21 +1,14 @@
 import json
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 
-from graphveil.experiments.attribute_study import (
-    attribute_drawing,
-    chance_jaccard,
-    chance_of_sharing,
-    compare_rankings,
-    write_attribute_figure,
-)
+from graphveil.experiments.attribute_study import compare_rankings
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.statistics import t_interval
 from graphveil.graphs import load
-from graphveil.learn.attributes import jaccard
+from graphveil.learn.ranking import chance_of_sharing
+from graphveil.statistics import t_interval
 
 SMALL = {"data.users": 400, "data.features": 64, "data.labelled": 0.3, "data.validated": 0.2}
 TOWN = Experiment.of("togl", "town", epsilon=40.0, runs=3, settings={**SMALL, "data.neighbourhood": 25})
@@ -32,16 +25,6 @@ def telling():
     rates = np.array([users.raw.features[users.raw.labels == kind].mean(0) for kind in range(4)])
     best = np.argsort(-(rates.max(0) - rates.min(0)))[:8]
     return set(best.tolist())
-
-
-@pytest.mark.parametrize(("size", "top"), [(5, 1), (6, 2), (7, 3), (6, 4), (3, 3)])
-def test_what_chance_gives_is_what_counting_gives(size, top):
-    sets = list(combinations(range(size), top))
-    assert chance_jaccard(size, top) == pytest.approx(np.mean([jaccard([sets[0], each]) for each in sets]))
-    shared = [len(set(sets[0]) & set(each)) for each in sets]
-    twice = np.add.outer(shared, shared)
-    for least in range(2 * top + 1):
-        assert chance_of_sharing(size, top, 2, least) == pytest.approx((twice >= least).mean())
 
 
 def test_attributes_that_tell_are_found_at_a_large_budget(found, telling):
@@ -112,15 +95,15 @@ def test_the_same_ranking_gives_the_same_figure(found, name, start, tmp_path):
     named = replace(found, names=tuple(f"an interest with a long name $_{each}" for each in range(64)))
     files = []
     for _ in range(2):
-        write_attribute_figure(named, tmp_path / name)
+        named.write(tmp_path / name)
         files.append((tmp_path / name).read_bytes())
     assert files[0] == files[1] and files[0].startswith(start)
-    write_attribute_figure(found, tmp_path / name)
+    found.write(tmp_path / name)
     assert (tmp_path / name).read_bytes() != files[0]
 
 
 def test_a_bar_has_the_interval_of_its_mean_over_runs(found):
-    axes = attribute_drawing(found).axes[0]
+    axes = found.drawing().axes[0]
     first = int(found.ranking.order[0])
     summary = t_interval(found.ranking.scores[:, first].tolist())
     ends = [each.get_segments() for each in axes.collections]

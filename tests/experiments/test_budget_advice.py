@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import budget_advice
-from graphveil.experiments.budget_advice import (
-    BudgetLine,
-    GainModel,
-    advise_budget,
-    may_surprise,
-    measured_gains,
-    with_users,
-)
+from graphveil.experiments.budget_advice import WORTH, BudgetLine, advise_budget, may_surprise
 from graphveil.experiments.experiment import Experiment
 from graphveil.graphs import Users, load
 
@@ -57,7 +49,7 @@ def test_nobody_is_asked(given, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("somebody was asked")
 
-    monkeypatch.setattr("graphveil.graphs.simulated.SimulatedUsers.report", refuse)
+    monkeypatch.setattr("graphveil.graphs.users.SimulatedUsers.report", refuse)
     assert advise_budget(spec(), (4.0,), given=given).lines
 
 
@@ -66,33 +58,26 @@ def test_every_budget_has_a_line_within_its_interval(advice):
     for line in advice.lines:
         assert line.low <= line.gain <= line.high
     assert advice.lines[0].gain <= advice.lines[1].gain
-    assert advice.volunteers == 0 and advice.told is None
+    assert advice.volunteers == 0 and advice.nats is None
 
 
 def test_volunteers_rows_are_read_where_there_are_some(with_panel, given):
     assert with_panel.volunteers == 60
-    assert with_panel.told > 0
+    assert with_panel.nats > 0
     graph, users = given
     rows = np.zeros_like(users.raw.features)
     blank = Users(rows, users.raw.labels, neighbours=users.raw.neighbours)
     nothing = advise_budget(spec(panel=60), (4.0,), given=(graph, blank))
-    assert nothing.told == pytest.approx(0, abs=0.02)
+    assert nothing.nats == pytest.approx(0, abs=0.02)
     assert nothing.lines[0].gain < with_panel.lines[1].gain
 
 
-def test_own_lines_are_left_out(given, monkeypatch):
-    lines = [dataclasses.replace(line, graph="town few", gain=50.0) for line in measured_gains()[:5]]
-    seen = []
-    fit = GainModel.fit.__func__
-
-    def spy(cls, kind, given_lines, **more):
-        seen.append({line.graph for line in given_lines})
-        return fit(cls, kind, given_lines, **more)
-
-    monkeypatch.setattr(GainModel, "fit", classmethod(spy))
-    advice = advise_budget(spec(), (4.0,), given=given, gains=[*measured_gains(), *lines])
-    assert advice.left_out
-    assert seen and all("town few" not in names for names in seen)
+def test_a_graph_that_was_measured_is_left_out_of_its_own_curve(given, advice):
+    graph, users = given
+    named = dataclasses.replace(graph, name="cora")
+    own = advise_budget(spec(), (4.0,), given=(named, users))
+    assert own.to_dict()["left_out"] and own.model.without == "cora"
+    assert not advice.to_dict()["left_out"] and own.model.graphs < advice.model.graphs
 
 
 @pytest.mark.parametrize(
@@ -114,7 +99,7 @@ def test_a_verdict_follows_from_gain_and_interval(gain, low, high, collect):
 def test_few_labels_leave_a_verdict_open_above_a_small_budget(advice):
     line = BudgetLine(4.0, 0.2, -0.3, 2.0, surprising=True)
     assert line.collect == "open"
-    here = advice.ground.at(4.0)
+    here = advice.view.at(4.0)
     few = dataclasses.replace(here, numbers=dataclasses.replace(here.numbers, trained=10))
     assert not may_surprise(here) and may_surprise(few)
     assert not may_surprise(dataclasses.replace(few, epsilon=2.0))
@@ -123,13 +108,13 @@ def test_few_labels_leave_a_verdict_open_above_a_small_budget(advice):
 
 def test_needed_users_are_the_fewest_that_the_curve_gives_two_points(advice):
     for line in advice.lines:
-        here = advice.ground.at(line.epsilon)
+        here = advice.view.at(line.epsilon)
         if line.users_needed is None:
-            assert advice.model.predict(with_users(here, 10.0)).gain < budget_advice.WORTH
+            assert advice.model.predict(here.with_users(10.0)).gain < WORTH
         elif line.users_needed > advice.numbers.users:
             times = line.users_needed / advice.numbers.users
-            assert advice.model.predict(with_users(here, times * 1.01)).gain >= budget_advice.WORTH
-            assert advice.model.predict(with_users(here, times * 0.95)).gain < budget_advice.WORTH
+            assert advice.model.predict(here.with_users(times * 1.01)).gain >= WORTH
+            assert advice.model.predict(here.with_users(times * 0.95)).gain < WORTH
 
 
 def test_no_budget_is_refused(given):

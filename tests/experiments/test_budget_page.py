@@ -6,18 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphveil.experiments.budget_advice import (
-    BudgetLine,
-    Told,
-    advise_budget,
-    budget_map,
-    budget_page,
-    head,
-    rows,
-    sentences,
-    verdict,
-)
+from graphveil.experiments.budget_advice import BudgetLine, advise_budget
 from graphveil.experiments.experiment import Experiment
+from graphveil.methods.simulated_answers import VolunteerRows
 
 
 @pytest.fixture(scope="module")
@@ -27,39 +18,39 @@ def advice():
 
 
 def test_a_page_stands_alone_and_has_table_and_map(advice):
-    text = budget_page(advice)
+    text = advice.page()
     assert text.startswith("<!doctype html>") and text.count("<svg") == 1 and text.count("<table>") == 1
     assert not re.search(r'(src|href)="(?!#)', text)
     assert "do not collect" in text or "collect:" in text or "open:" in text
 
 
 def test_the_map_is_the_same_every_time(advice):
-    assert budget_map(advice) == budget_map(advice)
+    assert advice.drawing().svg() == advice.drawing().svg()
 
 
 def test_the_table_has_a_line_a_budget(advice):
-    assert [row[0] for row in rows(advice)] == ["1", "4"]
-    assert all(len(row) == len(head()) for row in rows(advice))
+    table = advice.table()
+    assert [row[0] for row in table.rows] == ["1", "4"]
+    assert all(len(row) == len(table.head) for row in table.rows)
 
 
 def test_sentences_say_what_is_known_and_what_is_only_stored(advice):
-    said = " ".join(sentences(advice))
+    said = " ".join(advice.sentences())
     assert "400 users" in said and "Nobody was asked" in said and "stored fact" in said
     assert "volunteers gave" not in said
 
 
 def test_what_two_points_need_is_said_or_that_it_is_too_much(advice):
     lines = (BudgetLine(1.0, 0.1, -1, 2, None, None), BudgetLine(4.0, 1.0, -1, 3, 12_000, 120))
-    told = rows(replace(advice, lines=lines))
+    told = replace(advice, lines=lines).table().rows
     assert told[0][4:] == ("> 10 times", "> 200")
     assert told[1][4:] == ("12,000", "120")
 
 
 def test_budgets_of_one_verdict_share_a_sentence(advice):
     lines = tuple(BudgetLine(epsilon, 0.1, -1, 2, None, None) for epsilon in (1.0, 2.0))
-    assert (
-        verdict(replace(advice, lines=lines)) == "town: at ε = 1, 2 do not collect: asking nobody is as good."
-    )
+    said = replace(advice, lines=lines).verdict
+    assert said == "town: at ε = 1, 2 do not collect: asking nobody is as good."
 
 
 def test_the_map_is_over_volunteers_where_there_are_some(advice):
@@ -67,23 +58,23 @@ def test_the_map_is_over_volunteers_where_there_are_some(advice):
     with_panel = advise_budget(
         Experiment.of("veil", "town", epsilon=4.0, panel=50, settings=settings), (4.0,)
     )
-    assert "fewer volunteers" in budget_page(with_panel) and "fewer users" in budget_page(advice)
-    assert rows(with_panel)[0][4] == "-"
+    assert "fewer volunteers" in with_panel.page() and "fewer users" in advice.page()
+    assert with_panel.table().rows[0][4] == "-"
 
 
 def test_volunteers_who_are_there_are_enough_at_the_most(advice):
     lines = (BudgetLine(4.0, 3.0, 1, 5, 400, 50), BudgetLine(8.0, 3.0, 1, 5, 400, 60))
-    told = rows(replace(advice, lines=lines, volunteers=50))
+    told = replace(advice, lines=lines, volunteers=50).table().rows
     assert [row[5] for row in told] == ["≤ 50", "60"]
 
 
 def test_a_single_volunteer_is_one(advice):
-    said = sentences(replace(advice, volunteers=1, told=0.5))
+    said = replace(advice, volunteers=1, nats=0.5).grounds()
     assert said[1].startswith("1 volunteer gave their raw rows")
 
 
 def test_a_page_that_rests_on_volunteers_rows_says_so_at_its_end(advice):
-    assert "follows from public numbers." in budget_page(advice)
-    ground = replace(advice.ground, told=Told(np.zeros((2, 4)), np.array([0, 1]), 0.5))
-    text = budget_page(replace(advice, volunteers=2, told=0.5, ground=ground))
+    assert "follows from public numbers." in advice.page()
+    view = replace(advice.view, volunteers=VolunteerRows(np.zeros((2, 4)), np.array([0, 1]), 0.5))
+    text = replace(advice, volunteers=2, nats=0.5, view=view).page()
     assert re.search("follows from public numbers and volunteers(&#x27;|'|&#39;) rows.", text)

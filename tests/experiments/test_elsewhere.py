@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments.compute import digest_for, unit_elsewhere
+from graphveil.experiments.compute import compute_remote_unit, remote_digest
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import run_unit
 from graphveil.graphs import load
@@ -18,7 +18,7 @@ def numbers(unit):
 
 
 def test_it_is_the_unit_that_this_process_computes():
-    there = unit_elsewhere(SPEC, "control", 1, None, digest_for(SPEC, "control", None))
+    there = compute_remote_unit(SPEC, "control", 1, None, remote_digest(SPEC, "control", None))
     assert numbers(there) == numbers(run_unit(SPEC, "control", 1))
 
 
@@ -26,11 +26,11 @@ def test_other_data_are_refused():
     with pytest.raises(
         InputError, match="town was changed .* or is another one on the machine that computes"
     ):
-        unit_elsewhere(SPEC, "method", 0, None, "0" * 64)
+        compute_remote_unit(SPEC, "method", 0, None, "0" * 64)
 
 
 def test_data_that_are_sent_along_are_not_compared():
     given = load("town", seed=0, users=200)
-    assert digest_for(SPEC, "method", given) is None
-    there = unit_elsewhere(SPEC, "method", 0, given, None)
+    assert remote_digest(SPEC, "method", given) is None
+    there = compute_remote_unit(SPEC, "method", 0, given, None)
     assert numbers(there) == numbers(run_unit(SPEC, "method", 0, None, given))

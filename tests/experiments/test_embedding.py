@@ -1,7 +1,6 @@
 """Embeddings: what they hold, what they cost, and the files they are kept in."""
 
 import json
-from dataclasses import fields
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,13 +9,13 @@ import pytest
 import graphveil as gv
 from graphveil.errors import BudgetError, InputError
 from graphveil.experiments import Experiment, embed_experiment, read_embedding
-from graphveil.experiments import embedding as files
-from graphveil.experiments.embedding import About, reduce_columns
+from graphveil.experiments.artefacts import WRITERS, write_artefact
+from graphveil.experiments.embedding import reduce_columns
 from graphveil.experiments.unit import make_ready
 from graphveil.graphs import from_arrays
 from graphveil.methods import Method, find_method, method_names
 from graphveil.methods import method as method_module
-from graphveil.privacy.record import privacy_record
+from graphveil.privacy.record import Cost, privacy_record
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
@@ -155,11 +154,10 @@ def test_what_is_said_to_be_spent_is_what_the_ledger_says(name, options):
     ready.method.run(ready.job)
     ledger = ready.ledger
     found = embed_experiment(spec)
-    assert found.privacy == privacy_record(ledger).to_dict()
-    assert found.privacy["features"]["epsilon"] == ledger.total("features").epsilon
-    for subject in ("features", "labels", "links"):
-        cost = found.privacy[subject]
-        assert cost is None or f"ε = {cost['epsilon']:g}" in found.statement
+    assert found.privacy == privacy_record(ledger)
+    assert found.privacy.features.epsilon == ledger.total("features").epsilon
+    for cost in (found.privacy.features, found.privacy.labels, found.privacy.links):
+        assert cost is None or f"ε = {cost.epsilon:g}" in found.statement
     assert f"Reports are simulated with seed {spec.seed}" in found.statement
 
 
@@ -177,7 +175,7 @@ def test_private_labels_are_not_said_to_be_public():
 def test_raw_features_claim_no_privacy():
     found = embed_experiment(experiment_of("nonprivate"))
     assert found.statement.endswith("raw features were read: this claims no privacy.")
-    assert (found.privacy["total"], found.epsilon, found.mechanism) == (None, None, None)
+    assert (found.privacy.total, found.epsilon, found.mechanism) == (None, None, None)
     labels = embed_experiment(experiment_of("nonprivate", label_epsilon=1.0)).statement
     assert "claims no privacy" in labels and "Besides, users reported labels at ε = 1" in labels
 
@@ -186,7 +184,7 @@ def test_a_method_that_needs_no_labels_embeds_a_graph_without_any(means):
     graph, users = unlabelled()
     found = gv.embed("means", graph, users, epsilon=1.0)
     assert found.shape == (40, 8) and found.data == "unlabelled"
-    assert found.privacy["features"] == {"epsilon": 1.0, "delta": 0.0}
+    assert found.privacy.features == Cost(epsilon=1.0)
     assert "rest on links besides" in found.statement
 
 
@@ -252,7 +250,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(embedding, tmp_path
         stream.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_write_npz", cut_off)
+    monkeypatch.setitem(WRITERS, ".npz", cut_off)
     with pytest.raises(KeyboardInterrupt):
         embedding.save(file)
     assert [found.name for found in tmp_path.iterdir()] == ["town.npz"] and file.read_bytes() == before
@@ -262,7 +260,7 @@ def test_a_full_disk_is_said_in_a_sentence(embedding, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write_npz", full)
+    monkeypatch.setitem(WRITERS, ".npz", full)
     with pytest.raises(InputError, match=r"cannot be written \(No space left on device\)"):
         embedding.save(tmp_path / "town.npz")
     assert list(tmp_path.iterdir()) == []
@@ -271,7 +269,7 @@ def test_a_full_disk_is_said_in_a_sentence(embedding, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("town.csv", r"name one that ends in .npz or .parquet"),
+        ("town.csv", "town.csv has the unsupported format .csv: use .npz or .parquet"),
         ("nowhere/town.npz", "nowhere is not a folder"),
         ("folder.npz", "folder.npz is a folder"),
     ],
@@ -280,13 +278,6 @@ def test_a_file_that_cannot_be_written_is_refused(embedding, name, words, tmp_pa
     (tmp_path / "folder.npz").mkdir()
     with pytest.raises(InputError, match=words):
         embedding.save(tmp_path / name)
-
-
-def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(embedding, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"pip install 'graphveil\[parquet\]'"):
-        embedding.save(tmp_path / "town.parquet")
-    embedding.save(tmp_path / "town.npz")
 
 
 @SUFFIXES
@@ -338,10 +329,6 @@ def test_another_table_is_refused(tmp_path):
 )
 def test_a_damaged_description_is_refused(embedding, change, words, tmp_path):
     file = tmp_path / "town.npz"
-    files.write_values(file, embedding.values, {**embedding.about(), **change})
+    write_artefact(file, {"values": embedding.values}, {**embedding.about(), **change})
     with pytest.raises(InputError, match=words):
         read_embedding(file)
-
-
-def test_what_is_known_of_an_embedding_is_what_a_file_keeps(embedding):
-    assert list(embedding.about()) == [each.name for each in fields(About)]

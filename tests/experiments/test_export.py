@@ -5,12 +5,9 @@ import json
 
 import pytest
 
-from graphveil.errors import InputError
-from graphveil.experiments import result_store as export
 from graphveil.experiments.result_store import (
     Kept,
     Record,
-    check_export,
     export_table,
     read_results,
     to_dict,
@@ -103,26 +100,3 @@ def test_a_json_file_has_whole_records_and_is_read_as_results(tmp_path):
     assert whole == [to_dict(each) for each in RESULTS]
     assert (whole[0]["number"], whole[0]["tags"], whole[0]["runs"]) == (3, ["a", "b"], [0.5, 0.7])
     assert read_results([tmp_path / "x.json"]) == [each.record for each in RESULTS]
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("x.xls", "x.xls has an unknown form: name a file that ends in .html, .csv, .parquet, .json"),
-        ("x", "has an unknown form"),
-        ("nowhere/x.csv", "nowhere is not a folder"),
-        ("folder.csv", "folder.csv is a folder: name a file"),
-    ],
-)
-def test_a_file_that_could_not_be_written_is_refused(name, words, tmp_path):
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(InputError, match=words):
-        check_export(tmp_path / name, (".html",))
-
-
-def test_without_pyarrow_a_parquet_file_is_refused_with_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "find_spec", lambda _: None)
-    with pytest.raises(
-        InputError, match=r"needs pyarrow, .*: pip install 'graphveil\[parquet\]', or name a .csv"
-    ):
-        check_export(tmp_path / "x.parquet")

@@ -5,7 +5,6 @@ import math
 import pytest
 
 from graphveil.experiments.result_store import Scores
-from graphveil.experiments.statistics import Summary
 from graphveil.number_format import (
     MEGABYTES,
     NUMBER,
@@ -24,6 +23,7 @@ from graphveil.number_format import (
     rounded_or_whole,
     value_text,
 )
+from graphveil.statistics import Summary
 
 WHOLE = Summary(0.5, 0.45, 0.56)
 SINGLE = Summary(0.5, None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphveil.audit import audit
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.findings import exact_epsilon
 from graphveil.experiments.comparison import compare
 from graphveil.experiments.demo import Demo, html
 from graphveil.experiments.figure import INK, METHOD, PAPER
@@ -14,9 +14,9 @@ from graphveil.experiments.page import Section, page
 from graphveil.experiments.paper_result import FigureResult, PaperResult, papers_page
 from graphveil.experiments.papers import find_parts
 from graphveil.experiments.report import comparison_page, report_html, results_page
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.table import Table
+from graphveil.statistics import Summary
 from tests.browser import missing, open_browser
 from tests.experiments.test_chart import FIGURE
 from tests.experiments.test_demo import made_up

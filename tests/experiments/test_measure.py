@@ -17,12 +17,12 @@ from graphveil.experiments.measures import (
 )
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import run_experiment
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.number_format import NUMBER
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from graphveil.settings import peak_megabytes
+from graphveil.statistics import Summary
 from tests.packages import install
 
 TOWN = {
@@ -160,7 +160,7 @@ def test_a_measure_has_one_of_read_and_apart():
 OUTSIDE = """
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import PERCENT
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 def worst(result):
     return Reading({"method": Summary(min(result.scores()), None, None)}, "the worst run")

@@ -7,19 +7,19 @@ import pytest
 from graphveil.errors import InputError
 from graphveil.experiments.measures import MEASURES, Reading
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study import find_sweep, read_sweep
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_study
 from graphveil.experiments.unit import UnitResult
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
+from graphveil.statistics import Summary
 from tests.experiments.test_sweep import AXES, SMALL
 
 OWN = """
 from graphveil.errors import InputError
 from graphveil.experiments.measures import Measure, Reading
 from graphveil.number_format import SECONDS, NUMBER
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 
 DOUBLE = Measure("double", NUMBER, apart=lambda spec: Reading({"method": Summary(2 * spec.budgets.epsilon, None, None)}, "twice"))
 BROKEN = Measure("broken", NUMBER, read=lambda result: result.nothing)

@@ -11,6 +11,7 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, train_model
 from graphveil.experiments.model import check_model
+from graphveil.privacy.record import Cost
 
 TOWN, TOWN_USERS = gv.load("town", users=240, features=16, telling=4)
 BEFORE = 200
@@ -57,7 +58,7 @@ def test_applied_to_whom_it_was_trained_with_a_model_predicts_what_the_run_did(m
     found = train_model(spec, given=given).predict(given[0])
     expected = predict_experiment(spec, given=given)
     assert np.array_equal(found.probabilities, expected.probabilities)
-    assert found.privacy["total"] == expected.privacy["total"]
+    assert found.privacy.total == expected.privacy.total
     assert found.statement == expected.statement
 
 
@@ -66,7 +67,7 @@ def test_users_who_joined_are_predicted_and_asked_once(model):
     found = model.predict(graph, users, seed=7)
     assert (len(found), found.tested) == (240, 40)
     assert set(found.parts[BEFORE:]) == {"joined"} and "joined" not in found.parts[:BEFORE]
-    assert found.privacy["features"] == {"epsilon": 4.0, "delta": 0.0}
+    assert found.privacy.features == Cost(epsilon=4.0)
     assert "those of the 40 who joined are simulated with seed 7, and whoever" in found.statement
     again = model.predict(graph, users, seed=7)
     assert np.array_equal(again.probabilities, found.probabilities)
@@ -84,10 +85,10 @@ def test_reports_of_those_who_joined_do_as_well(model):
         "Reports of the first 200 users are simulated with seed 0, those of the 40 who joined came from outside"
         in found.statement
     )
-    assert "silent" not in found.privacy
+    assert not found.privacy.silent
     others = gv.answer(plan, rows[1:], gv.Ledger(39, 4.0), gv.SeededWords(7))
     quiet = replace(others, answered=np.arange(40) > 0)
-    assert model.predict(graph, [quiet]).privacy["silent"]
+    assert model.predict(graph, [quiet]).privacy.silent
     other = gv.answer(
         gv.Plan(mechanism="multibit", epsilon=1.0, dims=16, range=(0, 1)), rows, gv.Ledger(40, 4.0)
     )
@@ -95,6 +96,8 @@ def test_reports_of_those_who_joined_do_as_well(model):
         model.predict(graph, [other])
     with pytest.raises(InputError, match="40 users have joined: give their reports to each of the 1 plans"):
         model.predict(graph)
+    with pytest.raises(InputError, match="0 users have joined, and 40 reports were given"):
+        model.predict(first(BEFORE)[0], [reports])
 
 
 def test_a_file_brings_a_model_back(model, tmp_path):
@@ -146,7 +149,7 @@ def test_a_file_that_is_no_model_is_refused(content, tmp_path):
 
 
 def test_a_file_of_another_kind_is_not_written(model, tmp_path):
-    with pytest.raises(InputError, match=r"name a file that ends in \.pt"):
+    with pytest.raises(InputError, match=r"town\.npz has the unsupported format \.npz: use \.pt"):
         gv.save(model, tmp_path / "town.npz")
 
 

@@ -10,7 +10,7 @@ from graphveil.experiments import runner as runner_module
 from graphveil.experiments.experiment import outside_digests
 from graphveil.experiments.report import _reads_features
 from graphveil.experiments.study import read_sweep
-from graphveil.experiments.tuning import Space, Trial, TrialStore
+from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial
 from graphveil.methods.base import Base
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -126,11 +126,11 @@ def test_every_field_from_outside_is_part_of_the_key(file):
 
 def test_trials_of_a_search_are_kept_by_the_file_s_content(file, tmp_path):
     store = TrialStore(tmp_path / "a.sqlite")
-    space = Space.of(whole(file))
-    store.add(whole(file), space, Trial(space.defaults, "accuracy", (0.5,), (1.0,)))
+    space = SearchSpace.of(whole(file))
+    store.add(whole(file), space, TuningTrial(space.defaults, "accuracy", (0.5,), (1.0,)))
 
     def kept():
-        return len(store.find(whole(file), Space.of(whole(file))))
+        return len(store.find(whole(file), SearchSpace.of(whole(file))))
 
     assert kept() == 1
     file.write_text(CODE + "# another\n")

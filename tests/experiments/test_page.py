@@ -1,11 +1,11 @@
 import re
 from html.parser import HTMLParser
 
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.findings import exact_epsilon
 from graphveil.experiments.figure import Series, epsilon_chart
 from graphveil.experiments.page import Section, page
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
+from graphveil.statistics import Summary
 
 LINES = [
     Series("reports", (1.0, 2.0), (Summary(0.6, 0.5, 0.7), Summary(0.8, 0.75, 0.85)), role="method"),

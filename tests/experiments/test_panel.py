@@ -16,7 +16,7 @@ from graphveil.experiments.unit import make_ready, run_unit
 from graphveil.experiments.unit_store import UnitStore
 from graphveil.graphs.load import load
 from graphveil.methods import Method
-from graphveil.privacy.record import Privacy
+from graphveil.privacy.record import PanelGiven, Privacy
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
 
@@ -249,7 +249,7 @@ def test_another_number_of_volunteers_is_another_unit_but_not_for_structure():
 def test_an_embedding_tells_of_volunteers():
     embedding = gv.embed(METHOD, "town", epsilon=4.0, panel=20, data_options=SMALL)
     assert embedding.statement.startswith("20 volunteers gave their raw features; everybody else reported")
-    assert embedding.privacy["panel"] == {"users": 20, "raw": True}
+    assert embedding.privacy.panel == PanelGiven(users=20)
 
 
 def test_a_changed_panel_of_a_file_is_another_input(tmp_path):

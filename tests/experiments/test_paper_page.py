@@ -3,8 +3,8 @@
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.paper_result import compared
 from graphveil.experiments.papers import find_parts
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.study_result import Outcome
+from graphveil.statistics import Summary
 
 
 def outcomes(*intervals):

@@ -10,12 +10,12 @@ from graphveil.experiments import study_runner
 from graphveil.experiments.measures import MEASURES, Reading, find_measure
 from graphveil.experiments.papers import find_parts, find_tables, on_graphs, papers, read_paper
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary, bootstrap
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
 from graphveil.experiments.study_result import StudyResult, printed_row
 from graphveil.experiments.study_runner import RunOptions, run_studies
 from graphveil.experiments.unit import UnitResult
 from graphveil.graphs.datasets import DATASETS
+from graphveil.statistics import Summary, bootstrap
 
 # Of 48, 50 and 52: the ends of the interval are the 25th lowest and highest of 1000 means, which have 7 possible values.
 HALF_BOOTSTRAP = 100 * (bootstrap([0.48, 0.5, 0.52]).high - bootstrap([0.48, 0.5, 0.52]).low) / 2

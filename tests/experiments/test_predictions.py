@@ -7,7 +7,8 @@ import graphveil as gv
 from graphveil.errors import InputError
 from graphveil.experiments import Experiment, predict_experiment, run_experiment
 from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
+from graphveil.privacy.record import Cost
 
 SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated": 0.2}
 SPEC = Experiment.of("base", "town", epsilon=2.0, seed=3, settings={"epochs": 3}, data_options=SMALL)
@@ -46,7 +47,7 @@ def test_every_user_has_a_class_a_probability_and_a_part(found):
 
 
 def test_they_say_what_they_cost_and_how_well_they_do(found):
-    assert found.privacy["features"] == {"epsilon": 2.0, "delta": 0.0}
+    assert found.privacy.features == Cost(epsilon=2.0)
     assert "publish no predictions of real people" in found.statement
     assert (found.seed, found.tested, found.metric) == (3, 120, "accuracy")
     assert repr(found) == (

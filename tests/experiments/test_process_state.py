@@ -24,7 +24,7 @@ import sys
 import matplotlib
 import graphveil as gv
 from graphveil.experiments.figure import Series, epsilon_chart
-from graphveil.experiments.statistics import Summary
+from graphveil.statistics import Summary
 def settings():
     # To ask for the backend is to choose one, which loads pyplot.
     return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}

@@ -10,8 +10,8 @@ from graphveil.errors import InputError
 from graphveil.experiments import run_figures
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.predictions import learn_again
-from graphveil.experiments.result import figure_of
 from graphveil.experiments.run_figures import RUN_FIGURES, embedding_map
+from graphveil.experiments.runner import run_experiment
 
 TOWN = {
     "users": 240,
@@ -37,9 +37,17 @@ def test_every_kind_is_drawn_and_says_which_run_it_is(kind, learned, monkeypatch
     assert any(text.startswith("base on town, ε = 4") for text in said)
 
 
-@pytest.mark.parametrize("kind", RUN_FIGURES)
-def test_every_kind_is_a_figure_of_a_result(kind):
-    assert callable(figure_of(kind))
+def test_a_result_draws_every_kind_into_a_file(tmp_path):
+    result = run_experiment(SPEC)
+    for kind in ("score", "classes"):
+        result.plot(tmp_path / f"{kind}.svg", kind)
+        assert "base on town" in (tmp_path / f"{kind}.svg").read_text()
+    with pytest.raises(
+        InputError, match="no figure of a result is named 'pie': choose one of confusion, .*, score"
+    ):
+        result.plot(tmp_path / "pie.svg", "pie")
+    with pytest.raises(InputError, match="has the unsupported format"):
+        result.plot(tmp_path / "classes.jpg", "classes")
 
 
 def test_a_curve_has_every_epoch_and_ends_in_what_was_taken(learned):

@@ -7,13 +7,12 @@ import pytest
 from pyarrow import parquet
 
 from graphveil.engine.process_crew import ProcessCrew
-from graphveil.engine.shard_part import partitions_of, shard_part
-from graphveil.engine.shard_users import ShardUsers
+from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.compute import (
     RECORD,
     RowFiles,
-    ShardWork,
+    ShardTask,
     compute_unit,
     learn_shards,
     run_shard_unit,
@@ -53,8 +52,7 @@ def experiment_of(folder, method="lpgnn", **options):
 
 
 def learned(folder, *, on_disk, method="lpgnn", part="method"):
-    work = ShardWork(experiment_of(folder, method), part, 0, folder, method, on_disk=on_disk)
-    return learn_shards(work, ALONE)
+    return learn_shards(ShardTask(experiment_of(folder, method), part, 0, on_disk=on_disk), ALONE)
 
 
 @pytest.mark.parametrize("method", ["base", "lpgnn", "upgnet", "ldpge"])
@@ -67,8 +65,8 @@ def test_links_on_disk_give_what_links_in_memory_give(folder, method):
 
 def test_workers_give_what_one_process_gives_and_all_users_count(folder):
     spec = experiment_of(folder)
-    alone = run_shard_unit(spec, "method", 0, None, crew=None, workers=1)
-    shared = run_shard_unit(spec, "method", 0, None, crew=ProcessCrew(), workers=2)
+    alone = run_shard_unit(ShardTask(spec, "method", 0, on_disk=True), 1)
+    shared = run_shard_unit(ShardTask(spec, "method", 0), 2, ProcessCrew())
     assert shared.score == pytest.approx(alone.score, abs=0.002)
     assert alone.privacy == shared.privacy
     assert [each["users"] for each in shared.privacy["rounds"]] == [600]
@@ -143,7 +141,7 @@ def test_reports_that_were_collected_are_learned_from_without_what_users_hold(fo
 @pytest.mark.parametrize(("kind", "column"), [("predictions", "class"), ("embeddings", "embedding")])
 def test_rows_are_written_by_partition(folder, tmp_path, kind, column):
     out = RowFiles(tmp_path / "out", kind)
-    unit = run_shard_unit(experiment_of(folder), "method", 0, None, crew=None, workers=1, out=out)
+    unit = run_shard_unit(ShardTask(experiment_of(folder), "method", 0, on_disk=True, out=out), 1)
     files = sorted((tmp_path / "out").iterdir())
     assert [file.name for file in files] == [f"part-{number:04d}.parquet" for number in range(PARTITIONS)]
     rows = [parquet.read_table(file) for file in files]
@@ -163,20 +161,20 @@ def test_a_folder_that_is_complete_or_anothers_is_not_written_over(tmp_path):
         folder.mkdir()
         (folder / name).touch()
         with pytest.raises(InputError, match="is there already"):
-            RowFiles(folder, "predictions").begin()
+            RowFiles(folder, "predictions").make_folder()
 
 
 def test_what_an_interrupt_left_is_filled_anew(tmp_path):
     out = RowFiles(tmp_path / "out", "predictions")
-    out.begin()
+    out.make_folder()
     (tmp_path / "out" / "part-0000.parquet").touch()
-    out.begin()
+    out.make_folder()
 
 
 def test_a_folder_that_cannot_be_made_is_told_of_before_anything_is_learned(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be made"):
-        RowFiles(tmp_path / "file" / "out", "predictions").begin()
+        RowFiles(tmp_path / "file" / "out", "predictions").make_folder()
 
 
 def _whole(folder):
@@ -221,4 +219,4 @@ class NobodyStarts:
 
 def test_more_workers_than_partitions_are_refused_before_they_start(folder):
     with pytest.raises(InputError, match=f"has {PARTITIONS} partitions, and each of 4 workers needs one"):
-        run_shard_unit(experiment_of(folder), "method", 0, None, crew=NobodyStarts(), workers=4)
+        run_shard_unit(ShardTask(experiment_of(folder), "method", 0), 4, NobodyStarts())

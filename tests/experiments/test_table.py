@@ -5,9 +5,9 @@ from io import BytesIO
 
 import pytest
 
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import TABLE_SUFFIXES, Column, Table
 from graphveil.number_format import PERCENT
+from graphveil.statistics import Summary
 
 
 def small():

@@ -13,7 +13,7 @@ from graphveil.errors import InputError, StoreError
 from graphveil.experiments import Experiment, tune_experiment
 from graphveil.experiments import tuning as tuner
 from graphveil.experiments import unit_store as reuse
-from graphveil.experiments.tuning import Space, Trial, TrialStore, read_trial, suggest
+from graphveil.experiments.tuning import SearchSpace, TrialStore, TuningTrial, read_trial, suggest
 from graphveil.experiments.unit import Validation, run_unit, validate_unit
 from graphveil.graphs import Users
 from graphveil.methods import find_method, method_names
@@ -22,11 +22,11 @@ SMALL = {"users": 200, "features": 16, "telling": 4, "labelled": 0.2, "validated
 SPEC = Experiment.of("base", "town", epsilon=2.0, settings={"epochs": 2}, data_options=SMALL)
 # Dropout alone is searched, so that 8 trials are the whole grid.
 GRID = SPEC.having(settings={"epochs": 2, "lr": 0.01, "weight_decay": 1e-3})
-SPACE = Space({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
+SPACE = SearchSpace({"lr": (0.1, 0.01), "kind": ("a", "b", None)}, {"lr": 0.01, "kind": "b"})
 
 
 def trial(score, point=None, loss=1.0):
-    return Trial(point or SPACE.defaults, "accuracy", (score,), (loss,))
+    return TuningTrial(point or SPACE.defaults, "accuracy", (score,), (loss,))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ PRINTED = {
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_space_holds_what_the_document_searches(name):
-    values = Space.of(Experiment.of(name, "town", epsilon=4.0)).values
+    values = SearchSpace.of(Experiment.of(name, "town", epsilon=4.0)).values
     assert {key: set(values[key]) & printed for key, printed in PRINTED[name].items()} == PRINTED[name]
 
 
@@ -86,12 +86,14 @@ def test_a_space_holds_what_the_document_searches(name):
     [{"gamma": 0.2}, {"settings": {"mechanism.gamma": 0.2}}, {"mechanism": "multibit"}],
 )
 def test_gamma_is_not_searched_where_it_is_fixed_or_has_no_meaning(fixed):
-    assert "mechanism.gamma" not in Space.of(Experiment.of("ppgnn", "town", epsilon=4.0, **fixed)).values
+    assert (
+        "mechanism.gamma" not in SearchSpace.of(Experiment.of("ppgnn", "town", epsilon=4.0, **fixed)).values
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["ppm", "ppm-printed"])
 def test_the_default_of_gamma_is_the_mechanisms(mechanism):
-    space = Space.of(Experiment.of("ppgnn", "town", epsilon=4.0, mechanism=mechanism))
+    space = SearchSpace.of(Experiment.of("ppgnn", "town", epsilon=4.0, mechanism=mechanism))
     assert space.defaults["mechanism.gamma"] == 0.1
 
 
@@ -121,7 +123,7 @@ def test_the_trained_methods_have_a_grid():
 
 
 def test_a_space_holds_the_defaults_and_nothing_that_is_fixed():
-    space = Space.of(Experiment.of("nonprivate", "town", settings={"lr": 0.1}))
+    space = SearchSpace.of(Experiment.of("nonprivate", "town", settings={"lr": 0.1}))
     assert list(space.values) == ["weight_decay", "dropout"]
     assert space.defaults == {"weight_decay": 1e-3, "dropout": 0.8}
     assert 0.8 in space.values["dropout"]
@@ -146,11 +148,11 @@ def test_what_is_being_tried_is_not_suggested_again():
 
 
 def test_tpe_learns_what_is_good():
-    space = Space({"a": tuple(range(8)), "b": tuple(range(8))}, {"a": 0, "b": 0})
+    space = SearchSpace({"a": tuple(range(8)), "b": tuple(range(8))}, {"a": 0, "b": 0})
     finished = []
     for _ in range(30):
         point = suggest(space, finished, [], 1, whole=False)
-        finished.append(Trial(point, "accuracy", (point["a"] / 8 + point["b"] / 80,), (1.0,)))
+        finished.append(TuningTrial(point, "accuracy", (point["a"] / 8 + point["b"] / 80,), (1.0,)))
     early, late = ([one.point["a"] for one in part] for part in (finished[:10], finished[10:]))
     assert np.mean(late) > np.mean(early) + 1
     assert finished[-1] not in finished[:-1]
@@ -366,7 +368,7 @@ def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monke
     first = tune_experiment(SPEC, trials=3, store=TrialStore(file))
     monkeypatch.setattr(reuse, "source_digest", lambda: "another")
     may = TrialStore(file, any_version=True)
-    assert may.find(SPEC, Space.of(SPEC)) == list(first.trials)
+    assert may.find(SPEC, SearchSpace.of(SPEC)) == list(first.trials)
     assert [line.split(":")[0] for line in may.sentences()] == ["Reused trials of another version"]
     quick.clear()
     may_not = TrialStore(file)
@@ -377,7 +379,7 @@ def test_trials_of_another_version_count_only_if_they_may(quick, tmp_path, monke
     )
     # From now on there is nothing to be said.
     again = TrialStore(file)
-    assert len(again.find(SPEC, Space.of(SPEC))) == 3
+    assert len(again.find(SPEC, SearchSpace.of(SPEC))) == 3
     assert again.sentences() == []
 
 

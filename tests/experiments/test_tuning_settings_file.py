@@ -2,23 +2,23 @@ import json
 import tomllib
 
 from graphveil import __version__
-from graphveil.experiments import Experiment, Tuned, read_settings, write_settings
-from graphveil.experiments.tuning import Space, Trial
+from graphveil.experiments import Experiment, TuningResult, read_settings, write_settings
+from graphveil.experiments.tuning import SearchSpace, TuningTrial
 
 SPEC = Experiment.of(
     "base", "town", epsilon=4.0, runs=2, settings={"epochs": 2, "data.users": 200, "patience": None}
 )
 DEFAULTS = {"lr": 0.01, "activation": "selu"}
 BEST = {"lr": 1e-05, "activation": 'a "ü" \\ text'}
-SPACE = Space({"lr": (1e-05, 0.01), "activation": (BEST["activation"], "selu")}, DEFAULTS)
+SPACE = SearchSpace({"lr": (1e-05, 0.01), "activation": (BEST["activation"], "selu")}, DEFAULTS)
 
 
 def tuned(*trials, spec=SPEC):
-    return Tuned(spec, SPACE, tuple(trials), 4)
+    return TuningResult(spec, SPACE, tuple(trials), 4)
 
 
-DEFAULT_TRIAL = Trial(DEFAULTS, "accuracy", (0.5, 0.6), (1.0, 1.0))
-BEST_TRIAL = Trial(BEST, "accuracy", (0.7, 0.8), (1.0, 1.0))
+DEFAULT_TRIAL = TuningTrial(DEFAULTS, "accuracy", (0.5, 0.6), (1.0, 1.0))
+BEST_TRIAL = TuningTrial(BEST, "accuracy", (0.7, 0.8), (1.0, 1.0))
 
 
 def test_what_is_written_is_read(tmp_path):

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from graphveil.channels import Channel, Claim, piecewise
-from graphveil.channels.alias import AliasTable
+from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "the alias table of piecewise draws"

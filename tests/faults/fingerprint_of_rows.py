@@ -20,7 +20,7 @@ class Described(FeatureMechanism):
 
     @property
     def fingerprint(self):
-        from graphveil.channels.canonical import digest
+        from graphveil.channels.channel import digest
 
         return digest({"seen": self.seen[0]})
 

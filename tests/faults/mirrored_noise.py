@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphveil.channels import Claim, onebit
-from graphveil.channels.words import DrawnWords, SystemWords
+from graphveil.channels.sampling import DrawnWords, SystemWords
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports
 from graphveil.mechanisms.reports import even_pointers
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange
-from graphveil.mechanisms.asking import Asking
+from graphveil.mechanisms.features import Asking
 
 CAUSE = "with a pool of values"
 

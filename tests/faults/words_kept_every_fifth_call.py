@@ -5,7 +5,7 @@ from itertools import count
 import numpy as np
 
 from graphveil.channels import Claim, onebit
-from graphveil.channels.words import DrawnWords, SystemWords
+from graphveil.channels.sampling import DrawnWords, SystemWords
 from graphveil.mechanisms import FeatureMechanism, PublicRange
 
 CAUSE = "two calls with the same rows and the same words give different reports"

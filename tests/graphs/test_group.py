@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.graphs import load
-from graphveil.graphs.group import Group, mean_of_all
+from graphveil.graphs.part import Group, mean_of_all
 from tests.worlds import parted
 
 

@@ -5,8 +5,8 @@ import pytest
 from pyarrow import parquet
 
 from graphveil import InputError
-from graphveil.graphs import pair_table
-from graphveil.graphs.pair_table import PairTable
+from graphveil.graphs import tables as pair_table
+from graphveil.graphs.tables import PairTable
 
 
 def test_words_are_read_without_space_and_with_empty_cells(tmp_path):

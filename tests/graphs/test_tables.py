@@ -61,7 +61,7 @@ def test_numbers_that_repeat_count_as_what_they_take_in_memory(tmp_path, monkeyp
 
 READERS = {
     "table": "from graphveil.graphs.tables import TableFile; TableFile(path, 'mend it').read(['source'])",
-    "pairs": "from graphveil.graphs.pair_table import PairTable; PairTable(path, 'mend it').words()",
+    "pairs": "from graphveil.graphs.tables import PairTable; PairTable(path, 'mend it').words()",
 }
 
 

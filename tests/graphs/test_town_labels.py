@@ -3,7 +3,7 @@ import pytest
 
 from graphveil import InputError
 from graphveil.graphs import load, symmetric_csr
-from graphveil.graphs.town_labels import LabelTown, generate_label_town
+from graphveil.graphs.town import LabelTown, generate_label_town
 
 
 def homes(plan):

@@ -7,7 +7,7 @@ import pytest
 
 from graphveil.errors import InputError, UnknownNameError
 from graphveil.graphs import Users, from_arrays
-from graphveil.graphs.turnout import draw_answering
+from graphveil.graphs.users import draw_answering
 from graphveil.privacy import Plan
 
 PLAN = Plan(mechanism="multibit", epsilon=1.0, dims=3, range=(0, 1))

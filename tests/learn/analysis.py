@@ -8,8 +8,7 @@ import torch
 from graphveil import SeededWords, mechanism
 from graphveil.denoise import KProp
 from graphveil.denoise.flexprop import FlexProp
-from graphveil.learn.denoised import Denoised
-from graphveil.learn.known import Known
+from graphveil.learn.attribute_analysis import Denoised, Known
 from tests.learn.graphs import small_graph
 
 # An attribute that nobody reported.

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from graphveil.learn.adam import Adam
+from graphveil.learn.training import Adam
 
 
 class Model(torch.nn.Module):

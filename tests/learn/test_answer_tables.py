@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.learn.answer_tables import STRENGTH, Asked, Judged, class_evidence
+from graphveil.learn.class_answers import STRENGTH, Asked, Judged, class_evidence
 
 
 def asked_of(counts, least=0.01, certainty=None):

@@ -7,14 +7,16 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.graphs.splits import Split
-from graphveil.learn.answer_tables import Asked, Judged, class_evidence
-from graphveil.learn.answered import (
+from graphveil.learn.class_answers import (
     RIDGE,
     Answered,
+    Asked,
+    Judged,
     Judges,
     _conditional_logit,
+    class_evidence,
     clearly_better,
     edge_operators,
     log_rows,

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.learn.attributes import ANALYSES, combined_scores, jaccard, sparse_model_scores
-from graphveil.learn.known import Known
-from graphveil.learn.moments import correlation_scores, pair_fisher_scores
+from graphveil.learn.attribute_analysis import (
+    ANALYSES,
+    Known,
+    combined_scores,
+    correlation_scores,
+    pair_fisher_scores,
+    sparse_model_scores,
+)
 from graphveil.learn.targeting import ranking
 from tests.learn.analysis import SILENT, decided, largest_tensor, plain_values, setting
 
@@ -125,11 +130,3 @@ def test_combined_scores_weigh_shares():
     for wrong in ([], [(first, 0.0)], [(first, 2.0), (second, -1.0)]):
         with pytest.raises(InputError, match="weights"):
             combined_scores(wrong)
-
-
-def test_jaccard_is_the_mean_over_pairs():
-    assert jaccard([[1, 2], [1, 2]]) == 1
-    assert jaccard([[1, 2], [3], np.array([2, 1])]) == pytest.approx(1 / 3)
-    assert jaccard([[], []]) == 1
-    with pytest.raises(InputError, match="two sets"):
-        jaccard([[1]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.graphs.splits import random_split
 from graphveil.learn.calibration import (
     USERS_A_BIN,

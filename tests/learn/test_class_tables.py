@@ -4,7 +4,7 @@ from scipy.stats import chi2_contingency
 from sklearn.metrics import mutual_info_score
 
 from graphveil.errors import InputError
-from graphveil.learn.class_tables import chi_square_scores, class_tables, mutual_information_scores
+from graphveil.learn.attribute_analysis import chi_square_scores, class_tables, mutual_information_scores
 from tests.learn.analysis import SILENT, plain_values, setting
 from tests.learn.test_moments import SETTINGS
 

@@ -4,7 +4,7 @@ import torch
 
 from graphveil.denoise import KProp
 from graphveil.errors import InputError
-from graphveil.learn.denoised import Denoised
+from graphveil.learn.attribute_analysis import Denoised
 from graphveil.linear import Chebyshev, gcn_matrix
 from tests.learn.analysis import setting
 from tests.learn.graphs import small_graph

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.channels.words import SeededWords
-from graphveil.learn.divided import answer_squares, divided_input, joined_input
+from graphveil.channels.sampling import SeededWords
+from graphveil.learn.inputs import answer_squares, divided_input, joined_input
 from graphveil.linear.sparse import SparseMatrix
 from graphveil.mechanisms import mechanism
 

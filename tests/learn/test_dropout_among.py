@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.learn import dropout as module
-from graphveil.learn.dropout import Among, dropout
+from graphveil.learn import topology as module
+from graphveil.learn.topology import Among, dropout
 
 
 @pytest.mark.parametrize("few", [None, 0], ids=["by torch", "from few words"])

@@ -6,9 +6,8 @@ import torch
 
 from graphveil.errors import InputError
 from graphveil.learn import Backbone, Schedule, Targets, Topology, build_backbone, fit
-from graphveil.learn.adam import Adam
-from graphveil.learn.group_lasso import group_lasso
 from graphveil.learn.inputs import raw_input
+from graphveil.learn.training import Adam, group_lasso
 from tests.learn.graphs import small_graph
 
 TELLING, FEATURES, CLASSES = 3, 12, 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphveil.learn.link_features import (
+from graphveil.learn.link_scores import (
     adamic_adar,
     degree_scores,
     page_rank,

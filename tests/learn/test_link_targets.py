@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from graphveil.graphs import from_arrays, hold_out_links
-from graphveil.learn.link_targets import InnerProducts, LinkTargets
+from graphveil.learn.targets import InnerProducts, LinkTargets
 
 
 def two_groups(users=80):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.learn import Schedule, Targets, Topology
-from graphveil.learn.dropout import dropout
 from graphveil.learn.label_propagation import training_labels
 from graphveil.learn.masked_labels import LABEL_SCALE, MASKS, LabelNetwork, draw_mask, mask, masked_inputs
 from graphveil.learn.masked_labels import fit_masked as fit_on
+from graphveil.learn.topology import dropout
 from tests.learn.graphs import as_graph, small_graph
 from tests.worlds import parted
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.learn.moments import (
+from graphveil.learn.attribute_analysis import (
     SMOOTHING,
     correlation_scores,
     fisher_scores,

@@ -9,11 +9,11 @@ from torch_geometric.nn import GCNConv
 from graphveil.errors import InputError
 from graphveil.learn import GCN, build_backbone
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.outside_backbone import outside_backbone
+from graphveil.learn.registry import outside_backbone
 from graphveil.learn.targets import Targets
 from graphveil.learn.topology import Topology
 from graphveil.learn.training import Schedule, fit
-from graphveil.linear.composition import Composition
+from graphveil.linear.polynomial import Composition
 from tests.learn.graphs import small_graph
 
 pytestmark = pytest.mark.usefixtures("forget_outside")

@@ -9,9 +9,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from graphveil.channels.words import SeededWords
-from graphveil.learn.inputs import report_input
-from graphveil.learn.rounds import answer_square, precisions, rounds_input
+from graphveil.channels.sampling import SeededWords
+from graphveil.learn.inputs import answer_square, precisions, report_input, rounds_input
 from graphveil.mechanisms import mechanism
 
 D = 12

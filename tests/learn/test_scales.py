@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from graphveil.learn.scales import PATIENCE, best_scale
-from graphveil.learn.training import Fitted, NoFiniteLossError, Schedule
+from graphveil.learn.training import PATIENCE, Fitted, NoFiniteLossError, Schedule, best_scale
 
 SCHEDULE = Schedule(epochs=300)
 

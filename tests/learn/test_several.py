@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from graphveil.learn import Schedule, Targets, Topology, build_backbone, fit
 from graphveil.learn.inputs import raw_input
-from graphveil.learn.several import SeveralTargets
+from graphveil.learn.targets import SeveralTargets
 from tests.learn.graphs import small_graph
 
 

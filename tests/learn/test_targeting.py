@@ -20,7 +20,7 @@ from graphveil.learn.targeting import (
     ranking,
     signal,
 )
-from graphveil.mechanisms.asking import Asking
+from graphveil.mechanisms.features import Asking
 
 RANDOM = np.random.default_rng(0)
 NULL = RANDOM.chisquare(3, 1000) / 3

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-from graphveil.learn.taught import (
+from graphveil.learn.public_model import (
     REPORT_TEMPERATURE,
     UNSEEN,
     Means,

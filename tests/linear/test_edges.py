@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from graphveil.errors import InputError
-from graphveil.linear.edges import edges_of
+from graphveil.linear.sparse import edges_of
 
 # 0 -> 1 of weight 2, 2 -> 1 of weight 3.
 INDEX, WEIGHTS = torch.tensor([[0, 2], [1, 1]]), torch.tensor([2.0, 3.0])

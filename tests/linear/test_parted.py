@@ -7,9 +7,9 @@ import torch
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.part import GraphPart, Neighbours, cut_part
-from graphveil.linear import parted as module
-from graphveil.linear import passing
-from graphveil.linear.parted import links_of
+from graphveil.linear import partitioned as module
+from graphveil.linear import partitioned as passing
+from graphveil.linear.partitioned import links_of
 from graphveil.linear.polynomial import Polynomial
 from graphveil.linear.propagation import (
     gcn_matrix,

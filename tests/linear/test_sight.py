@@ -9,8 +9,8 @@ import torch
 from graphveil.errors import InputError
 from graphveil.graphs import load
 from graphveil.graphs.part import GraphPart, cut_part
+from graphveil.linear.partitioned import Sight, ordered_gcn, other_ends
 from graphveil.linear.propagation import gcn_matrix
-from graphveil.linear.sight import Sight, ordered_gcn, other_ends
 from tests.worlds import parted
 
 

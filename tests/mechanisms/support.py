@@ -7,8 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from graphveil.channels.alias import code_type
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words, code_type
 from graphveil.mechanisms import FeatureMechanism, Mechanism, Reports, mechanism
 from graphveil.mechanisms.reports import even_pointers
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare, norm
 
 from graphveil.audit.check import mechanism_checks
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports, mechanism
-from graphveil.mechanisms.asking import Asking
+from graphveil.mechanisms.features import Asking
 from graphveil.privacy import Plan
 
 # d, m, pool, from_pool: printed TOGL, less than the pool, fractions, m = 1, more than the rest can take.
@@ -120,7 +120,7 @@ def test_a_fraction_is_rounded_down_or_up_at_random():
 
 
 def test_without_a_pool_the_draw_is_the_usual_one():
-    from graphveil.mechanisms.encode import choose_dimensions
+    from graphveil.mechanisms.rows import choose_dimensions
 
     for asking in (Asking(9, 3), Asking.of(9, 3), Asking.of(9, 3, [], 0)):
         assert asking.even and asking.everything and asking.mean_square_factor == 1

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import Claim
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import Mechanism, Reports, mechanism
 from tests.mechanisms.support import (

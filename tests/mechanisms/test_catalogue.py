@@ -12,7 +12,7 @@ ORDER = (
 
 
 def test_mechanisms_are_listed_in_this_order_whatever_is_imported_first():
-    for module in ("builders", "personal_builders", "registry"):
+    for module in ("catalogue", "personal_builders", "registry"):
         code = (
             f"import graphveil.mechanisms.{module}; from graphveil.mechanisms import names; print(*names())"
         )

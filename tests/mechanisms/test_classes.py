@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from graphveil import InputError, SeededWords, mechanism
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms import ClassMechanism, ClassModel, LabelMechanism, PublicRange
 from graphveil.mechanisms.integers import Integers
 

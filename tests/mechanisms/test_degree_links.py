@@ -9,7 +9,7 @@ import pytest
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import NeighbourLists, Reports, mechanism
 from tests.mechanisms.test_links import LINKS, named, of_graph

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import encode
-from graphveil.mechanisms.encode import binary_symbols, choose_dimensions, round_at_random, upper_bins
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms import rows as encode
+from graphveil.mechanisms.rows import binary_symbols, choose_dimensions, round_at_random, upper_bins
 from tests.mechanisms.support import SAMPLED, GivenWords, even_words, small
 
 EVEN = np.linspace(-1.0, 1.0, 5)

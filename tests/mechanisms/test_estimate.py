@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import Estimate, mechanism
 from tests.mechanisms.support import EVERYTHING, private, small
 

@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from graphveil.channels import featurerr, onebit, piecewise
 from graphveil.channels.exact import Claim
+from graphveil.channels.sampling import SeededWords
 from graphveil.channels.square_wave import half_width
-from graphveil.channels.words import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import FeatureMechanism, PublicRange, Reports, budget_shares, mechanism
 from graphveil.mechanisms.rows import Rows

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from graphveil.audit.probe import CountedWords
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms.geometric import geometric, hits, layers
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms.exact_sampling import geometric, hits, layers
 from tests.mechanisms.support import GivenWords
 
 HALF = Fraction(1, 2)

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError
-from graphveil.mechanisms import builders, mechanism
+from graphveil.mechanisms import catalogue as builders
+from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.item import amplified
 from graphveil.mechanisms.rows import Rows
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from graphveil.audit.probe import CountedWords
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import LinkMechanism, NeighbourLists, entry, mechanism, names
-from graphveil.mechanisms.published import MAX_USERS
+from graphveil.mechanisms.lapgraph import MAX_USERS
 from graphveil.mechanisms.reports import Reports, row_pointers
 from tests.mechanisms.support import small
 

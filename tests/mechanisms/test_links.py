@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms import NeighbourLists, Reports, mechanism, skipping
+from graphveil.mechanisms import NeighbourLists, Reports, mechanism
+from graphveil.mechanisms import exact_sampling as skipping
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, row_pointers
 from tests.mechanisms.support import GivenWords, exact_mean, largest_ratio, loss_ratio
 

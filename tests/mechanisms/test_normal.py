@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm, truncnorm
 
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms.normal import density, draw_normals, draw_sides, tail, tail_bounds
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms.exact_sampling import density, draw_normals, draw_sides, tail, tail_bounds
 from tests.mechanisms.support import GivenWords
 
 thresholds = st.floats(0, 16, allow_subnormal=False)

@@ -6,7 +6,7 @@ import pytest
 
 from graphveil.channels import Claim, onebit
 from graphveil.mechanisms import FeatureMechanism, PublicRange, entry, mechanism, names
-from graphveil.mechanisms.own import is_own, is_own_builder
+from graphveil.mechanisms.registry import is_own, is_own_builder
 
 
 def _made(kind=FeatureMechanism, public=None):

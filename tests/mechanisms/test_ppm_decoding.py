@@ -8,10 +8,8 @@ import pytest
 from graphveil.channels import onebit
 from graphveil.channels.channel import Channel
 from graphveil.channels.exact import TOTAL, Claim
-from graphveil.mechanisms.ppm_decoding import Decoding
-from graphveil.mechanisms.ppm_errors import EntryErrors, largest_variance
-from graphveil.mechanisms.ppm_levels import RandomizedLevels
-from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.ppm_answers import Decoding, RandomizedLevels, Way
+from graphveil.mechanisms.ppm_losses import EntryErrors, largest_variance
 
 EQUAL = [0.5, 0.5]
 SIZE = 6

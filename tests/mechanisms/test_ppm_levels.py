@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphveil.channels import esw
-from graphveil.mechanisms.ppm_levels import RandomizedLevels
+from graphveil.mechanisms.ppm_answers import RandomizedLevels
 
 LEVELS = 3
 

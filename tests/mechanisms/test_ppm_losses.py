@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from graphveil.channels import onebit
+from graphveil.mechanisms.ppm_answers import Way
 from graphveil.mechanisms.ppm_losses import PairLosses
-from graphveil.mechanisms.ppm_ways import Way
 
 
 def losses(rows=((1, 3), (3, 1)), counts=(1, 1)):

@@ -6,8 +6,8 @@ import pytest
 from graphveil.channels import SeededWords
 from graphveil.errors import MessageError
 from graphveil.mechanisms import PersonalRows, mechanism
-from graphveil.mechanisms.asking import Asking
-from graphveil.mechanisms.ppm_reports import ReportForm
+from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.ppm_answers import ReportForm
 
 USERS, BLANK, LEVEL_CODES = 5, 2, 3
 # Two levels, both of which answer as many values beside each of three randomized levels.

@@ -5,8 +5,7 @@ import pytest
 
 from graphveil.channels import SeededWords, kary, onebit
 from graphveil.channels.exact import Claim
-from graphveil.mechanisms.ppm_tables import AnswerTable
-from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.ppm_answers import AnswerTable, Way
 
 # Two levels and two randomized ones; at this budget one bit is all but never flipped.
 SURE = 20.0

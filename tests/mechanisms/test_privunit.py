@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, norm
 
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import ClaimError, InputError, MessageError
 from graphveil.mechanisms import PrivUnitMechanism, Reports, mechanism
 from graphveil.mechanisms.privunit import CODE_STEP, MIDDLE, Cap, best_cap, error_factor, privunit

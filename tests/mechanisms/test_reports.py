@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import Reports
 from tests.mechanisms.support import EVERYTHING, private, small

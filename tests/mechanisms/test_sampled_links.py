@@ -11,7 +11,7 @@ import pytest
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms import NeighbourLists, mechanism
 from tests.mechanisms.test_degree_links import lists_of
 from tests.mechanisms.test_links import LINKS, of_graph

@@ -40,7 +40,7 @@ def other():
 
 @pytest.fixture(scope="module")
 def saying(tmp_path_factory):
-    from graphveil.outside import load_file
+    from graphveil.plugins import load_file
 
     path = tmp_path_factory.mktemp("files") / "saying.py"
     path.write_text(SAYING)

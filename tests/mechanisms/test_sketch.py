@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.mechanisms import mechanism
+from graphveil.mechanisms.privunit import Sketch
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.mechanisms.sketch import Sketch
 
 UNIT = PublicRange(0.0, 1.0)
 # The first outputs of SplitMix64 that starts at 0, as its authors' program prints them.

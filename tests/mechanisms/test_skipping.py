@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from graphveil.audit.probe import CountedWords
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms import skipping
-from graphveil.mechanisms.skipping import (
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms import exact_sampling as skipping
+from graphveil.mechanisms.exact_sampling import (
     bounds,
     draw_gaps,
     exact_gap,
@@ -159,7 +159,7 @@ def test_every_set_of_few_events_has_its_exact_probability(count):
 @pytest.mark.statistical
 def test_blocks_are_all_events_and_leave_no_seam(monkeypatch):
     """With blocks of 64 gaps events still happen at the same rate everywhere; z-test, false alarm below 1e-6, seed fixed."""
-    monkeypatch.setattr(skipping, "BLOCK", 64)
+    monkeypatch.setattr(skipping, "SKIP_BLOCK", 64)
     parts = list(happened(200_000, TOTAL // 10, SeededWords(2)))
     assert len(parts) > 200
     assert [first for first, _, _ in parts] == [0, *(last for _, last, _ in parts[:-1])]

@@ -3,7 +3,7 @@
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.methods.attribute_file import read_attribute_numbers
+from graphveil.methods.heterorr import read_attribute_numbers
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
 from graphveil.mechanisms import mechanism
-from graphveil.methods.attribute_shares import (
+from graphveil.methods.heterorr import (
     LEVELS,
     attribute_shares,
     largest_shares,

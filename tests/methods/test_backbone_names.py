@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from graphveil.errors import InputError, UnknownNameError
-from graphveil.methods.backbone_names import backbone_digest, check_backbone
+from graphveil.methods.method import backbone_digest, check_backbone
 from tests.packages import install
 
 pytestmark = pytest.mark.usefixtures("forget_outside")
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("forget_outside")
 WITHOUT_TORCH = """
 import sys
 from graphveil.errors import UnknownNameError
-from graphveil.methods.backbone_names import backbone_digest, check_backbone
+from graphveil.methods.method import backbone_digest, check_backbone
 check_backbone("gcn")
 assert backbone_digest("gcn") is None
 try:

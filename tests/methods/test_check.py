@@ -11,10 +11,10 @@ from graphveil.learn.inputs import raw_input
 from graphveil.methods import Job, Method, Outcome, check_method, method_checks, method_names, register_method
 from graphveil.methods.base import Base
 from graphveil.methods.check import trials_of
+from graphveil.methods.job import Questions
 from graphveil.methods.method import _methods
 from graphveil.methods.nonprivate import NonPrivate
-from graphveil.methods.outcome import Stopwatch
-from graphveil.methods.questions import Questions
+from graphveil.methods.tasks import Stopwatch
 from graphveil.methods.training import train_backbone
 from graphveil.methods.trial import CLASSES, USERS
 from graphveil.privacy import Plan, Respondents

@@ -1,6 +1,6 @@
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import make_ready
-from graphveil.methods.first_round import FirstRound
+from graphveil.methods.togl import FirstRound
 
 TOWN = Experiment.of(
     "togl", "town", epsilon=4.0, runs=1, data_options={"users": 400}, settings={"split": 0.25}

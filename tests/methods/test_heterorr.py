@@ -14,8 +14,8 @@ from graphveil.experiments.unit import make_ready
 from graphveil.graphs import from_arrays
 from graphveil.learn import Topology, signal
 from graphveil.methods import find_method
-from graphveil.methods.attribute_shares import LEVELS
-from graphveil.methods.scoring import attribute_scores, null_scores
+from graphveil.methods.heterorr import LEVELS
+from graphveil.methods.togl import attribute_scores, null_scores
 from graphveil.methods.trial import Recorder, Replay
 from tests.methods.suite import every_check, run_check
 

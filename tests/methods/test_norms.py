@@ -9,7 +9,7 @@ from graphveil.errors import BudgetError, InputError
 from graphveil.graphs import from_arrays
 from graphveil.methods import Job, find_method
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.norms import ReportedNorms, largest_norm
+from graphveil.methods.job import ReportedNorms, largest_norm
 from graphveil.privacy import Nobody
 
 METHOD = find_method("base")

@@ -5,7 +5,7 @@ from graphveil.errors import PrivacyError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.unit import check_cost
 from graphveil.graphs import Users
-from graphveil.methods.questions import Questions
+from graphveil.methods.job import Questions
 from graphveil.privacy import Plan
 
 

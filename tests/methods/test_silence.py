@@ -13,7 +13,7 @@ from graphveil.errors import InputError
 from graphveil.graphs import from_arrays
 from graphveil.methods import Job, find_method
 from graphveil.methods.base import BaseSettings
-from graphveil.methods.norms import ReportedNorms
+from graphveil.methods.job import ReportedNorms
 from graphveil.privacy import Nobody, Plan
 from tests.methods.test_norms import data
 

@@ -9,8 +9,7 @@ from graphveil.graphs import load
 from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.splits import Split
 from graphveil.methods import Job, find_method
-from graphveil.methods.structure import blended, forget_blends, scores_of, validation_quality
-from graphveil.methods.structure_candidates import candidates
+from graphveil.methods.structure import blended, candidates, forget_blends, scores_of, validation_quality
 from tests.learn.graphs import as_graph
 
 METHOD = find_method("structure")

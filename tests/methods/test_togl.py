@@ -17,9 +17,15 @@ from graphveil.learn import Topology
 from graphveil.mechanisms import mechanism
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.methods import find_method
-from graphveil.methods.method_settings import BACKBONE_NAMES
-from graphveil.methods.scoring import NULL_ROUNDS, NULL_SCORES, attribute_scores, null_scores
-from graphveil.methods.togl import ToglSettings, split_of
+from graphveil.methods.method import BACKBONE_NAMES
+from graphveil.methods.togl import (
+    NULL_ROUNDS,
+    NULL_SCORES,
+    ToglSettings,
+    attribute_scores,
+    null_scores,
+    split_of,
+)
 from graphveil.methods.trial import Recorder, Replay
 from tests.methods.suite import every_check, run_check
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphveil import BudgetError, InputError, Ledger, Plan, SeededWords, answer
-from graphveil.channels.words import SystemWords
+from graphveil.channels.sampling import SystemWords
 from graphveil.errors import ClaimError, ClippedWarning, PrivacyError
 from graphveil.mechanisms import NeighbourLists
 from graphveil.privacy import Nobody

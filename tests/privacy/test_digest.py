@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from graphveil import Plan
-from graphveil.channels.canonical import canonical
-from graphveil.privacy.digest import described, plan_digest
+from graphveil.channels.channel import canonical
+from graphveil.privacy.plan import described, plan_digest
 
 MODEL = {"kind": "linear", "weights": [[3, -1, 0], [0, 2, 1], [-2, 0, 4]], "bias": [1, 0, -1]}
 CLASS = {

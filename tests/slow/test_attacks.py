@@ -5,7 +5,7 @@ All tests of this file together raise a false alarm in at most one of a million 
 
 import pytest
 
-from graphveil.experiments.attack_family import EPSILONS, RATE, broken, reports_case, sound_cases
+from reproduce.attack_family import EPSILONS, RATE, broken, reports_case, sound_cases
 
 CASES = list(sound_cases())
 POINTS = len(CASES) * len(EPSILONS)

@@ -5,7 +5,7 @@ import runpy
 import pytest
 
 from graphveil.audit import audit
-from graphveil.audit.load import load_mechanism
+from graphveil.audit.candidate import load_mechanism
 from graphveil.channels import SeededWords
 from graphveil.cli import status
 from tests.audit.test_faults import FAULTS, TWINS

@@ -11,6 +11,14 @@ from graphveil.lazy import lazy_names
 if TYPE_CHECKING:
     from graphveil.attacks.attribute import AttributeAttack as AttributeAttack
     from graphveil.attacks.bounds import guess_bound as guess_bound
+    from graphveil.attacks.campaign import (
+        AttackPoint as AttackPoint,
+        AttackTarget as AttackTarget,
+        Campaign as Campaign,
+        MechanismTarget as MechanismTarget,
+        run_campaign as run_campaign,
+    )
+    from graphveil.attacks.forging import ForgingUsers as ForgingUsers
     from graphveil.attacks.game import (
         Attack as Attack,
         Deal as Deal,
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
         Stakes as Stakes,
         Tally as Tally,
     )
+    from graphveil.attacks.influence import Influence as Influence, influence_of as influence_of
     from graphveil.attacks.label import LabelAttack as LabelAttack
     from graphveil.attacks.learned_label import LearnedLabelAttack as LearnedLabelAttack
     from graphveil.attacks.level import LevelAttack as LevelAttack
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
         ModelAttack as ModelAttack,
         Seen as Seen,
     )
-    from graphveil.attacks.overheard import OverheardUsers as OverheardUsers
+    from graphveil.attacks.votes import OverheardUsers as OverheardUsers
     from graphveil.attacks.registry import ATTACKS as ATTACKS, MODEL_ATTACKS as MODEL_ATTACKS
     from graphveil.attacks.votes import (
         AttackResult as AttackResult,

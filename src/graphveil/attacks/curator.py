@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from graphveil.attacks.game import Numbers
 from graphveil.attacks.planted_links import Planted, PublishedLinks, private_pairs
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.edgerr import EdgeRR
-from graphveil.mechanisms.lapgraph import LapGraph
-from graphveil.mechanisms.published import PublishedGraph
+from graphveil.mechanisms.lapgraph import LapGraph, PublishedGraph
 
 # Graphs that are published in a run: a walk over dendrograms takes seconds.
 PUBLICATIONS, WALKS = 20, 5

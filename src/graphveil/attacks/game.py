@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.attacks.bounds import guess_bound
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users

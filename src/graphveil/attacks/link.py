@@ -38,7 +38,7 @@ from graphveil.mechanisms import (
     mechanism,
 )
 from graphveil.mechanisms.base import Subject
-from graphveil.mechanisms.published import PublishedGraph
+from graphveil.mechanisms.lapgraph import PublishedGraph
 
 # The option that says which links are private, where the others are public.
 PRIVATE_EDGES = "private_edges"

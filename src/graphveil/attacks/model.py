@@ -17,7 +17,7 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
 from graphveil.graphs.splits import GivenSplit
 from graphveil.graphs.users import Users
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 
 # What of a model is seen: its scores of all classes for all users, or its embedding of them.
 Seen = Literal["scores", "embedding"]

@@ -10,7 +10,7 @@ from graphveil.attacks.level import LevelAttack
 from graphveil.attacks.link import LinkAttack
 from graphveil.attacks.membership import MembershipAttack
 from graphveil.attacks.model import ModelAttack
-from graphveil.registry import Registry
+from graphveil.plugins import Registry
 
 # On what users report by a mechanism ...
 ATTACKS = Registry[MechanismAttack](

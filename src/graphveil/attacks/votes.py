@@ -1,4 +1,4 @@
-"""Votes about attributes, as documents have them: what the reports of a user's neighbours, and the user's own, tell about one."""
+"""Votes about attributes, as documents have them, and users whose answers are overheard."""
 
 from __future__ import annotations
 
@@ -13,6 +13,30 @@ from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
 from graphveil.mechanisms import Estimate, Reports
+from graphveil.privacy import Plan, Respondents
+
+
+class OverheardUsers:
+    """The same respondents, with every report that they send kept in ``heard`` too."""
+
+    def __init__(self, users: Respondents) -> None:
+        self._users = users
+        self.heard: list[tuple[Plan, Reports]] = []
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer as always, while somebody listens."""
+        reports = self._users.report(plan)
+        self.heard.append((plan, reports))
+        return reports
+
+    def features_heard(self) -> list[Reports]:
+        """The reports about everybody's values, round after round; those about norms are not among them."""
+        return [
+            reports
+            for plan, reports in self.heard
+            if (plan.subject, plan.of, plan.users) == ("features", "values", "all")
+        ]
+
 
 # Votes of so many attributes are counted at a time.
 BLOCK = 64

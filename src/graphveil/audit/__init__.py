@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.lazy import lazy_names
 from graphveil.mechanisms.base import Mechanism
 from graphveil.privacy.plan import Plan

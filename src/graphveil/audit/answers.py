@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.audit.decoys import sighted_decoys
+from graphveil.audit.control import sighted_decoys
 from graphveil.audit.dependence import dependent_answers
 from graphveil.audit.findings import (
     ANSWERS,
@@ -29,7 +29,7 @@ from graphveil.audit.findings import (
 from graphveil.audit.hull import TOGETHER, Counts, Hull, Outside
 from graphveil.audit.inputs import misfits, valid_inputs
 from graphveil.audit.trust import claims_independence, has_decoys
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
 from graphveil.mechanisms.rows import PublicRange

@@ -21,9 +21,8 @@ from graphveil.audit.inputs import misfits, valid_inputs
 from graphveil.audit.interval import clopper_pearsons
 from graphveil.audit.joint import distinct
 from graphveil.audit.trust import Stated, compared_pairs
-from graphveil.channels.words import Words
-from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.channels.sampling import Words
+from graphveil.mechanisms.base import Estimate, Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 

@@ -17,15 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.candidate import Candidate
-from graphveil.audit.deadline import OutOfTimeError
-from graphveil.audit.findings import FALSE_ALARM, Leak, Rank, checked_reports, reports_of, wide_batch
+from graphveil.audit.findings import (
+    FALSE_ALARM,
+    Leak,
+    OutOfTimeError,
+    Rank,
+    checked_reports,
+    reports_of,
+    wide_batch,
+)
 from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.interval import log_tail
 from graphveil.audit.probe import SEED, CountedWords
 from graphveil.audit.repeats import never_again
 from graphveil.audit.schedule import NOISE_COMPARED, Schedule
 from graphveil.audit.trust import claims_independence
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports

@@ -22,7 +22,7 @@ from graphveil.audit.findings import batch, show
 from graphveil.audit.joint import Joint, enumerate_smaller
 from graphveil.audit.paths import everything_answered
 from graphveil.audit.probe import Probe, public_range
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.registry import mechanism as build_by_name

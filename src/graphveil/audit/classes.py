@@ -17,7 +17,7 @@ from graphveil.audit.findings import CLASSES, Leak, Rank, Step, checked_reports
 from graphveil.audit.inputs import misfits, off_grid, valid_inputs
 from graphveil.audit.paths import sparse_paths
 from graphveil.audit.probe import CountedWords
-from graphveil.channels.words import SeededWords, WordArray, Words
+from graphveil.channels.sampling import SeededWords, WordArray, Words
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.integers import Integers

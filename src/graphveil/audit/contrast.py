@@ -17,7 +17,7 @@ from graphveil.audit.bound import QUANTILES, Bound, best_bound
 from graphveil.audit.findings import Leak, Rank, Step, checked_reports, wide_batch
 from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.trust import Stated, compared
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange

@@ -1,21 +1,156 @@
-"""Is the control blind? What `blind()` gives must carry nothing: experiments measure against it what reports are worth.
-
-Two looks: the tables of its channels, where all rows must be equal as integers; and its reports, which must be the same for all
-values where the random words are the same.
-"""
+"""Is the control blind? And reports with decoys: answers of a blind channel among the others."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
-from graphveil.audit.findings import CONTROL, Leak, Rank, Step, batch, reports_of, same_reports
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.audit.dependence import Answers, answers_of, equal_rows
+from graphveil.audit.findings import (
+    CONTROL,
+    FALSE_ALARM,
+    Leak,
+    Rank,
+    Step,
+    batch,
+    checked_reports,
+    reports_of,
+    same_reports,
+    wide_batch,
+)
+from graphveil.audit.hull import Span
 from graphveil.audit.inputs import misfits, valid_inputs
-from graphveil.audit.trust import is_blind, with_values
-from graphveil.channels.words import SeededWords
+from graphveil.audit.interval import log_tail
+from graphveil.audit.trust import has_decoys, is_blind, reshaped, with_values
+from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.own import is_own
+from graphveil.mechanisms.registry import is_own
+from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
+
+Floats = NDArray[np.float64]
+
+# Answers that are compared in pairs and in triples, and users that are drawn at least.
+PAIRED, TRIPLED, MIN_USERS = 48, 12, 8000
+# Bits of an answer, rows and versions that are compared: the rate of false alarms is divided by them.
+LOOKS = 1000
+
+
+def sighted_decoys(mechanism: Mechanism, public: PublicRange | None, values: int, words: Words) -> list[str]:
+    """What is wrong with the decoys of a mechanism; nothing where it has none.
+
+    Codes of a report that are no answers, by the mechanism's own word, count as decoys.
+    """
+    count = sum(answer.count for answer in mechanism.answers)
+    more = (
+        reshaped(mechanism) and mechanism.finite and not mechanism.uneven and count < mechanism.report_length
+    )
+    if not (has_decoys(mechanism) or more):
+        return []
+    users = max(MIN_USERS, values // max(mechanism.report_length, 4))
+    drawn = {
+        title: checked_reports(mechanism, wide_batch(row, users), words)
+        for title, row in _rows(mechanism, public).items()
+    }
+    if leak := _too_different(mechanism, drawn):
+        return [leak]
+    kinds = [answers_of(reports) for reports in drawn.values()]
+    for bits in zip(*kinds, strict=True):
+        if leak := _told_together(mechanism, list(drawn), list(bits), users):
+            return [leak]
+    return []
+
+
+def _rows(mechanism: Mechanism, public: PublicRange | None) -> dict[str, NDArray[np.float64]]:
+    rows = equal_rows(mechanism, public)
+    if mechanism.subject in ("label", "level"):
+        return rows
+    low, high, *_ = rows.values()
+    even = np.arange(len(low)) % 2 == 0
+    return {**rows, "rows of both ends in turn": np.where(even, low, high)}
+
+
+def _too_different(mechanism: Mechanism, drawn: dict[str, Reports]) -> Leak | None:
+    """Whether a report holds a code more often under one row than under another, by more than all its answers together allow.
+
+    Shares of a report lie between 0 and 1 and users are independent, so Hoeffding's bound holds for the difference of two means.
+    """
+    length, size = mechanism.report_length, mechanism.alphabet
+    allowed = np.zeros(size)
+    for answer in mechanism.answers:
+        if (span := Span.of(answer.channel)) is None:
+            return None
+        padded = span.padded(size)
+        allowed += answer.count * (padded.high - padded.low) / length
+    users = next(iter(drawn.values())).users
+    shares = {
+        title: np.bincount(reports.codes, minlength=size) / (length * users)
+        for title, reports in drawn.items()
+    }
+    surplus = math.sqrt(-math.log(FALSE_ALARM / (LOOKS * size)) / users)
+    for one, other in permutations(shares, 2):
+        beyond = shares[one] - shares[other] - allowed
+        code = int(beyond.argmax())
+        if beyond[code] > surplus:
+            return Leak(
+                f"decoys are not blind: {shares[one][code]:.2%} of all codes are {code} under {one} and {shares[other][code]:.2%} under "
+                f"{other}, and its answers allow a difference of {allowed[code]:.2%}",
+                Rank.ANSWER,
+            )
+    return None
+
+
+def _told_together(mechanism: Mechanism, titles: list[str], bits: list[Answers], users: int) -> Leak | None:
+    """Whether two or three answers together tell two rows apart by more than the claim."""
+    counts = np.array([np.concatenate([part.ravel() for part in _events(answers)]) for answers in bits])
+    log_error = math.log(FALSE_ALARM / (LOOKS * counts.size))
+    low, high = _ends(counts, users, log_error)
+    for one, other in permutations(range(len(titles)), 2):
+        ratios = np.maximum(low[one] - mechanism.claim.delta, 0.0) / high[other]
+        if (worst := float(ratios.max())) > math.exp(mechanism.claim.epsilon):
+            return Leak(
+                f"answers of one report tell more together than is claimed: an event of two or three of them is at least "
+                f"{worst:.4g} times as likely under {titles[one]} as under {titles[other]}",
+                Rank.TOGETHER,
+            )
+    return None
+
+
+def _events(answers: Answers) -> Iterator[Floats]:
+    """For how many users two answers are both, one or none set, and three an even or odd number of times."""
+    bits = answers.bits[:, :PAIRED]
+    asked = np.ones_like(bits) if answers.asked is None else answers.asked[:, :PAIRED]
+    clear = asked - bits
+    for one, other in ((bits, bits), (bits, clear), (clear, clear)):
+        yield (one.T @ other).astype(np.float64)
+    first, second = np.triu_indices(min(bits.shape[1], TRIPLED), 1)
+    either = np.abs(bits[:, first] - bits[:, second]) * asked[:, first] * asked[:, second]
+    neither = asked[:, first] * asked[:, second] - either
+    last = slice(0, TRIPLED)
+    yield (either.T @ clear[:, last] + neither.T @ bits[:, last]).astype(np.float64)
+    yield (either.T @ bits[:, last] + neither.T @ clear[:, last]).astype(np.float64)
+
+
+def _ends(counts: Floats, draws: int, log_error: float) -> tuple[Floats, Floats]:
+    """Between which probabilities each count lies, but for that error, by Chernoff's bound."""
+    share = counts / draws
+
+    def end(beyond: float) -> Any:
+        inside, outside = share.copy(), np.full(share.shape, beyond)
+        for _ in range(40):
+            middle = (inside + outside) / 2
+            likely = log_tail(counts, draws, middle) > log_error
+            inside, outside = np.where(likely, middle, inside), np.where(likely, outside, middle)
+        return outside
+
+    return end(0.0), end(1.0)
+
 
 # Users of one look.
 USERS, SEED = 64, 21

@@ -25,7 +25,7 @@ from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.probe import CountedWords, Probe
 from graphveil.audit.repeats import never_again
 from graphveil.audit.schedule import Schedule
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.rows import PublicRange

@@ -19,7 +19,7 @@ from graphveil.audit.findings import FALSE_ALARM, LOOKS, Leak, Rank, checked_rep
 from graphveil.audit.inputs import symbols_of
 from graphveil.audit.interval import log_tail
 from graphveil.audit.trust import claims_independence
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.reports import Reports

@@ -1,26 +1,4 @@
-"""The audit: does a mechanism keep what it claims? Ten steps, each in a file of its own, and one more for links
-and for classes.
-
-1. `tables`: the exact ε and δ of every channel and of all answers together, from integers; `trust`: what is not believed.
-2. `whole`: whole reports of a small version, enumerated (`joint`), the choice of dimensions included. `graphs`: of links also
-   what all users of whole graphs send together.
-3. `behaviour`: what else of a report depends on private data, seen from outside (`clear`, `independence`, `paths`), and what
-   users are charged (`charging`).
-4. `control`: that the control, which `blind()` gives, carries nothing.
-   `classes`: that the class which a public model gives is the one that the plan says, of every user's own row and list.
-5. `sampler`: draws through the client's own path against the enumerated probabilities.
-6. `answers`: every answer at full size within its table (`hull`), on and off the grid (`inputs`), pairs and triples of
-   answers (`dependence`), and answers that carry nothing (`decoys`).
-7. `crowd`: many users in one call, noise that comes back (`repeats`).
-   `calls`: calls for any number of users up to a million.
-8. `versions`: the paths that data take (`paths`) and other options, `sizes` and budgets (`schedule`), more briefly, with a bound
-   from whole reports (`contrast`).
-9. `bound`: what reports alone prove about ε, without believing any table.
-10. `processes`: that reports follow from rows and words alone, and estimates from reports; what is not the package's own is run in
-   a process of its own for that.
-
-Every step has an allowance of time (`deadline`). `coverage` says what none of them covers. What is found is told by its rank, the nearest to the root of a fault first.
-"""
+"""The audit: does a mechanism keep what it claims? Its steps in order, and what it does not cover."""
 
 from __future__ import annotations
 
@@ -40,10 +18,7 @@ from graphveil.audit.candidate import Candidate
 from graphveil.audit.classes import classes_step
 from graphveil.audit.contrast import with_contrast
 from graphveil.audit.control import control_step
-from graphveil.audit.coverage import not_covered
 from graphveil.audit.crowd import crowd_step
-from graphveil.audit.deadline import Deadline, OutOfTimeError, within
-from graphveil.audit.exact_text import exact_words
 from graphveil.audit.findings import (
     ANSWERS,
     BEHAVIOUR,
@@ -59,12 +34,15 @@ from graphveil.audit.findings import (
     USERS,
     VERSIONS,
     BrokenError,
+    Deadline,
+    OutOfTimeError,
     Rank,
     Step,
+    exact_words,
     power,
+    within,
 )
-from graphveil.audit.graphs import graphs_step
-from graphveil.audit.joint import Joint, enumerate_smaller
+from graphveil.audit.joint import Joint, enumerate_smaller, graphs_step
 from graphveil.audit.pairs import personal_sentences
 from graphveil.audit.probe import public_range
 from graphveil.audit.processes import processes_step
@@ -74,7 +52,7 @@ from graphveil.audit.tables import tables_step
 from graphveil.audit.trust import Stated, foreign, trusted
 from graphveil.audit.versions import versions_step
 from graphveil.audit.whole import describe_size, joint_step
-from graphveil.channels.words import SeededWords, SystemWords, Words
+from graphveil.channels.sampling import SeededWords, SystemWords, Words
 from graphveil.checks import check_number
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
@@ -82,6 +60,49 @@ from graphveil.mechanisms.labels import SymbolMechanism
 from graphveil.mechanisms.links import LinkMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.number_format import counted
+
+FOREIGN = (
+    "Code that recognises an audit and behaves only while it is looked at. This mechanism is not graphveil's own: its tables are "
+    "proved, its code was tested, so the audit is evidence and not proof."
+)
+ALWAYS = (
+    "Timing, memory, caches and power: only the number of random words is compared.",
+    "The words themselves: a weak generator or a seed of low entropy outside the mechanism is not seen.",
+    "State between processes: files, clocks or networks that a mechanism reads or writes.",
+    "Faults that come more rarely than the draws show, or at single values, sizes or settings that were not tried.",
+    "More than one report of a user: budgets of several reports add up, which the ledger counts and not the audit.",
+    "What the reports of others, or the public graph, tell about a user.",
+)
+
+
+def not_covered(
+    mechanism: Mechanism, refused: list[str], enumerated: bool, foreign: bool, together: str | None
+) -> list[str]:
+    """All that was not looked at, in sentences; ``together`` says why a ``foreign`` mechanism was not run in a process of its own."""
+    gaps = [FOREIGN] if foreign else []
+    if together is not None:
+        gaps.append(
+            f"What it remembers between calls: it could not be loaded in a process of its own ({together}). Name the function that "
+            "builds it as FILE.py:NAME."
+        )
+    if not mechanism.finite:
+        gaps.append(
+            "The closed form of its epsilon, and how near floating-point draws come to it: only reports were tested."
+        )
+    elif not enumerated:
+        gaps.append(
+            "Whole reports: there are too many to enumerate, so dependences of more than three answers may remain."
+        )
+    if mechanism.trust == "curator":
+        gaps.append(
+            "The curator: what it keeps, how long it takes and how many random words it draws, which depend on what users hold."
+        )
+        gaps.append("Whole graphs: a small number of cells stands for them, one input a row.")
+    gaps += mechanism.beyond_audit
+    if refused:
+        gaps.append(f"Paths that the mechanism does not take: {', '.join(refused)}.")
+    return [*gaps, *ALWAYS]
+
 
 # Steps that compute and do not draw.
 EXACT = (TABLES, CLOSED_FORM, JOINT, GRAPHS)

@@ -1,24 +1,102 @@
-"""What the steps of an audit have in common: their findings, and how private inputs are shown and reported."""
+"""Findings of an audit's steps: how they are shown, how an exact ε is printed, and the time that a step may take."""
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
+from fractions import Fraction
 from inspect import getattr_static
+from types import FrameType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.audit.deadline import check_time
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 from graphveil.number_format import rounded_up
+
+
+class OutOfTimeError(BaseException):
+    """The time of a step is over. Not an Exception: no mechanism under audit can catch it by accident."""
+
+
+class Deadline:
+    """A moment that must not be passed, by a monotonic clock.
+
+    >>> seconds = iter([0.0, 4.0, 12.0])
+    >>> deadline = Deadline(10.0, lambda: next(seconds))
+    >>> deadline.left, deadline.left
+    (6.0, 0.0)
+    """
+
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, 0 where none are."""
+        return max(0.0, self._end - self._clock())
+
+    def part(self, share: float) -> Deadline:
+        """An earlier deadline: this share of what is left."""
+        return Deadline(self.left * share, self._clock)
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def time_left() -> float:
+    """Seconds that are left to the step that is running; infinite where nothing holds it to a deadline."""
+    deadline = _current.get()
+    return math.inf if deadline is None else deadline.left
+
+
+def check_time() -> None:
+    """Raise OutOfTimeError if the time of the step that is running is over."""
+    if time_left() <= 0:
+        raise OutOfTimeError
+
+
+@contextmanager
+def within(deadline: Deadline) -> Iterator[None]:
+    """Hold what runs meanwhile to a deadline."""
+    token = _current.set(deadline)
+    watched = math.isfinite(deadline.left) and _can_watch()
+    if watched:
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, max(deadline.left, 1e-3))
+    try:
+        yield
+    finally:
+        if watched:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        _current.reset(token)
+
+
+def _can_watch() -> bool:
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    )
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise OutOfTimeError
+
 
 # e to the power of this still is a float.
 MAX_EXPONENT = 700.0
@@ -229,3 +307,57 @@ def power(epsilon: float) -> str:
     if not epsilon < MAX_EXPONENT:
         return f"e^{rounded_up(epsilon, 9)}"
     return f"e^{rounded_up(epsilon, 9)} = {rounded_up(math.exp(epsilon), 6)}"
+
+
+# Tables aim at ε(1 - 2^-40), and a rounding may add as much again.
+NEAR = Fraction(1, 2**39)
+ROUNDED = "exact, rounded up"
+
+
+class ExactText(str):
+    """An exact ε as it is shown, with its digits for whoever asks."""
+
+    digits: str
+
+    def __new__(cls, shown: str, digits: str) -> Self:
+        text = super().__new__(cls, shown)
+        text.digits = digits
+        return text
+
+
+def exact_epsilon(exact: float, claim: float) -> ExactText:
+    """An exact ε, rounded up to its claim where it is at most that and at most 2^-39 of it below; else in digits.
+
+    >>> exact_epsilon(0.9999999999990905, 1.0), exact_epsilon(0.9999999999990905, 1.0).digits
+    ('1 (exact, rounded up)', '0.999999999999091')
+    >>> exact_epsilon(0.99, 1.0), exact_epsilon(1.0000000000000002, 1.0)
+    ('0.99', '1.00000000000001')
+    """
+    digits = rounded_up(exact)
+    return ExactText(f"{plain(claim)} ({ROUNDED})" if meets(exact, claim) else digits, digits)
+
+
+def exact_words(exact: float, claim: float) -> str:
+    """The same within a sentence.
+
+    >>> exact_words(0.9999999999990905, 1.0), exact_words(0.99, 1.0)
+    ('1, rounded up', '0.99')
+    """
+    return f"{plain(claim)}, rounded up" if meets(exact, claim) else rounded_up(exact)
+
+
+def meets(exact: float, claim: float) -> bool:
+    """Whether an exact ε is its claim for a reader: never above it, and as near below as tables are built."""
+    if not 0 < exact <= claim < float("inf"):
+        return False
+    return Fraction(claim) - Fraction(exact) <= NEAR * Fraction(claim)
+
+
+def plain(claim: float) -> str:
+    """A claim with all of its digits and no more.
+
+    >>> plain(1.0), plain(0.5), plain(0.12345678)
+    ('1', '0.5', '0.12345678')
+    """
+    short = f"{claim:g}"
+    return short if float(short) == claim else repr(claim)

@@ -1,12 +1,8 @@
-"""Between which probabilities each event of an answer lies, whatever the value is: the smallest and the largest of its table.
-
-A value between two grid points answers by a mixture of rows, and a mixture of rows lies between them. So this holds for
-every value, on a grid or off it, and for what does not fit; a sampler that leaves it is caught without knowing how
-values are encoded. If every answer stays inside and answers are independent, the exact ε of the tables covers them.
-"""
+"""Between which probabilities each event of an answer lies, whatever the value is; and codes that are sent as they are."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphveil.audit.bound import best_bound
+from graphveil.audit.findings import Leak, Rank, batch, reports_of
+from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.interval import log_tail
+from graphveil.audit.probe import SEED, Probe
 from graphveil.audit.trust import claims_independence, reshaped
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL
 from graphveil.channels.kary import KaryChannel
 from graphveil.channels.product import ProductChannel
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.features import FeatureMechanism
@@ -329,3 +330,53 @@ def span_tails(seen: Counts, draws: Any, low: Floats, high: Floats) -> Floats:
     for outside, end in ((seen > draws * most, most), (seen < draws * least, least)):
         tails[outside] = np.minimum(tails[outside], log_tail(seen[outside], draws[outside], end[outside]))
     return tails
+
+
+USERS, MAX_VALUES = 4096, 1 << 17
+# The bound of one event is 99.9% sure; both rows are drawn again before anything is said.
+LOOKS = 2
+
+
+def in_the_clear(probe: Probe) -> list[str]:
+    """Whether some code of a report tells two rows apart with more certainty than is claimed."""
+    mechanism = probe.build()
+    if mechanism.uneven:
+        return []
+    users = max(64, min(USERS, MAX_VALUES // max(mechanism.row_length, mechanism.report_length)))
+    never: dict[int, tuple[str, int]] = {}
+    for title, private in valid_inputs(mechanism, probe.public).items():
+        drawn = [
+            columns
+            for look in range(LOOKS)
+            if (columns := _columns(reports_of(mechanism, batch(private, users), SeededWords(SEED, look))))
+            is not None
+        ]
+        if len(drawn) < LOOKS or drawn[0].shape != drawn[1].shape:
+            return []
+        codes = np.concatenate(drawn)
+        for place in np.flatnonzero((codes == codes[0]).all(axis=0)).tolist():
+            code = int(codes[0, place])
+            other, before = never.setdefault(place, (title, code))
+            if before != code and _more_than(mechanism.claim.epsilon, mechanism.claim.delta, users):
+                return [
+                    Leak(
+                        f"it is sent in the clear: code {place} of a report is always {before} under {other}, and always "
+                        f"{code} under {title}",
+                        Rank.CLEAR,
+                    )
+                ]
+    return []
+
+
+def _columns(reports: Reports) -> NDArray[np.int64] | None:
+    """The codes of all users, and the dimensions that they name, where all reports are of one length."""
+    lengths = np.unique(reports.lengths)
+    if len(lengths) != 1 or lengths[0] == 0:
+        return None
+    return reports.codes.astype(np.int64).reshape(reports.users, int(lengths[0]))
+
+
+def _more_than(epsilon: float, delta: float, users: int) -> bool:
+    """Whether a code that always comes under one row and never under another proves more than is claimed."""
+    counts = np.array([[users], [0]])
+    return best_bound(counts, lambda place: "", (0, 1), users, delta).epsilon > max(epsilon, math.log(2))

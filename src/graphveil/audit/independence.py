@@ -7,7 +7,7 @@ import numpy as np
 from graphveil.audit.findings import Leak, Rank, batch, report_matrix, reports_of
 from graphveil.audit.interval import unlikely
 from graphveil.audit.joint import Joint
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.mechanisms.base import Mechanism
 
 USERS, SEED = 1 << 16, 30

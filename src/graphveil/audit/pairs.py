@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphveil.audit.exact_text import exact_words
-from graphveil.audit.findings import JOINT, Step, power, show
+from graphveil.audit.findings import JOINT, Step, exact_words, power, show
 from graphveil.audit.joint import Joint, WorstReport
 from graphveil.audit.trust import pair_claim
 from graphveil.channels.exact import Loss

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphveil.audit.findings import Leak, Rank, reports_of, same_reports
 from graphveil.audit.inputs import misfits, symbols_of, valid_inputs
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import GraphveilError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists

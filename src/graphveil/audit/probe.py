@@ -13,7 +13,7 @@ from graphveil.audit.candidate import RANGE, Candidate
 from graphveil.audit.findings import BrokenError, batch, reports_of, show
 from graphveil.audit.joint import distinct
 from graphveil.audit.trust import values_of, with_values
-from graphveil.channels.words import SeededWords, WordArray, Words
+from graphveil.channels.sampling import SeededWords, WordArray, Words
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.rows import PublicRange

@@ -19,16 +19,14 @@ import numpy as np
 from graphveil.audit.candidate import Candidate
 from graphveil.audit.findings import PROCESSES, Leak, Rank, Step, batch, checked_reports
 from graphveil.audit.inputs import valid_inputs
-from graphveil.channels.words import SeededWords
+from graphveil.channels.sampling import SeededWords
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.estimate import Estimate
-from graphveil.mechanisms.own import is_own_builder
-from graphveil.mechanisms.registry import origin
+from graphveil.mechanisms.base import Estimate, Mechanism
+from graphveil.mechanisms.registry import is_own_builder, origin
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.mechanisms.separate import Decoded, Separate, SeparateError, build_named
-from graphveil.outside import named_in
+from graphveil.plugins import named_in
 
 # Users of a call, and how far two estimates may be apart by rounding.
 USERS, ROUNDING, SEED = 33, 1e-9, 70

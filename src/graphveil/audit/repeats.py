@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.audit.findings import Leak, Rank, checked_reports, wide_batch
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.reports import Reports
 

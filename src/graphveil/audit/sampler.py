@@ -20,7 +20,7 @@ from graphveil.audit.findings import SAMPLER, BrokenError, Leak, Rank, Step, sho
 from graphveil.audit.interval import clopper_pearson, unlikely
 from graphveil.audit.joint import Joint
 from graphveil.audit.trust import compared_pairs
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.labels import SymbolMechanism
 
 # Events: single reports on either end, groups by likelihood ratio, groups in the order of enumeration.

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 
 LARGEST_DIMS, BUDGETS, LARGEST_CALL = 4096, (0.01, 12.0), 1_000_000
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from graphveil.audit.findings import CLOSED_FORM, TABLES, Step, power
 from graphveil.audit.pairs import personal_cause
 from graphveil.audit.trust import Stated, claimed_at_least
-from graphveil.channels.alias import AliasTable
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Loss, Worst, worst_ratio
+from graphveil.channels.sampling import AliasTable
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.number_format import rounded_up

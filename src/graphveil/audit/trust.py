@@ -21,7 +21,7 @@ from graphveil.audit.candidate import Candidate
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import Loss
 from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.own import hides_member, is_own, is_own_builder, is_own_member
+from graphveil.mechanisms.registry import hides_member, is_own, is_own_builder, is_own_member
 
 STATED = ("loss", "epsilon", "delta", "holds", "compares", "pair_epsilon", "strictest", "extremes", "settled")
 # What says which answers a report consists of.

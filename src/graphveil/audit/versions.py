@@ -12,9 +12,8 @@ from graphveil.audit.answers import drawn_often, within_tables
 from graphveil.audit.behaviour import brief_behaviour
 from graphveil.audit.candidate import VARIANTS, Candidate
 from graphveil.audit.contrast import more_than_claimed
-from graphveil.audit.deadline import OutOfTimeError
 from graphveil.audit.dependence import dependent_answers
-from graphveil.audit.findings import VERSIONS, BrokenError, Leak, Rank, Step
+from graphveil.audit.findings import VERSIONS, BrokenError, Leak, OutOfTimeError, Rank, Step
 from graphveil.audit.hull import Hull
 from graphveil.audit.inputs import valid_inputs
 from graphveil.audit.paths import everything_answered, same_by_every_path
@@ -23,7 +22,7 @@ from graphveil.audit.schedule import Schedule
 from graphveil.audit.sizes import Sized, sizes
 from graphveil.audit.tables import tables_step
 from graphveil.audit.trust import Stated
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.mechanisms.base import Mechanism
 from graphveil.mechanisms.rows import PublicRange
 

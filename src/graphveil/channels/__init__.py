@@ -16,10 +16,10 @@ from graphveil.channels.laplace import laplace
 from graphveil.channels.onebit import duchi, onebit
 from graphveil.channels.piecewise import piecewise, pm_sub
 from graphveil.channels.product import ProductChannel
+from graphveil.channels.sampling import SeededWords, SystemWords, Words
 from graphveil.channels.square_wave import square_wave
 from graphveil.channels.three_output import three_output
 from graphveil.channels.unary import latent, ome
-from graphveil.channels.words import SeededWords, SystemWords, Words
 
 __all__ = [
     "TOTAL",

@@ -1,7 +1,10 @@
-"""Channel: a local randomizer as a table of integers."""
+"""Channel: a table of integers with what its outputs decode to, and its canonical bytes."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import BLOCK, AliasTable, code_type
-from graphveil.channels.canonical import digest
 from graphveil.channels.exact import (
     TOTAL,
     Claim,
@@ -24,8 +25,41 @@ from graphveil.channels.exact import (
     loss_at_delta,
     worst_ratio,
 )
-from graphveil.channels.words import SystemWords, WordArray, Words
+from graphveil.channels.sampling import BLOCK, AliasTable, SystemWords, WordArray, Words, code_type
 from graphveil.errors import ClaimError, InputError
+
+ARRAYS = {"i": "<i8", "f": "<f8"}
+
+
+def canonical(thing: Any) -> bytes:
+    """The canonical bytes of numbers, words, true and false, null, arrays, and of lists and dictionaries of them.
+
+    >>> canonical({"b": [1, True], "a": 0.5})
+    b'{"a":"f3fe0000000000000","b":[1,true]}'
+    """
+    return json.dumps(_plain(thing), sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def digest(thing: Any) -> str:
+    """The SHA-256 of the canonical bytes: 64 hexadecimal digits."""
+    return hashlib.sha256(canonical(thing)).hexdigest()
+
+
+def _plain(thing: Any) -> Any:
+    if isinstance(thing, np.ndarray):
+        kind = ARRAYS[thing.dtype.kind]
+        data = np.ascontiguousarray(thing, dtype=kind).tobytes()
+        return {"sha256": hashlib.sha256(data).hexdigest(), "shape": list(thing.shape), "type": kind}
+    if isinstance(thing, (float, np.floating)):
+        return "f" + struct.pack(">d", float(thing)).hex()
+    if isinstance(thing, np.integer):
+        return int(thing)
+    if isinstance(thing, dict):
+        return {str(key): _plain(value) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_plain(value) for value in thing]
+    return thing
+
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]

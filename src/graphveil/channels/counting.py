@@ -23,7 +23,7 @@ from graphveil.channels.exact import (
     hockey_stick,
     target,
 )
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphveil.channels.build import family
 from graphveil.channels.channel import Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL, Claim, Loss, Worst, check_epsilon, exp_below, target
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphveil.channels.channel import Channel, Codes, FiniteChannel, Values, frozen
 from graphveil.channels.exact import TOTAL_BITS, Claim, Loss, Worst, exp_below
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.errors import InputError
 
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from graphveil.checks import check_number
-from graphveil.cli.console import Console, check_page, first_sentences, one_bar, say, saying, show_table
+from graphveil.cli.analysis import print_analysis
+from graphveil.cli.console import first_sentences, one_bar, say, saying, show_table
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -21,21 +21,13 @@ from graphveil.cli.options import (
     parse_settings,
     range_option,
 )
-from graphveil.errors import InputError
-from graphveil.experiments.budget_advice import advise_budget, budget_page, head, rows, sentences, verdict
+from graphveil.experiments.budget_advice import advise_budget
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.level_advice import advise_levels
-from graphveil.experiments.poisoning import Influence, PoisoningAdvice, advise_poisoning
+from graphveil.experiments.poisoning import advise_poisoning
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit import make_ready
-from graphveil.files import write_whole
-from graphveil.graphs.levels import expected_shares
-from graphveil.mechanisms import PersonalMechanism
+from graphveil.files import PAGES, check_output
 from graphveil.methods.terms import Budgets, Levels, Volunteers
-from graphveil.number_format import percent, rounded
-
-# Malicious users who say nothing, who push a class, and who push it from where they weigh most.
-KINDS = ("careless", "colluding", "and placed")
 
 
 def poisoning_command(
@@ -78,64 +70,9 @@ def poisoning_command(
         budgets=Budgets(epsilon=epsilon, mechanism=mechanism),
     ).resolved()
     shares = parse_numbers("share", share) or ()
-    with one_bar() as tell:
-        advice = advise_poisoning(spec, shares, target, tell)
-    if as_json:
-        say(json.dumps(advice.to_dict(), ensure_ascii=False))
-    else:
-        _show(advice)
-
-
-def _show(advice: PoisoningAdvice) -> None:
-    kinds = " / ".join(KINDS)
-    head = (
-        "malicious",
-        *(f"mean moved ({each.mechanism})" for each in advice.influences),
-        f"{advice.metric} of {advice.method}: {kinds}",
-        f"others taken for class {advice.target}: {kinds}",
-    )
-    rows = []
-    for line in advice.lines:
-        moved = (f"≤ {rounded(each.moved(line.share))}" for each in advice.influences)
-        harms = (line.careless, line, line.placed)
-        told = (
-            " / ".join(percent(each.score) for each in harms),
-            " / ".join(percent(each.drawn_in) for each in harms),
-        )
-        rows.append((percent(line.share), *moved, *told))
-    show_table(Table(head, tuple(rows), frozenset(head)))
-    console = Console(soft_wrap=True, highlight=False)
-    for sentence in poisoning_sentences(advice):
-        console.print(sentence, markup=False)
-
-
-def poisoning_sentences(advice: PoisoningAdvice) -> list[str]:
-    """What the numbers are and what they rest on."""
-    told = [_influence_sentence(each) for each in advice.influences]
-    how = (
-        "send the worst codes that a server takes"
-        if advice.forged
-        else "send the worst codes where they can be chosen, and else answer for a false row"
-    )
-    told.append(
-        f"Predictions are measured, in {advice.runs} run{'s' if advice.runs > 1 else ''}. Colluding liars know what rows of each class look like, all push "
-        f"class {advice.target}, and {how}: drawn at random, and placed where their reports weigh most in the means of their neighbours. Careless ones send "
-        "reports that say nothing. Others who know more, the trained model for one, may do worse."
-    )
-    return told
-
-
-def _influence_sentence(influence: Influence) -> str:
-    honest = (
-        "an honest one adds 0 to 1 on average"
-        if influence.unbiased
-        else "its estimates are biased, so any change of a report counts"
-    )
-    return (
-        f"One report by {influence.mechanism} at ε = {influence.epsilon:g} adds at most {rounded(influence.most)} widths of a value's range to the "
-        f"sum of its estimates, about {influence.values:,} of {influence.dims:,} values; {honest}. So a share s of liars moves a mean by at most "
-        f"{rounded(influence.most)}·s widths on average: exact, from the alphabet and what is refused."
-    )
+    with one_bar() as progress:
+        advice = advise_poisoning(spec, shares, target, progress)
+    print_analysis(advice, as_json)
 
 
 advise_app = typer.Typer()
@@ -180,58 +117,9 @@ def levels_command(
         levels=levels,
         data_options=range_option(public_range),
     ).resolved()
-    spec.check()
-    if not spec.has_levels:
-        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
-    # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
-    shares = expected_shares(len(spec.level_budgets()), levels.level_distribution or "uniform")
     with saying():
-        ready = make_ready(spec, "method", 0, None, None)
-        (built,) = ready.mechanisms
-        assert isinstance(built, PersonalMechanism)
-        advice = advise_levels(ready.graph, built, shares)
-    level_epsilon = built.level_loss.epsilon
-    if as_json:
-        told = {
-            "data": data,
-            "epsilon": epsilon,
-            "mechanism": mechanism,
-            "levels": [each.to_dict() for each in advice],
-        }
-        told["level_epsilon"] = level_epsilon if np.isfinite(level_epsilon) else None
-        say(json.dumps(told))
-        return
-    columns = (
-        "level",
-        "ε",
-        "users",
-        "values answered",
-        "error of one report",
-        "without it and stricter ones",
-    )
-    rows_of_levels = tuple(
-        (
-            str(each.level),
-            f"{each.budget:g}",
-            percent(each.share, ".0f"),
-            rounded(each.answered),
-            rounded(each.own),
-            rounded(each.without),
-        )
-        for each in advice
-    )
-    show_table(Table(columns, rows_of_levels, frozenset(columns)))
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(
-        f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
-        f"are asked, has {rounded(advice[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
-    )
-    hidden = (
-        f"hidden up to ε = {rounded(level_epsilon, 4)}"
-        if np.isfinite(level_epsilon)
-        else "not protected at all"
-    )
-    console.print(f"The level that a user chose is {hidden}.")
+        advice = advise_levels(spec)
+    print_analysis(advice, as_json)
 
 
 @advise_app.command("budget")
@@ -262,7 +150,7 @@ def budget_command(
     for each in budgets:
         check_number(each, "epsilon", above=0)
     if out is not None:
-        check_page(out, "--out")
+        check_output(out, PAGES, "--out")
     spec = Experiment(
         "veil",
         data,
@@ -272,17 +160,11 @@ def budget_command(
         settings=parse_settings(setting or []),
         data_options=range_option(public_range),
     ).resolved()
-    with one_bar() as inside:
-        advice = advise_budget(spec, budgets, inside)
+    with one_bar() as progress:
+        advice = advise_budget(spec, budgets, progress)
     if out is not None:
-        write_whole(out, budget_page(advice).encode())
-    if as_json:
-        say(json.dumps(advice.to_dict(), ensure_ascii=False))
-        return
-    show_table(Table(tuple(head()), tuple(map(tuple, rows(advice))), frozenset(head())))
-    console = Console(soft_wrap=True, highlight=False)
-    for sentence in (verdict(advice), *sentences(advice)):
-        console.print(sentence, markup=False)
+        advice.write(out)
+    print_analysis(advice, as_json)
 
 
 advise_app.command("poisoning")(poisoning_command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,29 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from graphveil.attacks.attribute import PRIORS, AttributeAttack
+from graphveil.attacks.campaign import AttackTarget, MechanismTarget, check_campaign, run_campaign
 from graphveil.attacks.game import Attack, MechanismAttack
 from graphveil.attacks.registry import ATTACKS, MODEL_ATTACKS
+from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.attributes import outer_settings
-from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
+from graphveil.cli.console import say, show_table
 from graphveil.cli.options import AsJson, DataName, RangePair, grouped, parse_settings, range_option
 from graphveil.errors import ClaimError, InputError
-from graphveil.experiments.attack_study import (
-    BUDGET,
-    NUMBERS,
-    Campaign,
-    Ground,
-    MechanismGround,
-    MethodGround,
-    campaign_chart,
-    campaign_page,
-    check_campaign,
-    point_rows,
-    run_campaign,
-    sentences,
-)
+from graphveil.experiments.attack_study import CampaignReport, MethodTarget
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import option
 
 attack_app = typer.Typer()
@@ -42,8 +30,8 @@ METHOD = "base"
 
 
 @dataclass(frozen=True)
-class Reporters:
-    """Who reports what by which mechanism."""
+class ReportOptions:
+    """Options of reports: who reports what by which mechanism."""
 
     data: DataName
     mechanism: str = option(
@@ -58,22 +46,22 @@ class Reporters:
     ] = None
     public_range: RangePair = None
 
-    def ground(self, attack: str | MechanismAttack) -> MechanismGround:
-        """Where their reports are attacked."""
+    def target(self, attack: str | MechanismAttack) -> MechanismTarget:
+        """Return the reports as what is attacked."""
         settings = outer_settings(self.setting or [])
 
         def below(prefix: str) -> dict[str, Any]:
             return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
 
         loader = {**range_option(self.public_range), **below(DATA_PREFIX)}
-        return MechanismGround.of(
+        return MechanismTarget.of(
             attack, self.data, self.mechanism, options=below(MECHANISM_PREFIX), data_options=loader
         )
 
 
 @dataclass(frozen=True)
-class Model:
-    """What a method learns of reports, as far as it is seen."""
+class ModelOptions:
+    """Options of a model: what a method learns of reports, as far as it is seen."""
 
     method: str = option(
         "", "Attack what this method learns: a name from `graphveil methods`, or FILE.py:NAME."
@@ -82,8 +70,8 @@ class Model:
     backbone: str = option("", "The network inside; the method's own by default.")
     seen: str = option("scores", "What is seen of the model: scores or embedding.")
 
-    def ground(self, attack: str, reporters: Reporters) -> MethodGround:
-        """Where the model is attacked."""
+    def target(self, attack: str, reporters: ReportOptions) -> MethodTarget:
+        """Return the model as what is attacked."""
         spec = Experiment.of(
             self.method or METHOD,
             reporters.data,
@@ -97,7 +85,7 @@ class Model:
             raise InputError(
                 f"{spec.method} reports features and needs a budget for them: give --feature-epsilon, for example 4"
             )
-        return MethodGround.of(attack, spec, self.seen)
+        return MethodTarget.of(attack, spec, self.seen)
 
     def refuse_without_method(self) -> None:
         """Refuse what is about a model where none is attacked."""
@@ -113,8 +101,8 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How often and at which budgets an attack is played, and what becomes of it."""
+class CampaignOptions:
+    """Options of a campaign: how often and at which budgets an attack is played, and what becomes of it."""
 
     epsilon: float | None = option(None, "The budget that is attacked.")
     epsilons: tuple[float, ...] | None = option(
@@ -170,12 +158,12 @@ def _attacks(
 @grouped
 def attribute_command(
     *,
-    reporters: Reporters,
+    reporters: ReportOptions,
     prior: Annotated[
         str,
         typer.Option(help="How likely the planted values are: fair, or fitted to reports of real ones."),
     ] = "fair",
-    terms: Terms,
+    terms: CampaignOptions,
 ) -> None:
     """Guess one value of a user from the own report, and from those of neighbours.
 
@@ -184,91 +172,65 @@ def attribute_command(
     known = [each for each in PRIORS if each == prior]
     if not known:
         raise InputError(f"--prior takes {' or '.join(PRIORS)}, got {prior!r}")
-    play(reporters.ground(AttributeAttack(known[0])), terms)
+    play(reporters.target(AttributeAttack(known[0])), terms)
 
 
 @attack_app.command("level")
 @grouped
-def level_command(*, reporters: Reporters, terms: Terms) -> None:
+def level_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess which privacy level a user chose; --epsilon is the strictest level's budget. Mechanisms: ppm, ppm-printed, esw.
 
     Example: graphveil attack level --data town --mechanism ppm-printed --epsilon 0.5
     """
-    play(reporters.ground("level"), terms)
+    play(reporters.target("level"), terms)
 
 
 @attack_app.command("link")
 @grouped
-def link_command(*, reporters: Reporters, terms: Terms) -> None:
+def link_command(*, reporters: ReportOptions, terms: CampaignOptions) -> None:
     """Guess whether two users are linked, from reported lists (link-rr, blink, dprr) or from a curator's graph (lapgraph, privhrg, edgerr).
 
     Example: graphveil attack link --data town --mechanism blink --epsilons 0.5,2,8 --out link.svg
     """
-    play(reporters.ground("link"), terms)
+    play(reporters.target("link"), terms)
 
 
 @attack_app.command("label")
 @grouped
-def label_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
+def label_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess the class of a user from the own report and those of neighbours, or with --method from what it learned; --epsilon is a label's.
 
     Example: graphveil attack label --data town --epsilon 1
     """
     if not model.method:
         model.refuse_without_method()
-        play(reporters.ground("label"), terms)
+        play(reporters.target("label"), terms)
     else:
-        play(model.ground("label", reporters), terms)
+        play(model.target("label", reporters), terms)
 
 
 @attack_app.command("membership")
 @grouped
-def membership_command(*, reporters: Reporters, model: Model, terms: Terms) -> None:
+def membership_command(*, reporters: ReportOptions, model: ModelOptions, terms: CampaignOptions) -> None:
     """Guess whether a method (base by default) learned from a user's own label; --epsilon is a label's, without it labels are public.
 
     Example: graphveil attack membership --data town --method base --feature-epsilon 4 --epsilon 1
     """
-    play(model.ground("membership", reporters), terms)
+    play(model.target("membership", reporters), terms)
 
 
-def play(ground: Ground, terms: Terms) -> None:
-    """Play, tell, draw; a bound that is broken ends the command with status 1."""
+def play(target: AttackTarget, terms: CampaignOptions) -> None:
+    """Play, show, draw; a bound that is broken ends the command with status 1."""
     budgets = terms.budgets
-    check_campaign(ground, budgets, runs=terms.runs, seed=terms.seed)
-    file = None if terms.out is None else check_picture(terms.out)
-    campaign = watched(ground, budgets, terms)
-    if file is not None and is_page(file):
-        write_whole(file, campaign_page(campaign).encode())
-    elif file is not None:
-        campaign_chart(campaign).write(file)
-    if terms.as_json:
-        say(json.dumps({**campaign.to_dict(), **written(file)}, ensure_ascii=False))
-    else:
-        show(campaign)
-        if file is not None:
-            say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
-    if not campaign.holds:
-        broken = next(point for point in campaign.points if not point.holds)
-        raise ClaimError(f"{campaign.attack.name} inference on {campaign.against}: {broken.verdict}")
-
-
-def watched(ground: Ground, budgets: Sequence[float | None], terms: Terms) -> Campaign:
-    """Play with a progress bar on stderr."""
-    with one_bar() as inside:
-        return run_campaign(ground, budgets, runs=terms.runs, seed=terms.seed, watch=inside)
-
-
-def show(campaign: Campaign) -> None:
-    """A table with the budgets, what they say together in a sentence, and how to read it."""
-    title = f"{campaign.attack.name} inference on {campaign.against}, {campaign.data}"
-    first, several = campaign.points[0], len(campaign.points) > 1
-    title = title if several or first.epsilon is None else f"{title}, ε = {first.epsilon:g}"
-    rows = [
-        (what, *([f"{point.epsilon:g}"] if several else []), *cells)
-        for point in campaign.points
-        for what, *cells in point_rows(point)
-    ]
-    show_table(Table.of([title, *((BUDGET, *NUMBERS) if several else NUMBERS)], rows))
-    say(campaign.summary)
-    for sentence in sentences(campaign):
-        say(sentence)
+    check_campaign(target, budgets, runs=terms.runs, seed=terms.seed)
+    file = None if terms.out is None else check_output(terms.out, (*FIGURES, *PAGES), "--out")
+    report = draw_analysis(
+        lambda progress: CampaignReport(
+            run_campaign(target, budgets, runs=terms.runs, seed=terms.seed, watch=progress)
+        ),
+        file,
+        terms.as_json,
+    )
+    for point in report.campaign.points:
+        if not point.holds:
+            raise ClaimError(f"{report.title}: {point.verdict}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphveil.cli.console import check_picture, is_page, one_bar, say, show_table, written
+from graphveil.cli.analysis import draw_analysis
 from graphveil.cli.options import (
     AsJson,
     DataName,
@@ -20,22 +19,10 @@ from graphveil.cli.options import (
     range_option,
 )
 from graphveil.errors import InputError
-from graphveil.experiments.attribute_study import (
-    LOOKED_AT,
-    Comparison,
-    attribute_page,
-    check_ranking,
-    compare_rankings,
-    ranking_head,
-    ranking_rows,
-    trust_lines,
-    write_attribute_figure,
-)
+from graphveil.experiments.attribute_study import check_ranking, compare_rankings
 from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX, Experiment
-from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output
 from graphveil.methods.terms import Machine
-from graphveil.privacy.record import Privacy
 
 METHOD = "togl"
 
@@ -108,18 +95,8 @@ def attributes(
         raise InputError(
             "where links are predicted, attributes are scored by fda over pairs: leave --analysis out"
         )
-    file = None if out is None else check_picture(out)
-    comparison = watched(spec, top)
-    if file is not None and is_page(file):
-        write_whole(file, attribute_page(comparison).encode())
-    elif file is not None:
-        write_attribute_figure(comparison, file)
-    if as_json:
-        say(json.dumps({**comparison.to_dict(), **written(file)}, ensure_ascii=False))
-        return
-    show(comparison)
-    if file is not None:
-        say(f"The {'page' if is_page(file) else 'figure'} is in {file}.")
+    file = None if out is None else check_output(out, (*FIGURES, *PAGES), "--out")
+    draw_analysis(lambda progress: compare_rankings(spec, top=top, progress=progress), file, as_json)
 
 
 def outer_settings(pairs: list[str]) -> dict[str, Any]:
@@ -135,20 +112,3 @@ def outer_settings(pairs: list[str]) -> dict[str, Any]:
                 f"--set takes data.KEY and mechanism.KEY here, got {key!r}: for example --set data.users=400"
             )
     return settings
-
-
-def watched(spec: Experiment, top: int) -> Comparison:
-    """Rank with a progress bar on stderr."""
-    with one_bar() as inside:
-        return compare_rankings(spec, top=top, progress=inside)
-
-
-def show(comparison: Comparison) -> None:
-    """The best attributes as a table, and below how far the ranking can be trusted."""
-    fields = comparison.to_dict()
-    head = ranking_head(fields)
-    words = {"attribute"} if comparison.names is not None else set()
-    show_table(Table(head, tuple(ranking_rows(comparison)), frozenset(head) - words))
-    statement = Privacy.model_validate(fields["privacy"]).sentence
-    for line in (*trust_lines(fields), f"({LOOKED_AT})", fields["verdict"], statement):
-        say(line)

@@ -13,13 +13,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from graphveil.audit import audit as audit_mechanism
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.candidate import load_mechanism, read_plan
 from graphveil.audit.examine import Audit
-from graphveil.audit.load import load_mechanism
-from graphveil.channels.words import SeededWords
+from graphveil.audit.findings import exact_epsilon
+from graphveil.channels.sampling import SeededWords
 from graphveil.cli.console import Console, say
 from graphveil.errors import InputError
-from graphveil.files import read_text
 from graphveil.mechanisms.registry import check_budget, check_dims, entry, load_entry, names
 from graphveil.number_format import rounded_up
 from graphveil.privacy.plan import Plan
@@ -95,78 +94,57 @@ def audit(
         raise InputError(
             "--collection keeps the full audit of a plan: give --plan FILE, and leave out --quick"
         )
+    size: dict[str, Any] = {"epsilon": epsilon, "dims": dims, "sampled": sampled}
+    subject: str | Plan | None = name
     if plan is not None:
-        given = {
-            "--epsilon": epsilon,
-            "--dims": dims,
-            "--sampled": sampled,
-            "--all": everything or None,
-        }
+        given = {f"--{option}": value for option, value in {**size, "all": everything or None}.items()}
         both = [option for option, value in given.items() if value is not None]
         if both:
             raise InputError(f"a plan says all of it by itself: leave out {', '.join(both)}, or --plan")
-        nothing: dict[str, Any] = {"epsilon": None, "dims": None, "sampled": None}
-        asked = read_plan(plan, name)
-        audited = _audit_one(asked, {**nothing, "seed": seed, "minutes": minutes}, bool(quick), as_json)
-        if collection is not None and audited.holds:
-            _keep(collection, asked, audited)
-        _exit(audited)
-        return
-    epsilon = 1.0 if epsilon is None else epsilon
-    check_budget(epsilon)
-    if dims is not None:
-        check_dims(dims, sampled)
-    if sampled is not None and dims is None:
-        raise InputError("sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4")
-    if (name is None) != everything:
-        raise InputError(
-            "name one mechanism, PATH.py:NAME, --plan FILE, or --all: `graphveil mechanisms` lists the names"
-            if name is None
-            else f"--all audits every mechanism: leave out --all or {name!r}"
-        )
-    settings = {"epsilon": epsilon, "dims": dims, "sampled": sampled, "seed": seed, "minutes": minutes}
-    if name is None:
-        _audit_all(settings, quick is not False, as_json)
+        subject = read_plan(plan, name)
     else:
-        _exit(_audit_one(name, settings, bool(quick), as_json))
+        size["epsilon"] = epsilon = 1.0 if epsilon is None else epsilon
+        check_budget(epsilon)
+        if dims is not None:
+            check_dims(dims, sampled)
+        elif sampled is not None:
+            raise InputError(
+                "sampled needs dims: say how many values a row has, as in --dims 100 --sampled 4"
+            )
+        if (name is None) != everything:
+            raise InputError(
+                "name one mechanism, PATH.py:NAME, --plan FILE, or --all: `graphveil mechanisms` lists the names"
+                if name is None
+                else f"--all audits every mechanism: leave out --all or {name!r}"
+            )
 
+    def run(subject: Any, tell: Callable[[str], None] | None = None) -> Audit:
+        words = None if seed is None else SeededWords(seed)
+        brief = everything if quick is None else quick
+        return audit_mechanism(subject, **size, quick=brief, words=words, progress=tell, minutes=minutes)
 
-def _exit(audited: Audit) -> None:
+    if subject is None:
+        _audit_all(run, as_json)
+        return
+    audited = _audit_one(subject, run, as_json)
     if not audited.holds:
         raise typer.Exit(DOES_NOT_HOLD)
+    if collection is not None and isinstance(subject, Plan):
+        from graphveil.collect.storage import open_collection
+
+        open_collection(collection).keep_audit(subject, audited)
+        say(f"{collection} may publish this plan.", err=True)
 
 
-def _keep(folder: Path, plan: Plan, audited: Audit) -> None:
-    from graphveil.collect.storage import open_collection
-
-    open_collection(folder).keep_audit(plan, audited)
-    say(f"{folder} may publish this plan.", err=True)
-
-
-def read_plan(path: Path, name: str | None = None) -> Plan:
-    """The plan in a JSON file, as `Plan.to_json` writes it; its mechanism is loaded where its ``name`` was typed."""
-    if name is not None:
-        load_entry(name)
-    text = read_text(path, "give a plan in a JSON file")
-    try:
-        plan = Plan.from_json(text)
-    except InputError as error:
-        raise InputError(f"{path}: {error.as_written}") from None
-    if name is not None and plan.mechanism not in (name, name.rpartition(":")[2]):
-        raise InputError(f"the plan asks by {plan.mechanism}, not by {name}: name its own mechanism, or none")
-    return plan
-
-
-def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json: bool) -> Audit:
-    subject: Any = name
-    if isinstance(name, Plan):
-        name = name.mechanism
-    elif ":" in name or name.endswith(".py"):
-        subject = load_mechanism(name)
-    else:
-        load_entry(name)
+def _audit_one(named: str | Plan, run: Callable[..., Audit], as_json: bool) -> Audit:
+    name = named if isinstance(named, str) else named.mechanism
+    subject: Any = named
+    if isinstance(named, str) and (":" in named or named.endswith(".py")):
+        subject = load_mechanism(named)
+    elif isinstance(named, str):
+        load_entry(named)
     with progress() as tell:
-        audited = run_audit(subject, settings, quick, lambda step: tell(f"{name}: {step}"))
+        audited = run(subject, lambda step: tell(f"{name}: {step}"))
     if as_json:
         say(audited.to_json())
     else:
@@ -174,13 +152,13 @@ def _audit_one(name: str | Plan, settings: dict[str, Any], quick: bool, as_json:
     return audited
 
 
-def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
+def _audit_all(run: Callable[..., Audit], as_json: bool) -> None:
     audits, refused = [], []
     with progress() as tell:
         for place, name in enumerate(names(), 1):
             tell(f"{place} of {len(names())}: {name}")
             try:
-                audits.append(run_audit(name, settings, quick))
+                audits.append(run(name))
             except InputError as error:
                 refused.append(f"{name}: {error}")
     if as_json:
@@ -189,33 +167,17 @@ def _audit_all(settings: dict[str, Any], quick: bool, as_json: bool) -> None:
         Console().print(audit_table(audits))
         if not all(audited.finite for audited in audits):
             Console().print("(in parentheses: no finite table, by its own closed form)")
-        Console(soft_wrap=True).print("`graphveil audit NAME` lists what no audit covers.")
+        console = Console(soft_wrap=True)
+        console.print("`graphveil audit NAME` lists what no audit covers.")
         for audited in audits:
             for leak in audited.leaks:
-                Console(soft_wrap=True).print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
+                console.print(f"[bold red]{escape(audited.name)}[/]: {escape(leak)}")
     for sentence in refused:
         say(f"not audited, {sentence}", err=True)
     if not audits:
         raise InputError("no mechanism could be audited with these settings")
     if not all(audited.holds for audited in audits if entry(audited.name).sound):
         raise typer.Exit(DOES_NOT_HOLD)
-
-
-def run_audit(
-    subject: Any, settings: dict[str, Any], quick: bool, tell: Callable[[str], None] | None = None
-) -> Audit:
-    """An audit with the command's settings."""
-    seed = settings["seed"]
-    return audit_mechanism(
-        subject,
-        epsilon=settings["epsilon"],
-        dims=settings["dims"],
-        sampled=settings["sampled"],
-        quick=quick,
-        words=None if seed is None else SeededWords(seed),
-        progress=tell,
-        minutes=settings["minutes"],
-    )
 
 
 @contextmanager
@@ -240,30 +202,25 @@ def audit_table(audits: list[Audit]) -> Table:
     table.add_column("holds", no_wrap=True)
     for audited in audits:
         claimed, exact = audited.claimed, audited.exact
+        epsilon = exact_epsilon(exact.epsilon, claimed.epsilon) if audited.finite else None
+        failed = "NO" if audited.leaks else "not known"
         table.add_row(
             escape(audited.name),
             f"{claimed.epsilon:g}",
-            exact_epsilon(exact.epsilon, claimed.epsilon)
-            if audited.finite
-            else f"({rounded_up(exact.epsilon)})",
+            epsilon or f"({rounded_up(exact.epsilon)})",
             f"{claimed.delta:g}",
             rounded_up(exact.delta, 3),
-            "[green]yes[/]"
-            if audited.holds
-            else "[bold red]NO[/]"
-            if audited.leaks
-            else "[bold red]not known[/]",
+            "[green]yes[/]" if audited.holds else f"[bold red]{failed}[/]",
         )
     return table
 
 
 def show(audited: Audit) -> None:
-    """The findings of one audit, step by step."""
+    """Print the findings of one audit, step by step; what is not covered comes first for code from outside, else last."""
     console = Console(soft_wrap=True, highlight=False)
-    gaps = ("Not covered", audited.not_covered)
+    gaps = {"Not covered": audited.not_covered}
     if audited.foreign:
-        _show_part(console, *gaps)
-        console.print()
+        _show_parts(console, gaps)
     console.print(audit_table([audited]))
     for step in audited.steps:
         idle = step.skipped or step.unfinished
@@ -271,17 +228,14 @@ def show(audited: Audit) -> None:
         console.print()
         console.print(f"{mark} [bold]{escape(step.title)}[/]")
         console.print(f"  {escape(step.seen)}")
-    parts = [
-        ("It protects", audited.protects),
-        ("It leaks", audited.leaks),
-        ("On trust", audited.trusts),
-        ("Sizes covered", [audited.covers]),
-    ]
-    for title, sentences in parts if audited.foreign else [*parts, gaps]:
-        if sentences:
-            console.print()
-        _show_part(console, title, sentences)
+    parts = {
+        "It protects": audited.protects,
+        "It leaks": audited.leaks,
+        "On trust": audited.trusts,
+        "Sizes covered": [audited.covers],
+    }
     console.print()
+    _show_parts(console, parts if audited.foreign else parts | gaps)
     console.print(_verdict(audited))
 
 
@@ -298,8 +252,11 @@ def _verdict(audited: Audit) -> str:
     return f"[green]The claim of {name} holds.[/] {proved}, and its code is tested."
 
 
-def _show_part(console: Console, title: str, sentences: list[str]) -> None:
-    if sentences:
-        console.print(f"[bold]{title}[/]")
-        for sentence in sentences:
-            console.print(f"  • {escape(sentence)}")
+def _show_parts(console: Console, parts: dict[str, list[str]]) -> None:
+    """Print the parts that are not empty, with an empty line below each."""
+    for title, sentences in parts.items():
+        if sentences:
+            console.print(f"[bold]{title}[/]")
+            for sentence in sentences:
+                console.print(f"  • {escape(sentence)}")
+            console.print()

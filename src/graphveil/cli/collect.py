@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphveil.checks import check_whole
-from graphveil.cli.collect_learn import collect_learn
+from graphveil.cli.collect_learn import CollectionFolder, collect_learn
 from graphveil.cli.console import Console, say, saying, show_table, warn
 from graphveil.cli.options import AsJson, RangePair, grouped, parse_range
 from graphveil.collect.folder import CollectionSettings
@@ -33,7 +33,74 @@ if TYPE_CHECKING:
 FAILED = 1
 STOPPED = "all processes and folders of it are gone, and the same command begins anew"
 
+collect_app = typer.Typer(
+    help="A real collection: devices answer, a server stores what they send, methods learn from it.",
+    no_args_is_help=True,
+)
+collect_app.command("learn")(collect_learn)
 
+RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
+GraphFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--graph",
+        help="The public graph: an .npz file (edges, y, ids), or a table of links (.csv, .parquet).",
+    ),
+]
+LabelFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        help="A table of ids and labels (.csv, .parquet), beside a table of links; where no link is public, of everybody.",
+    ),
+]
+
+
+@collect_app.callback()
+def _collect() -> None:
+    """A real collection: devices answer, a server stores what they send, methods learn from it."""
+
+
+@collect_app.command("export")
+def collect_export(
+    folder: CollectionFolder,
+    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Write a sharded graph of so many partitions instead, with the reports beside it."),
+    ] = None,
+) -> None:
+    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
+
+    Example: graphveil collect export survey --out tables
+
+    With --shards: graphveil collect export survey --out shards --shards 4
+    """
+    collection = _opened(folder)
+    if shards is not None:
+        _export_shards(collection, out, shards)
+        return
+    from graphveil.collect.export import export
+
+    for name, count in export(collection, out).items():
+        say(f"{out / name}: {count}")
+
+
+def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
+    from graphveil.collect.export import export_shards
+
+    with saying():
+        made = export_shards(collection, out, partitions)
+    manifest = made.shards.manifest
+    say(
+        f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
+    )
+    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
+    for number, reason in made.left_out.items():
+        say(f"Round {number} is left out: {reason}.")
+
+
+@collect_app.command("demo")
 def collect_demo(
     devices: Annotated[int, typer.Option(help="How many people have a device.")] = 1000,
     processes: Annotated[int, typer.Option(help="How many processes hold devices.")] = 4,
@@ -71,48 +138,9 @@ def _ending() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def collect_export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
-    out: Annotated[Path, typer.Option(help="The folder for the tables.")],
-    shards: Annotated[
-        int | None,
-        typer.Option(help="Write a sharded graph of so many partitions instead, with the reports beside it."),
-    ] = None,
-) -> None:
-    """Write reports of closed rounds, the graph and the roster (by pseudonyms) as Parquet files.
-
-    Example: graphveil collect export survey --out tables
-
-    With --shards: graphveil collect export survey --out shards --shards 4
-    """
-    from graphveil.collect.storage import open_collection
-
-    collection = open_collection(folder)
-    if shards is not None:
-        _export_shards(collection, out, shards)
-        return
-    from graphveil.collect.export import export
-
-    for name, count in export(collection, out).items():
-        say(f"{out / name}: {count}")
-
-
-def _export_shards(collection: Collection, out: Path, partitions: int) -> None:
-    from graphveil.collect.export_shards import export_shards
-
-    with saying():
-        made = export_shards(collection, out, partitions)
-    manifest = made.shards.manifest
-    say(
-        f"{out}: {manifest.users} people in {partitions} partitions by {manifest.partitioner}, {manifest.cut:.1%} of the links are cut"
-    )
-    say(f"Rounds with reports: {', '.join(map(str, made.rounds)) or 'none'}")
-    for number, reason in made.left_out.items():
-        say(f"Round {number} is left out: {reason}.")
-
-
+@collect_app.command("operator")
 def collect_operator(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+    folder: CollectionFolder,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the operator is called here.")],
     revoke: Annotated[bool, typer.Option("--revoke", help="Take the token of this operator back.")] = False,
 ) -> None:
@@ -123,9 +151,8 @@ def collect_operator(
     Example: graphveil collect operator survey ada
     """
     from graphveil.collect.operators import add_operator, revoke_operator
-    from graphveil.collect.storage import open_collection
 
-    database = open_collection(folder).database
+    database = _opened(folder).database
     if revoke:
         with database.writing() as connection:
             revoke_operator(connection, name)
@@ -141,9 +168,8 @@ def collect_operator(
     )
 
 
-def collect_rotate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
-) -> None:
+@collect_app.command("rotate")
+def collect_rotate(folder: CollectionFolder) -> None:
     """Make a new key that signs questions. The old one signs that it is its successor, and is deleted.
 
     Devices follow at their next visit, and refuse from then on what the old key signs. Budgets, caps, answers and the credentials of devices stay as they
@@ -152,9 +178,8 @@ def collect_rotate(
     Example: graphveil collect rotate survey
     """
     from graphveil.collect.key_ring import SUCCESSIONS, key_file
-    from graphveil.collect.storage import open_collection
 
-    collection = open_collection(folder)
+    collection = _opened(folder)
     told = collection.rotate()
     say(f"Change {told.number} of the key: questions are now signed by {told.after.hex()}.")
     kept = key_file(folder, told.number)
@@ -171,45 +196,12 @@ def collect_rotate(
         )
 
 
-collect_app = typer.Typer(
-    help="A real collection: devices answer, a server stores what they send, methods learn from it.",
-    no_args_is_help=True,
-)
-collect_app.command("learn")(collect_learn)
-collect_app.command("export")(collect_export)
-collect_app.command("demo")(collect_demo)
-collect_app.command("operator")(collect_operator)
-collect_app.command("rotate")(collect_rotate)
-
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
-RoundNumber = Annotated[int, typer.Argument(metavar="ROUND", help="The number of a round.")]
-GraphFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--graph",
-        help="The public graph: an .npz file (edges, y, ids), or a table of links (.csv, .parquet).",
-    ),
-]
-LabelFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--labels",
-        help="A table of ids and labels (.csv, .parquet), beside a table of links; where no link is public, of everybody.",
-    ),
-]
-
-
-@collect_app.callback()
-def _collect() -> None:
-    """A real collection: devices answer, a server stores what they send, methods learn from it."""
-
-
 @dataclass(frozen=True)
-class Held:
-    """What people hold."""
+class RowOptions:
+    """What people hold, as `CollectionSettings` has it."""
 
     dims: int = field(default=0, metadata={"help": "How many attributes a person's row has."})
-    public_range: RangePair = None
+    range: RangePair = None
     binary: bool = field(default=False, metadata={"help": "Values are only ever the two ends of the range."})
     classes: int = field(
         default=0, metadata={"help": "How many classes there are, where labels do not say it."}
@@ -230,7 +222,7 @@ class Held:
 @grouped
 def init(
     *,
-    folder: Folder,
+    folder: CollectionFolder,
     graph: GraphFile = None,
     labels: LabelFile = None,
     purpose: Annotated[str, typer.Option(help="What people are told that it is for.")],
@@ -238,7 +230,7 @@ def init(
         float, typer.Option(help="The cap: the most of anybody's budget that all rounds may spend.")
     ],
     delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
-    held: Held,
+    rows: RowOptions,
     database: Annotated[
         str | None,
         typer.Option(help="postgresql://USER@HOST/NAME; a file of SQLite in the folder by default."),
@@ -255,19 +247,15 @@ def init(
     """
     from graphveil.collect.storage import create_collection
 
+    limits = None if rows.range is None else parse_range(rows.range)
     settings = CollectionSettings(
         id="",
         purpose=purpose,
         epsilon=epsilon,
         delta=delta,
-        dims=held.dims,
-        range=None if held.public_range is None else parse_range(held.public_range),
-        binary=held.binary,
-        classes=held.classes,
-        volunteers=held.volunteers,
-        private_links=held.private_links,
         retention=retention,
         database=database,
+        **{**vars(rows), "range": limits},
     )
     made = create_collection(folder, read_public_graph(graph, labels), settings)
     say(f"{folder}: a collection of {made.public_graph().users} people, key {made.key.public.hex()}")
@@ -276,7 +264,7 @@ def init(
 
 @collect_app.command("invite")
 def invite(
-    folder: Folder,
+    folder: CollectionFolder,
     out: Annotated[
         Path | None, typer.Option(help="A new .csv file for ids and tokens; they are printed by default.")
     ] = None,
@@ -319,7 +307,7 @@ def invite(
 
 @collect_app.command("serve")
 def serve_collection(
-    folder: Folder,
+    folder: CollectionFolder,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any free one.")
@@ -348,7 +336,7 @@ def serve_collection(
 
 @collect_app.command("status")
 def status(
-    folder: Folder,
+    folder: CollectionFolder,
     expire: Annotated[
         bool, typer.Option("--expire", help="Delete reports that are older than the collection keeps them.")
     ] = False,
@@ -362,9 +350,10 @@ def status(
     Example: graphveil collect status survey
     """
     from graphveil.collect.status import collection_status
+    from graphveil.collect.storage import migrate_collection
 
     if migrate:
-        _migrate(folder)
+        migrate_collection(folder)
     collection = _opened(folder)
     expired = collection.delete_expired() if expire else 0
     if expire:
@@ -372,13 +361,13 @@ def status(
     told = {**collection_status(collection), "expired": expired}
     if as_json:
         say(json.dumps(told))
-        return
-    _show(told)
+    else:
+        _show(told)
 
 
 @collect_app.command("close")
 def close(
-    folder: Folder,
+    folder: CollectionFolder,
     round_number: RoundNumber,
     force: Annotated[
         bool, typer.Option("--force", help="Even if fewer have answered than a round is read from.")
@@ -396,7 +385,7 @@ def close(
 
 @collect_app.command("forget")
 def forget(
-    folder: Folder,
+    folder: CollectionFolder,
     person: Annotated[str, typer.Argument(metavar="ID", help="The id that the graph has for the person.")],
 ) -> None:
     """Delete all that a person has sent, and mark what was learned with it. Nobody is asked again for it.
@@ -419,12 +408,6 @@ def _opened(folder: Path) -> Collection:
     return open_collection(folder)
 
 
-def _migrate(folder: Path) -> None:
-    from graphveil.collect.storage import migrate_collection
-
-    migrate_collection(folder)
-
-
 def _new_file(file: Path) -> int:
     """A file that only its owner may read, and that was not there: tokens are not written over others."""
     try:
@@ -444,52 +427,40 @@ def _write_tokens(file: Any, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def _show(told: dict[str, Any]) -> None:
-    console = Console()
-    cap = told["cap"]
+    console, cap = Console(highlight=False), told["cap"]
     delta = f", delta {cap['delta']:g}" if cap["delta"] else ""
-    console.print(
-        f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", highlight=False, markup=False
-    )
+    console.print(f"{told['purpose']} (cap: epsilon {cap['epsilon']:g}{delta})", markup=False)
     console.print(
         f"{told['users']:,} people in version {told['graph']} of the graph, {told['invited']:,} invited, {told['enrolled']:,} enrolled "
-        f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows",
-        highlight=False,
+        f"({told['volunteered']:,} volunteers), {told['forgotten']:,} forgotten; {told['reports']:,} reports, {told['rows']:,} rows"
     )
     if told["unregistered"]:
         console.print(
             f"{told['unregistered']:,} devices have a credential of an earlier graphveil: each registers its own at the next visit, unless you "
-            "rotate the key before",
-            highlight=False,
+            "rotate the key before"
         )
     if told["expired"]:
-        console.print(
-            f"{told['expired']:,} reports and rows were deleted, their time was over", highlight=False
-        )
+        console.print(f"{told['expired']:,} reports and rows were deleted, their time was over")
     if told["rounds"]:
-        head = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
-        rows = [
-            (
-                str(each["round"]),
-                each["study"],
-                each["mechanism"],
-                f"{each['epsilon']:g}",
-                f"{each['asked']:,}",
-                f"{each['answered']:,}",
-                f"{each['least']:,}",
-                _state(each),
-            )
-            for each in told["rounds"]
-        ]
-        show_table(Table.of(head, rows, text=("study", "asks by", "open until (UTC)")))
-    outdated = sum(each["outdated"] for each in told["results"])
+        text = ("study", "asks by", "open until (UTC)")
+        show_table(Table.of(ROUND_HEAD, map(_round_row, told["rounds"]), text=text))
     if told["results"]:
+        outdated = sum(each["outdated"] for each in told["results"])
         console.print(
-            f"results: {len(told['results'])}, of them learned with reports that were forgotten since: {outdated}",
-            highlight=False,
+            f"results: {len(told['results'])}, of them learned with reports that were forgotten since: {outdated}"
         )
 
 
-def _state(told: dict[str, Any]) -> str:
-    if told["closed"]:
-        return "closed"
-    return datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+ROUND_HEAD = ("round", "study", "asks by", "ε", "asked", "answered", "read from", "open until (UTC)")
+
+
+def _round_row(told: dict[str, Any]) -> tuple[str, ...]:
+    expires = datetime.fromtimestamp(told["expires"], UTC).strftime("%Y-%m-%d %H:%M")
+    return (
+        str(told["round"]),
+        told["study"],
+        told["mechanism"],
+        f"{told['epsilon']:g}",
+        *(f"{told[name]:,}" for name in ("asked", "answered", "least")),
+        "closed" if told["closed"] else expires,
+    )

@@ -35,10 +35,13 @@ DAY = 24 * 60 * 60
 MAX_DAYS = 36_600
 
 
+CollectionFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")]
+
+
 @grouped
 def collect_learn(
     *,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection's folder.")],
+    folder: CollectionFolder,
     method: MethodName,
     budgets: Budgets,
     levels: Levels,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import check_page, say, show_table, warn
+from graphveil.cli.console import say, show_table, warn
 from graphveil.cli.options import AsJson, grouped
 from graphveil.cli.results import Filters
 from graphveil.cli.results import show as show_results
@@ -18,7 +18,7 @@ from graphveil.experiments.comparison import compare as compared
 from graphveil.experiments.report import comparison_page
 from graphveil.experiments.result_store import ResultStore, named, to_dict
 from graphveil.experiments.unit_store import results_file
-from graphveil.files import write_whole
+from graphveil.files import PAGES, check_output, write_whole
 
 TITLE = "graphveil: comparison of kept results"
 
@@ -51,7 +51,7 @@ def compare(
     if len(names) < 2:
         raise InputError(f"a comparison needs at least 2 results, got {len(names)}: name another one")
     if out is not None:
-        check_page(out, "--out")
+        check_output(out, PAGES, "--out")
     kept = ResultStore(results_file()).kept(warn)
     if not kept:
         raise InputError(
@@ -61,7 +61,7 @@ def compare(
     among = filters.selection()
     comparison = compared([named(name, kept, among) for name in names])
     if out is not None:
-        write_whole(out, comparison_page(comparison, TITLE).encode())
+        write_whole(out, comparison_page(comparison, TITLE))
     if as_json:
         say(json.dumps(told(comparison, out), ensure_ascii=False))
     else:

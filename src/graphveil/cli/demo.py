@@ -21,7 +21,7 @@ from graphveil.experiments.demo import (
     small_rows,
 )
 from graphveil.experiments.table import Table
-from graphveil.files import write_whole
+from graphveil.files import check_output, write_whole
 
 FAILED, WIDTH = 1, 110
 MEANING = """\
@@ -42,36 +42,28 @@ def demo(
     """
     if runs < 1 or jobs < 1:
         raise InputError(f"runs and jobs must be at least 1, got {runs} and {jobs}")
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
-    kept = Demo()
-
-    def keep(so_far: Demo) -> None:
-        nonlocal kept
-        kept = so_far
-
-    stopped = False
+    check_output(out, option="--out")
+    kept, stopped = Demo(), False
     columns = (Description(), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("starting", total=None)
+
+        def watch(what: str, done: int, total: int) -> None:
+            bars.update(task, description=what, completed=done, total=total)
+
         try:
-            run_demo(
-                runs,
-                jobs,
-                lambda what, done, total: bars.update(task, description=what, completed=done, total=total),
-                keep,
-            )
+            for kept in run_demo(runs, jobs, watch):
+                if any(result.interrupted for result in kept.private):
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             stopped = True
     if kept.private:
         show(kept, out)
     if stopped:
-        shown = (
-            f"shown, and in {out}, is what was computed until then"
-            if kept.private
-            else "nothing was computed yet"
+        shown = f"shown, and in {out}, is what was computed until then"
+        raise interrupted(
+            f"{shown if kept.private else 'nothing was computed yet'}; the same command begins anew"
         )
-        raise interrupted(f"{shown}; the same command begins anew")
     if not all(audited.holds for audited in kept.audits):
         say("Error: the audit found a claim that does not hold, see the report", err=True)
         raise typer.Exit(FAILED)
@@ -79,7 +71,7 @@ def demo(
 
 def show(demo: Demo, out: Path) -> None:
     """What came out in a sentence, a small table, what it means, and where the page is."""
-    write_whole(out, html(demo).encode())
+    write_whole(out, html(demo))
     # Rows are kept in one piece where the screen is narrower.
     console = Console(soft_wrap=True, highlight=False, width=WIDTH)
     console.print(f"[bold]{headline(demo)}[/]")

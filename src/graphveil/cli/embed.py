@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import one_bar, say
-from graphveil.cli.options import (
-    AsJson,
-    Asked,
-    EngineName,
-    Terms,
-    Workers,
-    chosen_engine,
-    experiment_of,
-    grouped,
-)
-from graphveil.cli.predict import written_in_shards
-from graphveil.experiments.embedding import Embedding, check_embedding, check_file, embed_known
-from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import check_figure
-from graphveil.experiments.run_figures import embedding_map
+from graphveil.cli.console import one_bar
+from graphveil.cli.one_run import RunOfRows
+from graphveil.cli.options import grouped
+from graphveil.experiments.embedding import FORMATS, check_embedding, embed_experiment
+from graphveil.files import FIGURES, check_output
 from graphveil.number_format import file_size
 from graphveil.settings import peak_megabytes
+
+# What `--json` says of where an embedding comes from.
+FIELDS = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
 
 
 @grouped
 def embed(
     *,
-    asked: Asked,
     out: Annotated[
         Path,
         typer.Option(
             help="The file to write: .npz, or .parquet with pyarrow; of a large sharded graph, a new folder."
         ),
     ],
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    engine: EngineName = "local",
-    workers: Workers = None,
-    terms: Terms,
+    options: RunOfRows,
     dims: Annotated[
         int | None, typer.Option(help="Reduce the columns to so many by a truncated SVD; it costs nothing.")
     ] = None,
@@ -53,7 +40,6 @@ def embed(
             help="Also draw a map of the rows by t-SNE, with the classes that are known: .svg or .png.",
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write what a method learns of each user, a row of numbers each, to a file that says what it cost.
 
@@ -66,46 +52,24 @@ def embed(
 
     Example: graphveil embed lpgnn --data SHARDS --epsilon 4 --workers 4 --out FOLDER
     """
-    spec = experiment_of(asked, terms, seed=seed)
-    if written_in_shards(spec, "embeddings", out, chosen_engine(engine, workers, None), as_json):
+    spec = options.experiment()
+    if options.write_in_shards(spec, "embeddings", out):
         return
-    check_file(out)
+    check_output(out, FORMATS, "--out")
     if map_file is not None:
-        check_figure(map_file)
+        check_output(map_file, FIGURES, "--map")
     check_embedding(spec, dims)
     start = time.perf_counter()
-    embedding = watched(spec, dims, map_file)
-    embedding.save(out)
-    if as_json:
-        took = {"seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()}
-        say(json.dumps({**told(embedding, out, map_file), **took}, ensure_ascii=False))
-    else:
-        rows, columns = embedding.shape
-        say(f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).")
-        if map_file is not None:
-            say(f"The map is in {map_file}.")
-        say(embedding.statement)
-
-
-def watched(spec: Experiment, dims: int | None, map_file: Path | None = None) -> Embedding:
-    """Embed, and draw the map where one is asked for, with a progress bar on stderr."""
     with one_bar() as inside:
-        embedding, known = embed_known(spec, dims=dims, inside=inside)
-        if map_file is not None:
-            inside("drawing the map", 1.0)
-            embedding_map(spec, embedding.values, known).write(map_file)
-        return embedding
-
-
-def told(embedding: Embedding, file: Path, map_file: Path | None = None) -> dict[str, Any]:
-    """What `--json` says of an embedding."""
-    about = embedding.about()
-    first = ("method", "data", "task", "epsilon", "mechanism", "backbone", "seed", "version")
-    return {
-        **{key: about[key] for key in first},
-        "shape": list(embedding.shape),
-        "file": str(file),
-        "map": None if map_file is None else str(map_file),
-        "privacy": embedding.privacy,
-        "statement": embedding.statement,
-    }
+        embedding = embed_experiment(spec, dims=dims, inside=inside, map_file=map_file)
+    embedding.save(out)
+    about, (rows, columns) = embedding.about(), embedding.shape
+    fields = {name: about[name] for name in FIELDS}
+    fields |= {"shape": [rows, columns], "file": str(out), "map": None if map_file is None else str(map_file)}
+    fields |= {"privacy": about["privacy"], "statement": embedding.statement}
+    options.report(
+        {**fields, "seconds": time.perf_counter() - start, "peak_mb": peak_megabytes()},
+        f"{rows} x {columns} numbers are in {out} ({file_size(out.stat().st_size)}).",
+        *([] if map_file is None else [f"The map is in {map_file}."]),
+        embedding.statement,
+    )

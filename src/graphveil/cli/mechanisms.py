@@ -11,9 +11,9 @@ import typer
 from graphveil.checks import check_number
 from graphveil.cli.console import say, show_table, warn
 from graphveil.errors import InputError
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.mechanism_figure import EPSILON, mechanism_drawing
 from graphveil.experiments.table import Table
+from graphveil.files import FIGURES, check_output
 from graphveil.mechanisms.registry import all_names, load_entry
 
 
@@ -62,6 +62,6 @@ def draw(name: str | None, file: Path, epsilon: float) -> None:
             "--plot draws one mechanism: name it, as in `graphveil mechanisms krr --plot krr.svg`"
         )
     check_number(epsilon, "epsilon", above=0)
-    check_figure(file)
+    check_output(file, FIGURES, "--plot")
     mechanism_drawing(name, epsilon).write(file)
     say(f"The figure is in {file}.")

@@ -24,7 +24,7 @@ from graphveil.methods import BACKBONE_NAMES
 from graphveil.methods.tasks import find_task, task_names
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, record_fields
 from graphveil.number_format import exact_text
-from graphveil.outside import plain_name
+from graphveil.plugins import plain_name
 
 
 def all_settings(method: str, file: Path | None, pairs: list[str]) -> dict[str, Any]:

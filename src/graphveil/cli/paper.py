@@ -10,17 +10,17 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import GOES_ON, check_page, interrupted, one_bar, say, saying, show_table
+from graphveil.cli.console import GOES_ON, interrupted, one_bar, say, saying, show_table
 from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
 from graphveil.cli.studies import Bars, show_section
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.computed_figures import FigureInput
-from graphveil.experiments.figure import Chart, check_figure
+from graphveil.experiments.figure import Chart
 from graphveil.experiments.paper_result import FigureResult, PaperResult, compute_paper_figure, papers_page
 from graphveil.experiments.papers import Paper, PaperFigure, Selection, papers, select, select_every
 from graphveil.experiments.study_result import UNFINISHED, StudyResult
 from graphveil.experiments.study_runner import RunOptions, run_studies, run_study
-from graphveil.files import write_whole
+from graphveil.files import FIGURES, PAGES, check_output, write_whole
 from graphveil.number_format import counted
 
 QUICK_FIGURE = "Quick: few values, and one run where it draws at random, to see that it works."
@@ -122,7 +122,7 @@ def paper(
         raise InputError("--out is for one figure: name it, or leave --out out")
     files = [check_files(paper, figures, out, on_page=page is not None) for paper, _, figures in chosen]
     if page is not None:
-        check_page(page, "--page")
+        check_output(page, PAGES, "--page")
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a table")
     if runs is not None and runs < 1:
@@ -135,7 +135,7 @@ def paper(
             stopped = bool(done) and done[-1].interrupted
             done.append(run_paper(asked, drawn, given, everything, options, stopped))
     if page is not None:
-        write_whole(page, papers_page(done).encode())
+        write_whole(page, papers_page(done))
     if as_json:
         whole = {"papers": [result.to_dict() for result in done]} if every else done[0].to_dict()
         say(json.dumps(whole, ensure_ascii=False))
@@ -160,7 +160,8 @@ def check_files(
         raise InputError(f"--out is for one figure, this draws {len(figures)}: name one ({known})")
     if out is None and on_page:
         return [None] * len(figures)
-    return [check_figure(out or Path(f"{paper.name}-{figure.name}.svg")) for figure in figures]
+    named = (out or Path(f"{paper.name}-{figure.name}.svg") for figure in figures)
+    return [check_output(file, FIGURES, "--out") for file in named]
 
 
 def run_paper(

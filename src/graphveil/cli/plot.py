@@ -1,4 +1,4 @@
-"""graphveil plot: a picture of one run."""
+"""graphveil plot: a figure of one run."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import one_bar, say
-from graphveil.cli.options import Asked, Terms, experiment_of, grouped
+from graphveil.cli.one_run import OneRun
+from graphveil.cli.options import grouped
 from graphveil.errors import InputError
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.predictions import check_predictions, learn_again
 from graphveil.experiments.run_figures import RUN_FIGURES
+from graphveil.files import FIGURES, check_output
 
 
 @grouped
 def plot(
     *,
-    asked: Asked,
     kind: Annotated[str, typer.Option(help=f"What to draw: {', '.join(RUN_FIGURES)}.")] = "confusion",
     out: Annotated[Path, typer.Option(help="The file to write: .svg, which follows dark mode, or .png.")],
-    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0,
-    terms: Terms,
+    options: OneRun,
 ) -> None:
     """Draw one run: which classes are taken for which, scores of each class, users with truth and prediction, a map, training.
 
@@ -33,8 +32,8 @@ def plot(
     """
     if kind not in RUN_FIGURES:
         raise InputError(f"kind must be one of {', '.join(RUN_FIGURES)}, got {kind!r}")
-    spec = experiment_of(asked, terms, seed=seed)
-    check_figure(out)
+    spec = options.experiment()
+    check_output(out, FIGURES, "--out")
     check_predictions(spec)
     with one_bar() as inside:
         ready, outcome = learn_again(spec, 0, None, inside)

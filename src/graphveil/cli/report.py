@@ -13,6 +13,7 @@ from graphveil.errors import InputError
 from graphveil.experiments.report import HOPS, TITLE, write_report
 from graphveil.experiments.result_store import Record, ResultStore, latest, read_results
 from graphveil.experiments.unit_store import results_file
+from graphveil.files import check_output
 
 
 def report(
@@ -41,10 +42,7 @@ def report(
     """
     if hops < 1:
         raise InputError(f"hops must be at least 1, got {hops}")
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder: name a file in a folder that is there with --out")
-    if out.is_dir():
-        raise InputError(f"{out} is a folder: name a file in it with --out, such as {out / 'report.html'}")
+    check_output(out, option="--out")
     records = read_results(results, warn) if results else earlier()
     with progress() as tell:
         write_report(out, records, title=title, energy=energy, hops=hops, tell=tell)

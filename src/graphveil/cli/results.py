@@ -9,25 +9,25 @@ from typing import Annotated
 
 import typer
 
-from graphveil.cli.console import PAGE, confirmed, say, show_table, warn
+from graphveil.cli.console import confirmed, say, show_table, warn
 from graphveil.cli.options import AsJson, grouped
 from graphveil.errors import InputError
 from graphveil.experiments.report import results_page, results_table
 from graphveil.experiments.result_store import (
+    EXPORTS,
     ORDERS,
     Kept,
     ResultStore,
     Selection,
-    check_export,
     check_tag,
     ordered,
     to_dict,
     write_export,
 )
 from graphveil.experiments.unit_store import results_file
-from graphveil.files import write_whole
+from graphveil.files import PAGES, check_output, write_whole
 from graphveil.number_format import counted
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
 
 TITLE = "graphveil: kept results"
 Names = list[str] | None
@@ -100,7 +100,7 @@ def results(
     if sort not in ORDERS:
         raise unknown_name("order", sort, ORDERS)
     if out is not None:
-        check_export(out, (PAGE,))
+        check_output(out, (*EXPORTS, *PAGES), "--out")
     selection = filters.selection(tuple(numbers or ()))
     _check_asked(selection, delete, yes, bool(add_tag or remove_tag), out, as_json)
     store = ResultStore(results_file())
@@ -165,8 +165,8 @@ def deleted(store: ResultStore, chosen: list[Kept], yes: bool, as_json: bool) ->
 
 def write(out: Path, chosen: list[Kept]) -> None:
     """Write results in the form that a file's name says."""
-    if out.suffix == PAGE:
-        write_whole(out, results_page(chosen, TITLE).encode())
+    if out.suffix in PAGES:
+        write_whole(out, results_page(chosen, TITLE))
     else:
         write_export(out, chosen)
 

@@ -38,11 +38,11 @@ from graphveil.cli.studies import Bars, show_study
 from graphveil.engine.crew import EVERY
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.result import result_sentences, result_table
 from graphveil.experiments.study import Axis, Cell, Study
 from graphveil.experiments.study_result import BUDGETS
 from graphveil.experiments.study_runner import RunOptions, run_study, unit_count
+from graphveil.files import FIGURES, check_output
 from graphveil.number_format import counted
 
 EPSILON = "epsilon"
@@ -148,7 +148,8 @@ def run_budgets(
     study = budget_study(experiment, budgets)
     for cell in study.cells:
         cell.experiment.check()
-    file = check_figure(out or default_file(study.cells[0].experiment, ".svg", budgets))
+    default = default_file(study.cells[0].experiment, ".svg", budgets)
+    file = check_output(out or default, FIGURES, "--out")
     with saying(GOES_ON), Bars() as bars:
         result = run_study(study, options, bars)
     show_study(result, file, as_json, "curve")

@@ -1,4 +1,4 @@
-"""graphveil statement: one page for whoever must sign off a collection."""
+"""graphveil statement: one page for those who must sign off a collection."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Annotated
 import typer
 
 from graphveil.audit import audit as audit_mechanism
+from graphveil.audit.candidate import read_plan
 from graphveil.audit.examine import Audit
-from graphveil.channels.words import SeededWords
-from graphveil.cli.audit import progress, read_plan
-from graphveil.cli.console import check_page, say
+from graphveil.audit.statement import PrivacyStatement, StatedPlan
+from graphveil.channels.sampling import SeededWords
+from graphveil.cli.audit import progress
+from graphveil.cli.console import say
 from graphveil.cli.options import AsJson
 from graphveil.errors import InputError
-from graphveil.experiments.statement import Gathered, Question, Statement, composed, statement_page
-from graphveil.files import write_whole
+from graphveil.experiments.statement import statement_page
+from graphveil.files import PAGES, check_output, write_whole
+from graphveil.privacy import Plan
 
 DOES_NOT_HOLD = 1
 
@@ -51,56 +54,26 @@ def statement(
     if html is None and not as_json:
         raise InputError("name the page to write with --html FILE.html, or print it with --json")
     if html is not None:
-        check_page(html, "--html")
-    gathered = None
+        check_output(html, PAGES, "--html")
     if collection is None:
-        questions = tuple(Question(path.name, read_plan(path)) for path in plans or [])
+        asked, facts = tuple(StatedPlan(path.name, read_plan(path)) for path in plans or []), None
     else:
-        questions, gathered = _gathered(collection)
-    privacy = composed(questions, 0 if gathered is None else gathered.volunteers)
-    made = Statement(questions, _audits(questions, quick, seed), privacy, gathered)
+        from graphveil.collect.status import stated_collection
+        from graphveil.collect.storage import open_collection
+
+        asked, facts = stated_collection(open_collection(collection))
+    with progress() as tell:
+
+        def audited(plan: Plan) -> Audit:
+            tell(f"auditing {plan.mechanism}")
+            return audit_mechanism(plan, quick=quick, words=None if seed is None else SeededWords(seed))
+
+        made = PrivacyStatement.of(asked, audited, facts)
     if html is not None:
-        write_whole(html, statement_page(made).encode())
+        write_whole(html, statement_page(made))
     if as_json:
         say(json.dumps(made.to_dict(), ensure_ascii=False))
     else:
         say(f"The statement is in {html}. {made.headline}")
     if not made.holds:
         raise typer.Exit(DOES_NOT_HOLD)
-
-
-def _audits(questions: tuple[Question, ...], quick: bool, seed: int | None) -> dict[str, Audit]:
-    """An audit of every mechanism, each once."""
-    distinct = {each.plan.build().fingerprint: each.plan for each in reversed(questions)}
-    audits = {}
-    with progress() as tell:
-        for mark, plan in distinct.items():
-            tell(f"auditing {plan.mechanism}")
-            words = None if seed is None else SeededWords(seed)
-            audits[mark] = audit_mechanism(plan, quick=quick, words=words)
-    return audits
-
-
-def _gathered(folder: Path) -> tuple[tuple[Question, ...], Gathered]:
-    """What a collection has asked, and what it holds."""
-    from graphveil.collect.storage import open_collection
-
-    collection = open_collection(folder)
-    questions = tuple(
-        Question(f"round {each.number}", each.plan, each.asked, each.answered) for each in collection.rounds()
-    )
-    settings, counts, public = collection.settings, collection.counts(), collection.public_graph()
-    return questions, Gathered(
-        settings.id,
-        settings.purpose,
-        settings.epsilon,
-        settings.delta,
-        public.users,
-        len(public.edges),
-        int((public.labels >= 0).sum()),
-        counts["enrolled"],
-        counts["rows"],
-        counts["forgotten"],
-        settings.retention,
-        int((collection.roster().renewal > 0).sum()),
-    )

@@ -23,11 +23,11 @@ from graphveil.cli.options import (
 from graphveil.cli.studies import Bars, show_study
 from graphveil.errors import InputError
 from graphveil.experiments.experiment_file import SETTINGS, Fields, experiment_fields, packaged
-from graphveil.experiments.figure import check_figure
 from graphveil.experiments.measures import MEASURES
 from graphveil.experiments.study import FOLDER, find_sweep, read_sweep
 from graphveil.experiments.study_runner import RunOptions, run_study
-from graphveil.outside import plain_name
+from graphveil.files import FIGURES, check_output
+from graphveil.plugins import plain_name
 
 
 def sweep(
@@ -118,7 +118,7 @@ def sweep(
     computing.check_units("a sweep")
     check_resume(resume, any_version)
     besides = "" if measure is None else f"-{plain_name(measure).replace(':', '-')}"
-    file = check_figure(out or Path(f"{study.name}{besides}.svg"))
+    file = check_output(out or Path(f"{study.name}{besides}.svg"), FIGURES, "--out")
     with saying(GOES_ON), Bars() as bars:
         options = RunOptions(jobs, computing, fresh=not resume, any_version=any_version)
         result = run_study(study, options, bars)

@@ -25,21 +25,19 @@ from graphveil.cli.options import (
     grouped,
 )
 from graphveil.engine.engine import Engine
-from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment
 from graphveil.experiments.table import Table
 from graphveil.experiments.tuning import (
-    Space,
+    SearchSpace,
     TrialStore,
-    Tuned,
+    TuningResult,
     check_search,
     tune_experiment,
     write_settings,
 )
 from graphveil.experiments.unit_store import results_file
+from graphveil.files import check_format, check_output
 from graphveil.number_format import counted, exact_text, points
-
-INTERRUPTED = 130
 
 
 @grouped
@@ -95,7 +93,10 @@ def tune(
     space = check_search(spec, trials, jobs)
     computing = chosen_engine(engine, workers, jobs)
     computing.check_units("a search")
-    file = check_out(out or default_file(spec))
+    file = check_output(out or default_file(spec), option="--out")
+    if file.suffix == ".json":
+        # It would be read as JSON, and any other as TOML.
+        check_format(file, (".toml",), "--out")
     with saying("no trial is finished, and the same command begins anew"):
         tuned = watched(spec, space, trials, jobs, computing, any_version)
     write_settings(tuned, file)
@@ -110,8 +111,8 @@ def tune(
 
 
 def watched(
-    spec: Experiment, space: Space, trials: int, jobs: int | None, engine: Engine, any_version: bool
-) -> Tuned:
+    spec: Experiment, space: SearchSpace, trials: int, jobs: int | None, engine: Engine, any_version: bool
+) -> TuningResult:
     """Search with a progress bar on stderr, keeping every finished trial on disk."""
     store = TrialStore(results_file(), any_version)
     columns = (Description(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -119,7 +120,7 @@ def watched(
         whole = bars.add_task(f"{spec.method} on {spec.data}", total=min(trials, space.size))
         current = bars.add_task("starting", total=100, visible=engine.inside(jobs))
 
-        def watch(tuned: Tuned) -> None:
+        def watch(tuned: TuningResult) -> None:
             best = f"{spec.method} on {spec.data}, best {points(tuned.best.score)}"
             bars.update(whole, description=best, completed=len(tuned.trials))
 
@@ -134,8 +135,8 @@ def watched(
         )
 
 
-def show(tuned: Tuned, file: Path) -> None:
-    """The best settings beside the defaults, and how to use them."""
+def show(tuned: TuningResult, file: Path) -> None:
+    """Print the best settings beside the defaults, and how to use them."""
     best, defaults, spec = tuned.best, tuned.defaults, tuned.spec
     console = Console(soft_wrap=True, highlight=False)
     rows = [
@@ -159,22 +160,11 @@ def show(tuned: Tuned, file: Path) -> None:
 
 
 def command(spec: Experiment, file: Path) -> str:
-    """The call that runs the tuned settings, from the first seed that the search has not used."""
-    plain = spec.defaults
+    """Return the call that runs the tuned settings, from the first seed that the search has not used."""
     words = ["graphveil", "run", spec.method, "--data", spec.data]
     own = {name: getattr(spec, name) for name in ("task", "backbone")}
-    given = {name: value for name, value in own.items() if value != getattr(plain, name)} | spec.chosen
-    for name, value in given.items():
+    given = {name: value for name, value in own.items() if value != getattr(spec.defaults, name)}
+    limits = {name: value for name, value in spec.data_options.items() if name == "range"}
+    for name, value in {**given, **spec.chosen, **limits}.items():
         words += [f"--{name.replace('_', '-')}", exact_text(value)]
-    if "range" in spec.data_options:
-        words += ["--range", exact_text(spec.data_options["range"])]
     return shlex.join([*words, "--seed", str(spec.seed + spec.runs), "--settings", str(file)])
-
-
-def check_out(file: Path) -> Path:
-    """Refuse a file that could not be written or would not be read as what it is."""
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there with --out")
-    if file.is_dir() or file.suffix == ".json":
-        raise InputError(f"{file} cannot be written: name a .toml file with --out")
-    return file

@@ -8,10 +8,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from graphveil.arrays import read_array
 from graphveil.client.held import Held
 from graphveil.errors import InputError
-from graphveil.files import MAX_TEXT, read_json, read_text
+from graphveil.files import MAX_TEXT, read_array, read_json, read_text
 
 OWN = "name the file of your own row"
 FIELDS = {"values": "row", "label": "label", "level": "level", "neighbours": "neighbours"}

@@ -15,7 +15,8 @@ from graphveil.client.key_chain import enrolled_chain
 from graphveil.errors import InputError, MessageError, RefusalError, ServerError
 from graphveil.privacy import Invitation
 
-STORED, KEPT, OTHER = 201, 200, 409
+# 409: a token that was used.
+STORED, KEPT, USED = 201, 200, 409
 REGISTERED, UNKNOWN, NO_SUCH_CALL = 204, 401, 404
 
 
@@ -32,6 +33,39 @@ class Visited:
     def delivered(self) -> bool:
         """Whether the server has the answer, durably."""
         return self.status in (STORED, KEPT)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the device refused the question; None where it did not."""
+        return None if self.refusal is None else self.refusal.reason
+
+    @property
+    def failed(self) -> bool:
+        """Whether the question was refused by the device, or its answer by the server."""
+        return self.refusal is not None or self.status not in (None, STORED, KEPT)
+
+    @property
+    def sentence(self) -> str:
+        """What the owner is told of it."""
+        if self.refusal is not None:
+            return f"Refused ({self.reason}): {self.refusal}."
+        assert self.inquiry is not None
+        name = f"Round {self.inquiry.question.round}"
+        if self.status is None:
+            return f"{name}: not answered."
+        if self.delivered:
+            return f"{name}: answered, and kept by the collector."
+        return f"{name}: the collector does not take the answer ({self.said}); it is kept here, and costs nothing more."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what came of it in the form that `--json` prints."""
+        return {
+            "round": None if self.inquiry is None else self.inquiry.question.round,
+            "epsilon": None if self.inquiry is None else self.inquiry.claim.epsilon,
+            "delivered": self.delivered,
+            "status": self.status,
+            "refused": self.reason,
+        }
 
 
 def enrol(

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from graphveil.channels.alias import code_type
+from graphveil.channels.sampling import code_type
 from graphveil.mechanisms import FeatureMechanism, LabelMechanism, Mechanism
 from graphveil.mechanisms.reports import CHECKSUM, EVEN, HEADER, MAGIC, NAMED, VERSION, message_limit
 

@@ -17,10 +17,10 @@ from graphveil.collect.actions import note
 from graphveil.collect.schema import ACTIONS
 from graphveil.errors import InputError
 from graphveil.mechanisms import entry
-from graphveil.mechanisms.own import is_own, is_own_builder
-from graphveil.outside import is_reference
+from graphveil.mechanisms.registry import is_own, is_own_builder
+from graphveil.plugins import is_reference
 from graphveil.privacy import Plan
-from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import plan_digest
 
 AUDIT = "audit"
 # Where plans that wait for an audit are written, in a collection's folder.

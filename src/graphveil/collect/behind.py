@@ -17,14 +17,14 @@ from starlette.types import Receive
 from graphveil.collect import derived_credentials, forgetting, roster
 from graphveil.collect.actions import try_storing
 from graphveil.collect.arrivals import Arrival, Outcome
-from graphveil.collect.asking import AskedRound
 from graphveil.collect.bodies import Headers, bearer, read_body
 from graphveil.collect.database import ReplacedError
 from graphveil.collect.members import Members
 from graphveil.collect.metrics import Metrics
-from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, not_stored
+from graphveil.collect.rate_limit import Pace
 from graphveil.collect.roster import Member
+from graphveil.collect.rounds import AskedRound
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.collect.writer import Writer

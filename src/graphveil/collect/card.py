@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.canonical import digest
+from graphveil.channels.channel import digest
 from graphveil.collect.learning import Replayed
 from graphveil.collect.study import Learned
 from graphveil.experiments.experiment import Part

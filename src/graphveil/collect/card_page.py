@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphveil.audit.exact_text import exact_epsilon
+from graphveil.audit.findings import exact_epsilon
 from graphveil.collect.card import BESIDE
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.table import Table

@@ -9,9 +9,9 @@ from starlette.responses import JSONResponse, Response
 from graphveil.collect import derived_credentials, roster
 from graphveil.collect.behind import Service, unknown_credential
 from graphveil.collect.bodies import read_body
+from graphveil.collect.messages import ToldCredential, ToldEnrolment, json_body, read_told
 from graphveil.collect.problems import ProblemError, documented
 from graphveil.collect.roster import Refused
-from graphveil.collect.told import ToldCredential, ToldEnrolment, json_body, read_told
 
 # JSON of a device, without what grows with the number of attributes.
 MAX_JSON = 1 << 16

@@ -1,10 +1,11 @@
-"""A collection as tables in Parquet files: reports of closed rounds, the graph, and the roster by pseudonyms."""
+"""A collection as Parquet tables, and as a sharded graph."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.collect.storage import Collection
 from graphveil.errors import InputError
 from graphveil.files import write_whole
+from graphveil.graphs.shards import Shards, write_shards
+from graphveil.graphs.shards.partition import check_partitions
+from graphveil.graphs.shards.stored_reports import write_reports
 
 # Rows that are in memory at one time.
 CHUNK = 50_000
@@ -117,3 +121,44 @@ def _write(file: Path, parts: Any) -> int:
     finally:
         part.unlink(missing_ok=True)
     return count
+
+
+@dataclass(frozen=True)
+class ExportedShards:
+    """What was written: the sharded graph, the rounds whose reports are in it, and closed rounds that are left out, with the reason."""
+
+    shards: Shards
+    rounds: tuple[int, ...]
+    left_out: dict[int, str]
+
+
+def export_shards(
+    collection: Collection, folder: Path, partitions: int, *, partitioner: str = "auto", seed: int = 0
+) -> ExportedShards:
+    """Write the graph and what was answered into a new folder. ``seed`` draws the split where the graph's file has none."""
+    check_partitions(partitions, partitioner)
+    graph = collection.graph(seed=seed)
+    if not graph.edge_count:
+        raise InputError(
+            "this collection knows no link, so there is no graph to shard: export its tables, without --shards"
+        )
+    told = {"collection": collection.settings.id, "graph": max(collection.versions), "split_seed": seed}
+    shards = write_shards(
+        graph, folder, partitions=partitions, partitioner=partitioner, seed=seed, source=told
+    )
+    number = np.empty(shards.users, dtype=np.int32)
+    number[shards.table(0, partitions).original] = np.arange(shards.users, dtype=np.int32)
+    written: list[int] = []
+    left_out: dict[int, str] = {}
+    for each in collection.rounds():
+        if not each.closed:
+            continue
+        if each.deleted:
+            left_out[each.number] = "its reports were deleted when their time was over"
+        elif each.plan.subject == "links":
+            left_out[each.number] = "reports of links name users by node numbers, and shards number them anew"
+        else:
+            reports = collection.reports(each.number)
+            write_reports(shards.path, shards.manifest, each.plan, reports, number)
+            written.append(each.number)
+    return ExportedShards(shards, tuple(written), left_out)

@@ -15,19 +15,12 @@ from graphveil.collect.card import MODEL_FILE
 from graphveil.collect.card_page import card_page
 from graphveil.collect.study import Learned
 from graphveil.errors import InputError
+from graphveil.experiments.artefacts import CSV, EMBEDDING, PARQUET, Columns, matrix_columns, write_artefact
 from graphveil.experiments.model import save
-from graphveil.experiments.predictions import (
-    CSV,
-    calibrated_rows,
-    parts_of_split,
-    predicted_classes,
-    write_predictions,
-)
-from graphveil.experiments.result_store import PARQUET
+from graphveil.experiments.predictions import calibrated_rows, parts_of_split, predicted_classes
 from graphveil.files import write_whole
 
 PREDICTIONS, EMBEDDINGS, CARD = "predictions", "embeddings", "card"
-Columns = dict[str, NDArray[Any]]
 
 
 def check_folder(folder: Path) -> Path:
@@ -58,7 +51,7 @@ def write_result(
 
     def table(name: str, columns: Columns, about: dict[str, Any]) -> None:
         for suffix in (PARQUET, CSV) if find_spec("pyarrow") is not None else (CSV,):
-            write_predictions(folder / f"{name}{suffix}", columns, about)
+            write_artefact(folder / f"{name}{suffix}", columns, about, record=True)
             written.append(f"{name}{suffix}")
 
     if learned.outcome.scores is not None:
@@ -91,9 +84,7 @@ def prediction_columns(
     if names is not None:
         columns["label"] = class_labels(classes, names)
     columns |= {"probability": rows[np.arange(len(rows)), classes].astype(np.float32)}
-    return columns | {
-        f"p{place}": column for place, column in enumerate(rows.astype(np.float32).T)
-    }, calibration
+    return columns | matrix_columns("p", rows.astype(np.float32)), calibration
 
 
 def class_labels(classes: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.str_]:
@@ -110,7 +101,7 @@ def embedding_columns(learned: Learned, ids: NDArray[Any]) -> Columns:
     values = learned.outcome.embedding
     assert values is not None
     columns: Columns = {"user": np.arange(len(values)), "id": ids}
-    return columns | {f"e{place}": column for place, column in enumerate(values.T)}
+    return columns | matrix_columns(EMBEDDING, values)
 
 
 def _json(told: dict[str, Any]) -> bytes:

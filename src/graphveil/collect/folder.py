@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from graphveil.channels.kary import MAX_SYMBOLS
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
-from graphveil.files import read_toml
+from graphveil.files import read_toml, toml_value
 from graphveil.mechanisms.limits import MAX_DIMS
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.envelope import MAX_PURPOSE
@@ -72,7 +71,9 @@ class CollectionSettings:
 def write_settings(folder: Path, settings: CollectionSettings) -> None:
     """Write collection.toml; the address of a database may hold a password, so only the owner may read it."""
     lines = [
-        f"{name} = {_toml(value)}\n" for name, value in asdict(settings).items() if value not in (None, "")
+        f"{name} = {toml_value(value)}\n"
+        for name, value in asdict(settings).items()
+        if value not in (None, "")
     ]
     descriptor = os.open(folder / SETTINGS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
@@ -109,10 +110,3 @@ def database_url(folder: Path, settings: CollectionSettings) -> str:
 def graph_file(folder: Path, version: int) -> Path:
     """The file of a version of the public graph."""
     return folder / f"graph-{version}.npz"
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML has it: for numbers, words, truths and lists as JSON does."""
-    written = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-    # The one letter that JSON lets stand and TOML does not.
-    return written.replace("\x7f", "\\u007f")

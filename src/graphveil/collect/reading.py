@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
+from graphveil.channels.sampling import code_type
 from graphveil.errors import MessageError
 from graphveil.mechanisms import Mechanism, Reports
 from graphveil.mechanisms.reports import (

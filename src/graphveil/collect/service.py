@@ -21,12 +21,12 @@ from graphveil.collect.bodies import ADDRESS, GoneError, read_address, read_body
 from graphveil.collect.enrolling import MAX_JSON, PRIVATE, add_enrolling
 from graphveil.collect.lookups import add_lookups
 from graphveil.collect.memory import give_back_again_and_again
+from graphveil.collect.messages import ToldEnrolment, ToldRow, definitions, json_body, read_told
 from graphveil.collect.metrics import Counted
 from graphveil.collect.operating import add_operating
-from graphveil.collect.pace import Pace
 from graphveil.collect.problems import ProblemError, documented, problem_response
+from graphveil.collect.rate_limit import Pace
 from graphveil.collect.storage import Collection
-from graphveil.collect.told import ToldEnrolment, ToldRow, definitions, json_body, read_told
 from graphveil.collect.uploads import ROUTE, Uploads
 from graphveil.errors import StoreError
 from graphveil.version import __version__

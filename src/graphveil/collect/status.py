@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphveil.audit.statement import CollectionFacts, StatedPlan
 from graphveil.collect.storage import Collection
 
 
@@ -36,3 +37,27 @@ def collection_status(collection: Collection) -> dict[str, Any]:
             for each in collection.results()
         ],
     }
+
+
+def stated_collection(collection: Collection) -> tuple[tuple[StatedPlan, ...], CollectionFacts]:
+    """Return what a collection has asked, and what it holds, for its privacy statement."""
+    plans = tuple(
+        StatedPlan(f"round {each.number}", each.plan, each.asked, each.answered)
+        for each in collection.rounds()
+    )
+    settings, counts, public = collection.settings, collection.counts(), collection.public_graph()
+    facts = CollectionFacts(
+        id=settings.id,
+        purpose=settings.purpose,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        users=public.users,
+        links=len(public.edges),
+        labels=int((public.labels >= 0).sum()),
+        enrolled=counts["enrolled"],
+        volunteers=counts["rows"],
+        forgotten=counts["forgotten"],
+        retention=settings.retention,
+        renewing=int((collection.roster().renewal > 0).sum()),
+    )
+    return plans, facts

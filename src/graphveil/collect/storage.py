@@ -27,10 +27,9 @@ from graphveil.collect.folder import (
     read_settings,
     write_settings,
 )
-from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
 from graphveil.collect.key_ring import KeyRing, rotate_key
 from graphveil.collect.keys import OWNER_ONLY, SigningKey
-from graphveil.collect.public_graph import PublicGraph, check_links
+from graphveil.collect.public_graph import PublicGraph, check_links, keep_graph, read_graph, read_versions
 from graphveil.collect.reading import read_messages
 from graphveil.collect.results import KeptResult
 from graphveil.collect.roster import Invited, Roster
@@ -45,8 +44,8 @@ from graphveil.graphs.splits import GivenSplit, RandomSplit
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy import Plan, SignedSuccession, Succession
-from graphveil.privacy.digest import plan_digest
 from graphveil.privacy.envelope import payload_limit, question_numbers
+from graphveil.privacy.plan import plan_digest
 
 ROW = np.dtype("<f8")
 

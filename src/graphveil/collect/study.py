@@ -11,13 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.collect.control import BlindedUsers
-from graphveil.collect.frozen import asked_of
-from graphveil.collect.learning import CollectedUsers, Nodes, Replayed, Round, Rounds, charge_round
-from graphveil.collect.splits import AskedLabels
+from graphveil.collect.learning import (
+    BlindedUsers,
+    CollectedUsers,
+    Nodes,
+    Replayed,
+    Round,
+    Rounds,
+    charge_round,
+)
+from graphveil.collect.public_graph import AskedLabels
+from graphveil.collect.rounds import asked_of
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.model import Asked, Model, check_model, check_saved, known_before
+from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
 from graphveil.experiments.parts import PARTS, run_parts
 from graphveil.experiments.unit import Prepared, prepare
 from graphveil.graphs import Graph, Users
@@ -26,7 +33,7 @@ from graphveil.graphs.panel import Panel
 from graphveil.graphs.splits import RandomSplit, SplitRecipe
 from graphveil.mechanisms import Reports, entry
 from graphveil.methods.job import Progress
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.trial import Replay
 from graphveil.privacy import Ledger, Plan, Respondents
 from graphveil.privacy.ledger import add_up
@@ -308,8 +315,8 @@ def _model(
     if outcome.trained is None:
         return None
     # The published question is what reports are read by, and what those who join are asked.
-    asked = tuple(
-        Asked(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
+    answers = tuple(
+        PlanReports(each.round.plan.model_copy(update={"users": each.plan.users}), each.reports)
         for each in replayed
     )
-    return Model(spec, spec.seed, outcome.trained, asked, known_before(prepared.job.graph), collected=True)
+    return Model(spec, spec.seed, outcome.trained, answers, known_before(prepared.job.graph), collected=True)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         Residual as Residual,
     )
     from graphveil.denoise.blocks import ROWS_AT_ONCE as ROWS_AT_ONCE, propagated_once as propagated_once
-    from graphveil.denoise.certain import certain_estimate as certain_estimate
-    from graphveil.denoise.components import Components as Components, find_components as find_components
-    from graphveil.denoise.constant import with_constant as with_constant
+    from graphveil.denoise.blocks import certain_estimate as certain_estimate
+    from graphveil.denoise.energy import Components as Components, find_components as find_components
+    from graphveil.denoise.blocks import with_constant as with_constant
     from graphveil.denoise.drop import spread_labels as spread_labels
     from graphveil.denoise.energy import (
         HopEnergies as HopEnergies,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         energy_over_hops as energy_over_hops,
     )
     from graphveil.denoise.flexprop import FlexProp as FlexProp, user_weights as user_weights
-    from graphveil.denoise.forgetful import forgetful_mean as forgetful_mean
-    from graphveil.denoise.link_graph import (
+    from graphveil.denoise.shrink import forgetful_mean as forgetful_mean
+    from graphveil.denoise.links import (
         PrivateGraph as PrivateGraph,
         Variant as Variant,
         private_graph as private_graph,

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from graphveil.checks import check_number, check_whole
 from graphveil.denoise.blocks import block_width, column_reader
-from graphveil.linear.columns import Columns, write
 from graphveil.linear.propagation import edge_matrix
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Columns, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
 

@@ -1,18 +1,49 @@
-"""Propagate once, in blocks of columns: for a step after the hops that is not linear."""
+"""Propagate once, in blocks of columns, for a step after the hops that is not linear; columns and rows that are known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
-from graphveil.linear.columns import Columns, entries_of, write
-from graphveil.linear.series import Series
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.polynomial import Series
+from graphveil.linear.sparse import Columns, SparseMatrix, entries_of, write
 from graphveil.mechanisms import Estimate
+
+
+def with_constant(estimate: Estimate) -> Estimate:
+    """An estimate (n users x d features) with one more column that is 1 for everybody: n x (d + 1), without an offset."""
+    users = estimate.shape[0]
+    whole = hstack([estimate.to_scipy(), np.ones((users, 1))], format="csr")
+    return Estimate(
+        (users, estimate.shape[1] + 1),
+        whole.indptr.astype(np.int64),
+        whole.indices.astype(np.int32),
+        whole.data,
+        0.0,
+        False,
+    )
+
+
+def certain_estimate(rows: Any) -> Estimate:
+    """A matrix (n users x d features, dense or sparse) as an estimate without error; only what is not 0 is kept."""
+    kept = csr_matrix(rows, copy=True)
+    kept.sort_indices()
+    kept.eliminate_zeros()
+    return Estimate(
+        kept.shape,
+        kept.indptr.astype(np.int64),
+        kept.indices.astype(np.int32),
+        kept.data.astype(np.float64),
+        0.0,
+        True,
+    )
+
 
 # A block, its sum so far and one product are a quarter of the whole matrix at most, and never more than so many columns.
 BLOCK_SHARE, BLOCK_COLUMNS = 1 / 12, 128

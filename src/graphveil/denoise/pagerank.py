@@ -42,12 +42,9 @@ from graphveil.denoise.blocks import (
 )
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.linear.chebyshev import Chebyshev
-from graphveil.linear.columns import Columns, write
-from graphveil.linear.polynomial import Polynomial
+from graphveil.linear.polynomial import Chebyshev, Polynomial, Series
 from graphveil.linear.propagation import pagerank_matrix
-from graphveil.linear.series import Series
-from graphveil.linear.sparse import SparseMatrix
+from graphveil.linear.sparse import Columns, SparseMatrix, write
 from graphveil.mechanisms import Estimate
 
 Algorithm = Literal["auto", "push", "power", "chebyshev"]

@@ -1,14 +1,17 @@
-"""Denoisers that shrink entries: NFR by size, group lasso by column. They keep zeros, so sparse reports stay sparse."""
+"""Denoisers that shrink entries: NFR by size, group lasso by column; and the program of UPGNET's authors, which forgets small ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from graphveil.checks import check_number
+from graphveil.graphs.graph import Graph
 from graphveil.mechanisms import Estimate
 
 # Sizes that differ by less than this share of the largest are one size.
@@ -112,3 +115,22 @@ class GroupLasso(Shrinkage):
         shrunk = np.maximum(norms - self.threshold, 0)
         kept = np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
         return replace(estimate, values=estimate.values * kept[columns], unbiased=False)
+
+
+# Entries up to this size are forgotten, the others are shrunk by that.
+FORGET, SHRINK = 2.0, 1.0
+
+
+def forgetful_mean(estimate: Estimate, graph: Graph) -> Any:
+    """The mean of the neighbours' decoded reports, oneself left out, each entry forgotten or shrunk.
+
+    From an estimate of n users x d features (offset aside) to a scipy matrix of the same shape; a user without neighbours has
+    a row of zeros.
+    """
+    weights = np.repeat(1 / np.maximum(graph.degrees, 1), graph.degrees)
+    links = csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count,) * 2)
+    mean = links @ estimate.to_scipy()
+    mean.data[np.abs(mean.data) <= FORGET] = 0
+    mean.data -= SHRINK * np.sign(mean.data)
+    mean.eliminate_zeros()
+    return mean

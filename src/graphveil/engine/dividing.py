@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.shards.adjacency import Adjacency
+from graphveil.graphs.shards.edges import Adjacency
 from graphveil.graphs.shards.partition import assign
 
 Numbers = NDArray[np.int64]

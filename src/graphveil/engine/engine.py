@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from graphveil.checks import check_whole
 from graphveil.engine.address import AUTO, check_address
 from graphveil.engine.crew import EVERY, Crew
-from graphveil.engine.pool import Pool
-from graphveil.engine.processes import workers
+from graphveil.engine.pool import Pool, workers
 from graphveil.errors import InputError
 
 LOCAL, RAY = "local", "ray"

@@ -21,7 +21,7 @@ from graphveil.errors import EngineError, GraphveilError, PrivacyError
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan, Respondents
-from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import plan_digest
 
 # How many may stand at the door without having shown the key; one more, and whoever has stood there longest must go.
 MOST_AT_DOOR = 64

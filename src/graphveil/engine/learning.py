@@ -15,7 +15,7 @@ from graphveil.engine.part_work import Keeping, PartOutcome, PartWork, learn_par
 from graphveil.graphs.part import cut_part
 from graphveil.methods.job import Job
 from graphveil.methods.method import check_parts, find_method
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 
 
 def learn_in_parts(

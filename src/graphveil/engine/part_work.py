@@ -20,10 +20,9 @@ from graphveil.engine.part_users import PartUsers
 from graphveil.errors import InputError
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.world import World
-from graphveil.methods.job import Job
+from graphveil.methods.job import Job, Questions
 from graphveil.methods.method import find_method
-from graphveil.methods.outcome import Outcome
-from graphveil.methods.questions import Questions
+from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Nobody
 from graphveil.settings import peak_megabytes
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphveil.engine.twin import algebra_threads, check_same, set_algebra_threads, versions
-from graphveil.outside import expect, expected
+from graphveil.plugins import expect, expected
 
 # Where graphs are looked for and kept; what is kept of experiments, the sender alone writes.
 ENVIRONMENT = ("GRAPHVEIL_DATA", "GRAPHVEIL_CACHE")

@@ -9,8 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import threadpoolctl
 
 from graphveil.errors import EngineError
-from graphveil.source import source_digest
-from graphveil.version import __version__
+from graphveil.version import __version__, source_digest
 
 # Libraries that compute numbers.
 LIBRARIES = ("numba", "numpy", "scikit-learn", "scipy", "torch", "torch_geometric")

@@ -8,13 +8,13 @@ from graphveil.experiments.predictions import Predictions, predict, predict_expe
 from graphveil.experiments.report import write_report
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import Record, ResultStore, read_results
-from graphveil.experiments.run_figures import RUN_FIGURES, draw_scores
+from graphveil.experiments.run_figures import RUN_FIGURES
 from graphveil.experiments.runner import run, run_experiment
-from graphveil.experiments.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 from graphveil.experiments.study_result import StudyResult
 from graphveil.experiments.study_runner import sweep
-from graphveil.experiments.tuning import TrialStore, Tuned, tune, tune_experiment, write_settings
+from graphveil.experiments.tuning import TrialStore, TuningResult, tune, tune_experiment, write_settings
 from graphveil.experiments.unit_store import UnitStore
+from graphveil.statistics import Summary, bootstrap, paired_gain, t_interval, verdict
 
 __all__ = [
     "RUN_FIGURES",
@@ -28,10 +28,9 @@ __all__ = [
     "StudyResult",
     "Summary",
     "TrialStore",
-    "Tuned",
+    "TuningResult",
     "UnitStore",
     "bootstrap",
-    "draw_scores",
     "embed",
     "embed_experiment",
     "load_model",

@@ -11,10 +11,10 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import DATA_PREFIX
 from graphveil.experiments.result_store import Kept, Record
-from graphveil.experiments.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import Origin
 from graphveil.number_format import counted, low_to_high, points, reach, rounded
+from graphveil.statistics import CONFIDENCE, Summary, holm, paired_gain, paired_p
 
 # A pair has one difference, and one difference has no spread.
 FEWEST = 2

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from graphveil.engine.crew import EVERY, Crew
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.learning import learn_in_parts, worker_numbers
 from graphveil.engine.part_work import Keeping, PartOutcome, learn_on, loaded
-from graphveil.engine.shard_part import partitions_of, shard_part
-from graphveil.engine.shard_users import ShardUsers
+from graphveil.engine.shard_users import ShardUsers, partitions_of, shard_part
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given, Part, check_same, input_digest
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.unit import UnitResult, check_cost, make_job, make_ready, run_unit, scored
 from graphveil.experiments.unit_store import results_file, this_version
-from graphveil.graphs import Graph, Users
 from graphveil.graphs.load import large_shards
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.shards import Shards, open_shards
@@ -33,55 +31,53 @@ from graphveil.graphs.tables import Column, Lists, load_library, write_table
 from graphveil.graphs.world import ALONE, World
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method
-from graphveil.methods.backbone_names import check_backbone
 from graphveil.methods.job import Progress
-from graphveil.methods.outcome import Outcome
-from graphveil.privacy.record import privacy_record
+from graphveil.methods.method import check_backbone
+from graphveil.methods.tasks import Outcome
+from graphveil.privacy.record import Privacy, privacy_record
 
 CHECKPOINTS = "checkpoints"
 
 
-def kept_trainings(
+def unit_checkpoints(
     spec: Experiment, part: Part, run: int, workers: int | None = None, every: int = EVERY
 ) -> Keeping:
-    """Where the trainings of a unit are kept until it is done: in a folder named by all that they depend on."""
-    told = (spec.key(part, run), input_digest(spec, part), this_version().source, workers)
-    name = hashlib.sha256(repr(told).encode()).hexdigest()[:32]
-    return Keeping(_folder() / name, every)
+    """Return where the trainings of an unfinished unit are kept: in a folder named by all that they depend on."""
+    inputs = (spec.key(part, run), input_digest(spec, part), this_version().source, workers)
+    name = hashlib.sha256(repr(inputs).encode()).hexdigest()[:32]
+    return Keeping(results_file().parent / CHECKPOINTS / name, every)
 
 
-def forget_trainings(spec: Experiment, units: Iterable[tuple[Part, int]], workers: int | None = None) -> None:
-    """Remove what is kept of these units: they are done, or are to begin anew."""
-    if _folder().is_dir():
+def remove_checkpoints(
+    spec: Experiment, units: Iterable[tuple[Part, int]], workers: int | None = None
+) -> None:
+    """Remove the checkpoints of units that are done, or are to begin anew."""
+    if (results_file().parent / CHECKPOINTS).is_dir():
         for part, run in units:
-            remove(kept_trainings(spec, part, run, workers))
+            _remove(unit_checkpoints(spec, part, run, workers).folder)
 
 
-def remove(keeping: Keeping) -> None:
-    """Remove what is kept of a unit, and the folder of all of them after the last."""
-    shutil.rmtree(keeping.folder, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    """Remove the checkpoints of a unit, and the folder of all of them after the last."""
+    shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
-        keeping.folder.parent.rmdir()
-
-
-def _folder() -> Path:
-    return results_file().parent / CHECKPOINTS
+        folder.parent.rmdir()
 
 
 # Written last: a folder without it is not complete.
 RECORD = "record.json"
-Kind = Literal["predictions", "embeddings"]
+RowKind = Literal["predictions", "embeddings"]
 
 
 @dataclass(frozen=True)
 class RowFiles:
-    """A folder for rows of one kind, with a file a partition."""
+    """A folder for rows of one kind, with a .parquet file for each partition of a sharded graph."""
 
     folder: Path
-    kind: Kind
+    kind: RowKind
 
-    def begin(self) -> None:
-        """Make the folder, so that one which cannot be written is told of before anything is learned; nothing is written over.
+    def make_folder(self) -> None:
+        """Make the folder, so that an error comes before anything is learned; nothing is written over.
 
         A folder that is empty, or holds files of partitions without the record that is written last, was left by an interrupt: it is
         filled anew.
@@ -106,11 +102,11 @@ class RowFiles:
         """Write the rows of a worker's partitions: ``original``, ``id`` where users have one, and what was learned of each."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for partition, (begin, end) in zip(users.partitions, users.places, strict=True):
-            told: dict[str, Column] = {"original": part.original[begin:end]}
+            columns: dict[str, Column] = {"original": part.original[begin:end]}
             if part.ids is not None:
-                told["id"] = part.ids[begin:end]
-            told |= self._columns(outcome, begin, end)
-            write_table(self.folder / f"part-{partition:04d}.parquet", told)
+                columns["id"] = part.ids[begin:end]
+            columns |= self._columns(outcome, begin, end)
+            write_table(self.folder / f"part-{partition:04d}.parquet", columns)
 
     def _columns(self, outcome: Outcome, begin: int, end: int) -> dict[str, Column]:
         if self.kind == "embeddings":
@@ -120,16 +116,16 @@ class RowFiles:
             return {"embedding": Lists(rows.reshape(-1), rows.shape[1])}
         assert outcome.scores is not None
         scores = outcome.scores[begin:end]
-        chances = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float32)
-        chances /= chances.sum(axis=1, keepdims=True)
+        rows = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float32)
+        rows /= rows.sum(axis=1, keepdims=True)
         return {
             "class": scores.argmax(axis=1).astype(np.int32),
-            "probabilities": Lists(chances.reshape(-1), chances.shape[1]),
+            "probabilities": Lists(rows.reshape(-1), rows.shape[1]),
         }
 
 
 @dataclass(frozen=True)
-class ShardWork:
+class ShardTask:
     """What each worker is given: the same for all of them, as each reads its own partitions.
 
     ``on_disk`` leaves the links there, in a process alone. Into ``out`` go predictions or embeddings, a file a partition.
@@ -138,12 +134,23 @@ class ShardWork:
     spec: Experiment
     part: Part
     run: int
-    folder: Path
-    method: str
     keeping: Keeping | None = None
-    most_gigabytes: float | None = None
     on_disk: bool = False
     out: RowFiles | None = None
+
+    @property
+    def method(self) -> str:
+        """The name of the method that learns."""
+        return PARTS[self.part].method_of(self.spec).name
+
+    @property
+    def most_gigabytes(self) -> float | None:
+        """What a worker may take."""
+        return self.spec.machine.max_memory
+
+    def shards(self) -> Shards:
+        """Open the sharded graph."""
+        return open_shards(Path(self.spec.data).expanduser())
 
 
 @dataclass(frozen=True)
@@ -153,40 +160,42 @@ class ShardOutcome:
     taken: PartOutcome
     hits: int
     tested: int
-    privacy: dict[str, Any]
+    privacy: Privacy
     asked: int
 
 
 def run_shard_unit(
-    spec: Experiment,
-    part: Part,
-    run: int,
-    progress: Progress | None,
-    *,
-    crew: Crew | None,
-    workers: int,
-    keeping: Keeping | None = None,
-    out: RowFiles | None = None,
+    task: ShardTask, workers: int, crew: Crew | None = None, progress: Progress | None = None
 ) -> UnitResult:
-    """Learn from a sharded graph and score it, by a crew of workers, or in this process from disk where there is no crew."""
+    """Learn from a sharded graph and score it, by a crew of workers, or in this process where there is no crew."""
     start = time.perf_counter()
-    method = PARTS[part].method_of(spec).name
-    folder = Path(spec.data).expanduser()
-    work = ShardWork(
-        spec, part, run, folder, method, keeping, spec.machine.max_memory, on_disk=crew is None, out=out
-    )
-    shards = open_shards(folder)
-    check_shards(spec, shards)
+    shards = task.shards()
+    check_shards(task.spec, shards)
     partitions_of(shards, 0, workers)
     if crew is None:
-        parts = [learn_shards(work, ALONE, progress)]
+        outcomes = [learn_shards(task, ALONE, progress)]
     else:
-        parts = crew.run(learn_shards, [work] * workers, progress)
-    return _unit(part, run, parts, time.perf_counter() - start, shared=crew is not None)
+        outcomes = crew.run(learn_shards, [task] * workers, progress)
+    taken = [each.taken for each in outcomes]
+    first = taken[0].outcome
+    stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
+    tested, asked = sum(each.tested for each in outcomes), sum(each.asked for each in outcomes)
+    return UnitResult(
+        task.part,
+        task.run,
+        sum(each.hits for each in outcomes) / tested if tested else first.validation_score,
+        first.detail,
+        _joined_privacy([each.privacy for each in outcomes]).to_dict(),
+        {**stages, "total": time.perf_counter() - start},
+        max(each.peak_mb for each in taken),
+        {**first.also, **({"on_disk": 1.0} if crew is None else worker_numbers(taken))},
+        asked,
+        asked,
+    )
 
 
 def check_shards(spec: Experiment, shards: Shards) -> None:
-    """Refuse, before anybody is started, what is not learned from a sharded graph."""
+    """Reject, before any worker is started, what is not learned from a sharded graph."""
     if spec.task != "node" or shards.manifest.metric != "accuracy":
         raise InputError(
             "on a sharded graph classes are predicted and measured by accuracy: load it whole for anything else"
@@ -198,35 +207,34 @@ def check_shards(spec: Experiment, shards: Shards) -> None:
         )
 
 
-def learn_shards(work: ShardWork, world: World, progress: Progress | None = None) -> ShardOutcome:
+def learn_shards(task: ShardTask, world: World, progress: Progress | None = None) -> ShardOutcome:
     """Learn as one worker of a world, from the partitions that fall to it."""
-    spec, seed = work.spec, work.spec.seed + work.run
-    idle = loaded(partial(_load, spec), work.most_gigabytes)
+    spec, seed = task.spec, task.spec.seed + task.run
+    idle = loaded(partial(_load, spec), task.most_gigabytes)
     check_backbone(spec.backbone)
-    shards, method = open_shards(work.folder), find_method(work.method)
-    part = shard_part(shards, world, on_disk=work.on_disk)
+    shards, method = task.shards(), find_method(task.method)
+    part = shard_part(shards, world, on_disk=task.on_disk)
     public = part.without_labels() if spec.budgets.private_labels else part
     assert isinstance(public, GraphPart)
-    job = make_job(spec, work.part, method, public, seed, None)
+    job = make_job(spec, task.part, method, public, seed, None)
     questions = method.questions(job)
-    check_cost(spec, work.part, questions)
+    check_cost(spec, task.part, questions)
     users = ShardUsers(
         shards,
         part,
         partitions_of(shards, world.rank, world.size),
         seed,
-        blind=PARTS[work.part].blind,
+        blind=PARTS[task.part].blind,
         unsound=not entry(spec.budgets.mechanism).sound,
     )
     users.open(questions.needed(part.node_count), questions.cost.delta)
-    taken = replace(learn_on(public, replace(job, users=users), work, progress), idle_mb=idle)
+    taken = replace(learn_on(public, replace(job, users=users), task, progress), idle_mb=idle)
     scores = taken.outcome.scores
     assert scores is not None
-    if work.out is not None:
-        work.out.write(part, users, taken.outcome)
+    if task.out is not None:
+        task.out.write(part, users, taken.outcome)
     hits, tested = users.hits(scores) if shards.simulated else (0, 0)
-    records = [privacy_record(ledger, ()) for ledger in users.ledgers]
-    privacy = _added([record.to_dict() for record in records])
+    privacy = _joined_privacy([privacy_record(ledger, ()) for ledger in users.ledgers])
     asked = sum(int(ledger.ever_asked.sum()) for ledger in users.ledgers)
     bare = replace(taken.outcome, scores=None, embedding=None)
     return ShardOutcome(
@@ -239,35 +247,14 @@ def _load(spec: Experiment) -> None:
     load_library()
 
 
-def _added(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One record for the users of all partitions, who were asked the same: the costliest one, with everybody counted."""
-    whole = max(records, key=lambda record: (record["total"] or {"epsilon": 0.0})["epsilon"])
-    rounds = [dict(each) for each in whole["rounds"]]
-    for place, each in enumerate(rounds):
-        each["users"] = sum(
-            record["rounds"][place]["users"] for record in records if len(record["rounds"]) > place
-        )
-    return {**whole, "rounds": rounds}
-
-
-def _unit(part: Part, run: int, parts: Sequence[ShardOutcome], seconds: float, *, shared: bool) -> UnitResult:
-    taken = [each.taken for each in parts]
-    first = taken[0].outcome
-    stages = {stage: max(each.outcome.seconds[stage] for each in taken) for stage in first.seconds}
-    tested, asked = sum(each.tested for each in parts), sum(each.asked for each in parts)
-    score = sum(each.hits for each in parts) / tested if tested else first.validation_score
-    return UnitResult(
-        part,
-        run,
-        score,
-        first.detail,
-        _added([each.privacy for each in parts]),
-        {**stages, "total": seconds},
-        max(each.peak_mb for each in taken),
-        {**first.also, **(worker_numbers(taken) if shared else {"on_disk": 1.0})},
-        asked,
-        asked,
-    )
+def _joined_privacy(records: Sequence[Privacy]) -> Privacy:
+    """Return one record for the users of all partitions, who were asked the same: the costliest one, with everybody counted."""
+    whole = max(records, key=lambda record: 0.0 if record.total is None else record.total.epsilon or 0.0)
+    rounds = []
+    for place, each in enumerate(whole.rounds):
+        users = sum(record.rounds[place].users for record in records if len(record.rounds) > place)
+        rounds.append(each.model_copy(update={"users": users}))
+    return whole.model_copy(update={"rounds": rounds})
 
 
 def compute_unit(
@@ -275,13 +262,13 @@ def compute_unit(
     part: Part,
     run: int,
     progress: Progress | None = None,
-    given: tuple[Graph, Users] | None = None,
+    given: Given | None = None,
     engine: Engine = HERE,
     out: RowFiles | None = None,
 ) -> UnitResult:
-    """Part ``part`` of run ``run``, in this process or by the engine's workers; a large sharded graph is read where it lies.
+    """Compute part ``part`` of run ``run``, in this process or by the engine's workers; a large sharded graph is read where it lies.
 
-    What workers have written down is gone when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
+    Checkpoints of workers are removed when the unit is done. Into ``out`` go predictions or embeddings of a sharded graph.
     """
     shards = None if given is not None else large_shards(spec.data)
     if engine.workers is None and shards is None:
@@ -289,10 +276,10 @@ def compute_unit(
     crew = None if engine.workers is None else engine.crew()
     keeping = None
     if given is None:
-        keeping = kept_trainings(spec, part, run, engine.workers, engine.checkpoint_every)
+        keeping = unit_checkpoints(spec, part, run, engine.workers, engine.checkpoint_every)
     if shards is not None:
-        workers = engine.workers or 1
-        unit = run_shard_unit(spec, part, run, progress, crew=crew, workers=workers, keeping=keeping, out=out)
+        task = ShardTask(spec, part, run, keeping, on_disk=crew is None, out=out)
+        unit = run_shard_unit(task, engine.workers or 1, crew, progress)
     else:
         assert crew is not None and engine.workers is not None
         start = time.perf_counter()
@@ -303,20 +290,25 @@ def compute_unit(
         )
         unit = scored(spec, part, run, ready, outcome, start)
     if keeping is not None:
-        remove(keeping)
+        _remove(keeping.folder)
     return unit
 
 
-def digest_for(spec: Experiment, part: Part, given: Given | None) -> str | None:
-    """What the data are that somebody else is to read; None where they are sent along."""
+def remote_digest(spec: Experiment, part: Part, given: Given | None) -> str | None:
+    """Return what the data are that another process is to read; None where they are sent along."""
     return input_digest(spec, part) if given is None else None
 
 
-def unit_elsewhere(
-    spec: Experiment, part: Part, number: int, given: Given | None, digest: str | None
+def compute_remote_unit(
+    spec: Experiment, part: Part, run: int, given: Given | None, digest: str | None
 ) -> UnitResult:
-    """A unit, where the data are those of the digest."""
+    """Compute a unit in another process, where the data must be those of the digest."""
+    check_elsewhere(spec, part, digest)
+    return compute_unit(spec, part, run, None, given)
+
+
+def check_elsewhere(spec: Experiment, part: Part, digest: str | None) -> None:
+    """Load an experiment's names in the process that computes, and refuse other data than those of the digest."""
     spec.load_code()
     if digest is not None:
         check_same(spec, digest, part)
-    return compute_unit(spec, part, number, None, given)

@@ -13,7 +13,7 @@ from typing import Any
 from graphveil.errors import InputError
 from graphveil.experiments.figure import Chart
 from graphveil.number_format import NONE
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
 
 # What is computed now, and which share of all is done.
 Progress = Callable[[str, float], None]

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count, product
 from typing import Any
 
 from graphveil.audit import Audit, audit
-from graphveil.audit.exact_text import exact_epsilon, plain
+from graphveil.audit.findings import exact_epsilon, plain
 from graphveil.engine.engine import HERE
 from graphveil.experiments.experiment import Experiment, Part
-from graphveil.experiments.figure import Chart, Series, epsilon_chart
+from graphveil.experiments.figure import Chart, Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.predictions import learn_again
 from graphveil.experiments.result import Result
-from graphveil.experiments.run_figures import graph
+from graphveil.experiments.run_figures import graph_figure
 from graphveil.experiments.runner import Ahead, run_experiment
-from graphveil.experiments.statistics import Summary, paired_gain, t_interval
 from graphveil.experiments.table import Table
 from graphveil.number_format import NONE, budget, counted, gained, points, reach
 from graphveil.privacy.record import Privacy
+from graphveil.statistics import Summary, paired_gain, t_interval
 
 EPSILONS = (1.0, 2.0, 4.0)
 EPOCHS = 100
-# Whatever a row is asked for: a finite table, whose ε is exact. Classes are asked for by k-ary response.
-MECHANISM, CLASS_MECHANISM = "multibit", "krr"
-INTERESTS, KINDS = 64, 4
+# Bits of the 64 interests, and one of the 4 kinds. Both are finite tables, whose ε is exact.
+MECHANISM = "multibit"
+DIMS = {MECHANISM: 64, "krr": 4}
+# The mechanisms by which the users of each method are asked.
+ASKED_BY = {"veil": tuple(DIMS), "base": (MECHANISM,)}
 TITLE = "graphveil: a demonstration"
 TOWN = (
     "The town is generated: users of four kinds who mostly know their like, 64 interests of which a few tell kinds apart, and few users "
@@ -56,25 +59,26 @@ FOOTER = (
 
 @dataclass(frozen=True)
 class Demo:
-    """The results that are there: of both methods by budget, without privacy, and the audits of what was used."""
+    """The results so far: of both methods by budget, without privacy, and the audits of the mechanisms they used.
+
+    ``town`` shows some users of the town with what they are and what veil takes them for, as an SVG element.
+    """
 
     veil: tuple[Result, ...] = ()
     base: tuple[Result, ...] = ()
     plain: Result | None = None
-    audits: tuple[Audit, ...] = field(default=())
-    # Some users of the town with what they are and what veil takes them for, as an SVG element.
+    audits: tuple[Audit, ...] = ()
     town: str = ""
 
     @property
     def private(self) -> tuple[Result, ...]:
-        """All private results, veil's before base's at every budget."""
-        return tuple(sorted((*self.veil, *self.base), key=lambda result: result.spec.budgets.epsilon or 0.0))
+        """All private results by budget, veil's before base's at every one."""
+        return tuple(sorted((*self.veil, *self.base), key=_epsilon))
 
     @property
     def structure(self) -> Summary | None:
         """What graph and labels alone give: the same in every experiment, so the first one's."""
-        scores = self.veil[0].scores("structure") if self.veil else []
-        return t_interval(scores) if scores else None
+        return summary(self.veil[0], "structure") if self.veil else None
 
     def over_structure(self, result: Result) -> Summary | None:
         """What a result gains over asking nobody, paired over the runs that both have."""
@@ -82,143 +86,103 @@ class Demo:
         both = [(unit.score, other[unit.run]) for unit in result.of("method") if unit.run in other]
         return paired_gain(*zip(*both, strict=True)) if both else None
 
+    @property
+    def bought(self) -> Result | None:
+        """The result at the smallest budget that clearly bought anything over asking nobody."""
+        gains = ((result, self.over_structure(result)) for result in self.veil)
+        return next(
+            (result for result, gain in gains if gain and gain.low is not None and gain.low > 0), None
+        )
+
+    @property
+    def shown(self) -> Result:
+        """The result that is told first: that of the headline, else that of the largest budget."""
+        return self.bought or self.veil[-1]
+
     def exact(self, result: Result) -> str:
         """The largest exact ε of all that a result's users were asked by."""
-        names = (MECHANISM, CLASS_MECHANISM) if result.spec.method == "veil" else (MECHANISM,)
         found = {
             audited.name: audited.exact.epsilon
             for audited in self.audits
-            if audited.claimed.epsilon == result.spec.budgets.epsilon
+            if audited.claimed.epsilon == _epsilon(result)
         }
+        names = ASKED_BY[result.spec.method]
         if not set(names) <= set(found):
             return NONE
-        return exact_epsilon(max(found[name] for name in names), result.spec.budgets.epsilon or 0.0)
+        return exact_epsilon(max(found[name] for name in names), _epsilon(result))
 
 
-def run_demo(
-    runs: int, jobs: int, watch: Callable[[str, int, int], None], keep: Callable[[Demo], None]
-) -> Demo:
-    """Run everything; ``keep`` is given what there is after each step, so that nothing is lost."""
-    demo = Demo()
+def _epsilon(result: Result) -> float:
+    return result.spec.budgets.epsilon or 0.0
+
+
+def run_demo(runs: int, jobs: int, watch: Callable[[str, int, int], None]) -> Iterator[Demo]:
+    """Run everything, and yield what there is after each step, so that nothing is lost."""
+    demo, done = Demo(), count(1)
     steps = len(EPSILONS) * (runs * 4 + 2) + 2 * runs + 1
-    done = 0
-
-    def tell(what: str) -> None:
-        nonlocal done
-        done += 1
-        watch(what, done, steps)
-
-    def kept(**more: Any) -> Demo:
-        found = replace(demo, **more)
-        keep(found)
-        return found
-
+    settings = {"epochs": EPOCHS}
     with HERE.shared(jobs) as pool:
         ahead = Ahead(pool)
 
-        def ran(spec: Experiment, skip: tuple[Part, ...] = ()) -> Result:
-            said = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
+        def ran(method: str, skip: tuple[Part, ...] = (), **options: Any) -> Result:
+            spec = Experiment.of(method, "town", runs=runs, **options)
+            at = budget(spec.budgets.epsilon) if spec.budgets.epsilon else "no privacy"
             return run_experiment(
                 spec,
                 jobs=jobs,
                 skip=skip,
                 ahead=ahead,
-                watch=lambda unit, *_: tell(f"{spec.method}, {unit.part} at {said}"),
+                watch=lambda unit, *_: watch(f"{method}, {unit.part} at {at}", next(done), steps),
             )
 
-        settings = {"epochs": EPOCHS}
         for epsilon in EPSILONS:
-            asked = Experiment.of("veil", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs)
-            demo = kept(veil=(*demo.veil, ran(asked, ("structure",) if demo.veil else ())))
-            asked = Experiment.of(
-                "base", "town", epsilon=epsilon, mechanism=MECHANISM, runs=runs, settings=settings
-            )
-            demo = kept(base=(*demo.base, ran(asked, ("structure",))))
-        demo = kept(plain=ran(Experiment.of("nonprivate", "town", runs=runs, settings=settings)))
-    for epsilon in EPSILONS:
-        for name, dims in ((MECHANISM, INTERESTS), (CLASS_MECHANISM, KINDS)):
-            audited = audit(name, epsilon=epsilon, dims=dims, quick=True)
-            tell(f"audit of {name} at {budget(epsilon)}")
-            demo = kept(audits=(*demo.audits, audited))
-    tell("drawing the town")
-    told = shown(demo).spec
-    return kept(town=graph(told, *learn_again(told, 0, None)).svg())
+            asked: dict[str, Any] = {"epsilon": epsilon, "mechanism": MECHANISM}
+            skip: tuple[Part, ...] = ("structure",) if demo.veil else ()
+            demo = replace(demo, veil=(*demo.veil, ran("veil", skip, **asked)))
+            yield demo
+            demo = replace(demo, base=(*demo.base, ran("base", ("structure",), settings=settings, **asked)))
+            yield demo
+        demo = replace(demo, plain=ran("nonprivate", settings=settings))
+        yield demo
+    for epsilon, (name, dims) in product(EPSILONS, DIMS.items()):
+        audited = audit(name, epsilon=epsilon, dims=dims, quick=True)
+        watch(f"audit of {name} at {budget(epsilon)}", next(done), steps)
+        demo = replace(demo, audits=(*demo.audits, audited))
+        yield demo
+    watch("drawing the town", next(done), steps)
+    spec = demo.shown.spec
+    yield replace(demo, town=graph_figure(spec, *learn_again(spec, 0, None)).svg())
 
 
-def shown(demo: Demo) -> Result:
-    """The result that is told first: that of the headline, else that of the largest budget."""
-    return bought(demo) or demo.veil[-1]
-
-
-HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
-WORDS = 2
-ASKED_HEAD = ("method", "users", "question", "exact ε")
+def summary(result: Result, part: str = "method") -> Summary | None:
+    """The mean score of a part with its interval; None where it was not run."""
+    scores = result.scores(part)
+    return t_interval(scores) if scores else None
 
 
 def scored(result: Result, part: str = "method") -> str:
     """The mean score of a part in points, with half of its interval."""
-    scores = result.scores(part)
-    return f"{points(t_interval(scores).mean)}{reach(t_interval(scores))}" if scores else NONE
+    score = summary(result, part)
+    return NONE if score is None else f"{points(score.mean)}{reach(score)}"
+
+
+HEAD = ("budget", "method", "accuracy", "control", "gain", "over structure", "exact ε")
+WORDS = 2
 
 
 def rows(demo: Demo) -> list[tuple[str, ...]]:
     """The table: budget, method, accuracy, that of its control, what was gained over it and over asking nobody, and the exact ε."""
     table: list[tuple[str, ...]] = []
     if demo.plain:
-        score = scored(demo.plain)
         over = gained(demo.over_structure(demo.plain))
-        table.append(("none", demo.plain.spec.method, score, NONE, NONE, over, "no privacy"))
+        table.append(("none", demo.plain.spec.method, scored(demo.plain), NONE, NONE, over, "no privacy"))
     # The largest budget first, and veil first in each.
-    for result in sorted(demo.private, key=lambda result: -(result.spec.budgets.epsilon or 0.0)):
-        table.append(
-            (
-                budget(result.spec.budgets.epsilon),
-                result.spec.method,
-                scored(result),
-                scored(result, "control"),
-                gained(result.gain),
-                gained(demo.over_structure(result)),
-                demo.exact(result),
-            )
-        )
+    for result in sorted(demo.private, key=lambda result: -_epsilon(result)):
+        gains = (gained(result.gain), gained(demo.over_structure(result)))
+        scores = (scored(result), scored(result, "control"))
+        table.append((budget(_epsilon(result)), result.spec.method, *scores, *gains, demo.exact(result)))
     nobody = scored(demo.veil[0], "structure") if demo.veil else NONE
-    table.append((NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked"))
-    return table
-
-
-def bought(demo: Demo) -> Result | None:
-    """The result at the smallest budget that clearly bought anything over asking nobody."""
-    gains = ((result, demo.over_structure(result)) for result in demo.veil)
-    return next((result for result, gain in gains if gain and gain.low is not None and gain.low > 0), None)
-
-
-def headline(demo: Demo) -> str:
-    """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
-    result, structure = bought(demo), demo.structure
-    if result is None or structure is None:
-        return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
-    return (
-        f"One randomized report from each user ({budget(result.spec.budgets.epsilon)}) lets the server tell the kind of "
-        f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
-    )
-
-
-def difference(demo: Demo) -> str:
-    """How sure the headline is, and what the same budget gives where single interests are asked for."""
-    result, structure = bought(demo), demo.structure
-    gain = None if result is None else demo.over_structure(result)
-    if result is None or structure is None or gain is None:
-        return ""
-    epsilon = result.spec.budgets.epsilon
-    said = (
-        f"That is {gained(gain)} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with the method veil; no "
-        "smaller budget of those below clearly buys anything."
-    )
-    other = next((each for each in demo.base if each.spec.budgets.epsilon == epsilon), None)
-    if other is None:
-        return said
-    less = ", less than asking nobody" if other.mean < structure.mean else ""
-    return f"{said} Asked for single interests alone (base), it is {points(other.mean)}{less}."
+    return [*table, (NONE, "structure", nobody, NONE, NONE, NONE, "nobody asked")]
 
 
 SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its control")
@@ -226,23 +190,54 @@ SMALL = ("budget", "veil", "its control", "over asking nobody", "base", "its con
 
 def small_rows(demo: Demo) -> list[tuple[str, ...]]:
     """A line a budget, for a terminal."""
-    base = {result.spec.budgets.epsilon: result for result in demo.base}
-    table: list[tuple[str, ...]] = []
-    for result in demo.veil:
-        epsilon = result.spec.budgets.epsilon
-        other = base.get(epsilon)
-        more = (NONE, NONE) if other is None else (scored(other), scored(other, "control"))
-        over = gained(demo.over_structure(result))
-        table.append((budget(epsilon), scored(result), scored(result, "control"), over, *more))
-    return table
+    base = {_epsilon(result): (scored(result), scored(result, "control")) for result in demo.base}
+    return [
+        (
+            budget(_epsilon(result)),
+            scored(result),
+            scored(result, "control"),
+            gained(demo.over_structure(result)),
+            *base.get(_epsilon(result), (NONE, NONE)),
+        )
+        for result in demo.veil
+    ]
+
+
+def headline(demo: Demo) -> str:
+    """What the smallest budget gives that clearly bought anything over asking nobody, for somebody who never heard of it."""
+    result, structure = demo.bought, demo.structure
+    if result is None or structure is None:
+        return "No budget here clearly buys anything over asking nobody: more runs, more users or a larger ε would have to."
+    return (
+        f"One randomized report from each user ({budget(_epsilon(result))}) lets the server tell the kind of "
+        f"{points(result.mean)} in 100 users, instead of {points(structure.mean)} when it asks nobody."
+    )
+
+
+def difference(demo: Demo) -> str:
+    """How sure the headline is, and what the same budget gives where single interests are asked for."""
+    result, structure = demo.bought, demo.structure
+    if result is None or structure is None:
+        return ""
+    said = (
+        f"That is {gained(demo.over_structure(result))} points (mean and 95% interval of {counted(len(result.scores()), 'run')}), with "
+        "the method veil; no smaller budget of those below clearly buys anything."
+    )
+    other = next((each for each in demo.base if _epsilon(each) == _epsilon(result)), None)
+    if other is None:
+        return said
+    less = ", less than asking nobody" if other.mean < structure.mean else ""
+    return f"{said} Asked for single interests alone (base), it is {points(other.mean)}{less}."
+
+
+ASKED_HEAD = ("method", "users", "question", "exact ε")
 
 
 def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
     """Who was asked what in one run, at the budget that is told first: method, users, question, exact ε."""
-    epsilon = shown(demo).spec.budgets.epsilon
     table: list[tuple[str, ...]] = []
     for result in demo.private:
-        if result.spec.budgets.epsilon != epsilon or not result.of("method"):
+        if _epsilon(result) != _epsilon(demo.shown) or not result.of("method"):
             continue
         for one in Privacy.model_validate(result.of("method")[0].privacy).rounds:
             exact = NONE if one.exact is None else exact_epsilon(one.exact, one.epsilon)
@@ -254,18 +249,15 @@ def asked_rows(demo: Demo) -> list[tuple[str, ...]]:
 
 
 def chart(demo: Demo) -> Chart:
-    """Accuracy over ε."""
+    """Draw accuracy over ε."""
     lines = []
     for name, results in (("veil", demo.veil), ("base", demo.base)):
-        if not results:
-            continue
-        epsilons = tuple(result.spec.budgets.epsilon or 0.0 for result in results)
-        lines.append(
-            Series(name, epsilons, tuple(t_interval(result.scores()) for result in results), role="method")
-        )
-        if all(result.scores("control") for result in results):
-            blinded = tuple(t_interval(result.scores("control")) for result in results)
-            lines.append(Series(f"{name}, control (ε = 0)", epsilons, blinded, role="control"))
+        epsilons = tuple(_epsilon(result) for result in results)
+        for label, part in ((name, "method"), (f"{name}, control (ε = 0)", "control")):
+            role: Role = "control" if part == "control" else "method"
+            curve = tuple(score for result in results if (score := summary(result, part)))
+            if curve and len(curve) == len(results):
+                lines.append(Series(label, epsilons, curve, role=role))
     if demo.structure is not None:
         lines.append(Series("structure: nobody asked", (), (demo.structure,), role="structure"))
     if demo.plain is not None:
@@ -275,20 +267,13 @@ def chart(demo: Demo) -> Chart:
 
 
 def html(demo: Demo) -> str:
-    """The demonstration as a self-contained page."""
+    """Return the demonstration as a self-contained page."""
+    scores = Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:]))
+    asked = Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"}))
     sections = [
         *([Section("The town", (DRAWN,), demo.town)] if demo.town else []),
-        Section(
-            "What a budget buys",
-            svg=chart(demo).svg(),
-            table=Table(HEAD, tuple(rows(demo)), frozenset(HEAD[WORDS:])),
-            notes=(SCORED,),
-        ),
-        Section(
-            f"Who was asked what, at {budget(shown(demo).spec.budgets.epsilon)}",
-            table=Table(ASKED_HEAD, tuple(asked_rows(demo)), frozenset({"users", "exact ε"})),
-            notes=(ASKED,),
-        ),
+        Section("What a budget buys", svg=chart(demo).svg(), table=scores, notes=(SCORED,)),
+        Section(f"Who was asked what, at {budget(_epsilon(demo.shown))}", table=asked, notes=(ASKED,)),
         _audited(demo),
     ]
     return page(TITLE, headline(demo), sections, FOOTER, about=" ".join((difference(demo), TOWN)).strip())
@@ -296,9 +281,11 @@ def html(demo: Demo) -> str:
 
 def _audited(demo: Demo) -> Section:
     """One sentence on all audits, and a row for each; where a claim is broken, what was found."""
-    broken = [audited for audited in demo.audits if not audited.holds]
-    found = f"{len(broken)} of {len(demo.audits)} claims DO NOT HOLD: see below." if broken else ""
-    if demo.audits and not broken:
+    broken = sum(not audited.holds for audited in demo.audits)
+    found = "No audit was finished."
+    if broken:
+        found = f"{broken} of {len(demo.audits)} claims DO NOT HOLD: see below."
+    elif demo.audits:
         found = f"All {counted(len(demo.audits), 'claim')} hold: no report is more than e^ε times as likely for one user's interests as for another's."
     table = tuple(
         (
@@ -309,11 +296,10 @@ def _audited(demo: Demo) -> Section:
         )
         for audited in demo.audits
     )
+    head = ("mechanism", "claimed ε", "exact ε", "verdict")
     return Section(
         "The audit of what was used",
-        (found or "No audit was finished.",),
-        table=Table(
-            ("mechanism", "claimed ε", "exact ε", "verdict"), table, frozenset({"claimed ε", "exact ε"})
-        ),
+        (found,),
+        table=Table(head, table, frozenset(head[1:3])),
         notes=(EXACT,),
     )

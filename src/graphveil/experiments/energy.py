@@ -48,7 +48,7 @@ HOW = (
 
 
 @dataclass(frozen=True)
-class Curve:
+class EnergyCurve:
     """The energies of one simulated collection; ``epsilon`` None is the control."""
 
     epsilon: float | None
@@ -59,11 +59,16 @@ class Curve:
         """Its name in pictures and tables."""
         return "control" if self.epsilon is None else budget(self.epsilon)
 
+    @property
+    def mixing(self) -> denoise.HopEnergies:
+        """The energies without bipartite components; all of them where there are none."""
+        return self.energies.mixing or self.energies
+
 
 def smoothing(
     name: str, specs: Sequence[Experiment], hops: int, tell: Callable[[str], None] = lambda _: None
 ) -> list[Section]:
-    """One section a mechanism for the runs on one graph. What cannot be loaded or asked here is named, and skipped."""
+    """Return one section a mechanism for the runs on one graph. What cannot be loaded or asked here is named, and skipped."""
     if not specs:
         return []
     try:
@@ -103,13 +108,13 @@ def experiment_of(record: Record) -> Experiment | None:
 
 
 def mechanism_name(spec: Experiment) -> str:
-    """A mechanism with whatever it was set to."""
+    """Return a mechanism with the options that it was set to."""
     extra = dict(spec.mechanism_options) | ({} if spec.budgets.delta is None else {"δ": spec.budgets.delta})
     told = ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
     return f"{spec.budgets.mechanism} ({told})" if told else spec.budgets.mechanism
 
 
-def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> Curve:
+def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: bool = False) -> EnergyCurve:
     """Ask all users once, as a run of this spec does, and measure the energy of their answers."""
     if spec.has_levels:
         users = with_levels(spec, users, spec.seed)
@@ -132,7 +137,7 @@ def collect(spec: Experiment, graph: Graph, users: Users, hops: int, *, blind: b
     ledger = users.open_ledger(plan.claim.epsilon, plan.claim.delta)
     asked = answering(spec, "control" if blind else "method", users, ledger, spec.seed)
     estimate = asked.report(plan).estimate()
-    return Curve(
+    return EnergyCurve(
         None if blind else spec.budgets.epsilon,
         denoise.energy_over_hops(estimate, graph, hops, sketch=SKETCH).relative,
     )
@@ -152,13 +157,12 @@ def _section(
     chosen = list({spec.budgets.epsilon: spec for spec in reversed(specs)}.values())[::-1]
     curves, refused = [], []
     for spec, blind in [*((spec, False) for spec in chosen), (chosen[-1], True)]:
-        tell(f"energy of {kind} on {name}, {'control' if blind else budget(spec.budgets.epsilon)}")
+        label = "control" if blind else budget(spec.budgets.epsilon)
+        tell(f"energy of {kind} on {name}, {label}")
         try:
             curves.append(collect(spec, graph, users, hops, blind=blind))
         except (GraphveilError, TypeError) as error:
-            refused.append(
-                f"Not shown: {'the control' if blind else budget(spec.budgets.epsilon)}, since {error}."
-            )
+            refused.append(f"Not shown: {'the ' if blind else ''}{label}, since {error}.")
     if not curves:
         return Section(title, tuple(refused), level=3)
     bipartite = _bipartite(name, denoise.find_components(graph), curves[0].energies)
@@ -180,14 +184,13 @@ def _bipartite(name: str, shape: denoise.Components, energies: denoise.HopEnergi
     return (says,)
 
 
-def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
+def _measured(curves: Sequence[EnergyCurve], hops: int) -> tuple[str, ...]:
     """What the numbers say here: where HOA overtakes SKA, and whether the control looks the same."""
     budgets = [curve for curve in curves if curve.epsilon is not None]
     if not budgets:
         return ()
     best = max(budgets, key=lambda curve: curve.epsilon or 0.0)
-    mixing = best.energies.mixing or best.energies
-    where = " without the bipartite components" if best.energies.mixing else ""
+    mixing, where = best.mixing, " without the bipartite components" if best.energies.mixing else ""
     below = np.flatnonzero(mixing.ratio[1:] <= 1) + 1
     last = int(below[-1]) if len(below) else 0
     says = f"At {best.label} and K = {hops}, HOA's energy is {rounded_or_whole(mixing.ratio[hops])} times SKA's{where}"
@@ -206,18 +209,24 @@ def _measured(curves: Sequence[Curve], hops: int) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def picture(curves: Sequence[Curve], title: str) -> str:
-    """Energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
+def picture(curves: Sequence[EnergyCurve], title: str) -> str:
+    """Draw energy over hops on two logarithmic scales: lines for budgets, crosses for the control."""
     split = any(curve.energies.mixing for curve in curves)
+    ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
     drawing = Drawing((1.5 * WIDTH if split else WIDTH, HEIGHT), panels=2 if split else 1)
     for axes, outside in zip(drawing.axes, (False, True), strict=False):
         for place, curve in enumerate(curves):
-            energies = (curve.energies.mixing or curve.energies) if outside else curve.energies
+            energies = curve.mixing if outside else curve.energies
+            # Some hops for the control, and all of them for a budget.
+            hops = np.array(ticks) if curve.epsilon is None else np.arange(1, len(energies.ska))
+            style: dict[str, Any] = {"linestyle": STYLES[place % len(STYLES)]}
+            if curve.epsilon is None:
+                style = {"marker": "x", "linestyle": "", "markersize": 7}
             for kind, values, colour in (("SKA", energies.ska, SKA), ("HOA", energies.hoa, HOA)):
-                _draw(axes, curve, values, f"{kind}, {curve.label}", colour, STYLES[place % len(STYLES)])
+                shown = np.where(values > 0, values, np.nan)[hops]
+                axes.plot(hops, shown, color=colour, label=f"{kind}, {curve.label}", **style)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        ticks = _ticks(len(curves[0].energies.ska) - 1, 2)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
@@ -230,29 +239,18 @@ def picture(curves: Sequence[Curve], title: str) -> str:
     return drawing.svg()
 
 
-def _draw(axes: Any, curve: Curve, values: Any, label: str, colour: str, style: str) -> None:
-    hops = np.arange(1, len(values))
-    shown = np.where(values[1:] > 0, values[1:], np.nan)
-    if curve.epsilon is None:
-        at = np.array(_ticks(len(hops), 2)) - 1
-        axes.plot(hops[at], shown[at], "x", color=colour, label=label, markersize=7)
-    else:
-        axes.plot(hops, shown, style, color=colour, label=label)
-
-
-def table(curves: Sequence[Curve], hops: int) -> Table:
-    """The same in numbers, for some K."""
+def table(curves: Sequence[EnergyCurve], hops: int) -> Table:
+    """Return the same in numbers, for some K."""
     split = any(curve.energies.mixing for curve in curves)
     names = ("SKA", "HOA", "HOA/SKA")
     head = ("reports", "K", *names, *(f"{name}, not bipartite" for name in names if split))
     rows = []
     for curve in curves:
+        parts = (curve.energies, curve.mixing) if split else (curve.energies,)
         for k in _ticks(hops, 4):
-            mixing = curve.energies.mixing or curve.energies
-            parts = (curve.energies, mixing) if split else (curve.energies,)
             numbers = [value[k] for part in parts for value in (part.ska, part.hoa, part.ratio)]
             rows.append((curve.label, str(k), *map(rounded_or_whole, numbers)))
-    return Table(head, tuple(rows), frozenset(head[1:]))
+    return Table.of(head, rows)
 
 
 def _ticks(hops: int, base: int) -> list[int]:

@@ -24,13 +24,19 @@ from graphveil.mechanisms import entry
 from graphveil.mechanisms.personal_builders import level_budgets, takes_levels
 from graphveil.mechanisms.registry import load_entry, origin
 from graphveil.methods import Settings, find_method
-from graphveil.methods.backbone_names import backbone_digest, check_backbone
-from graphveil.methods.link_variants import VARIANTS
-from graphveil.methods.method import Method, check_norms, check_panel, load_method, method_origin
+from graphveil.methods.job import VARIANTS
+from graphveil.methods.method import (
+    Method,
+    backbone_digest,
+    check_backbone,
+    check_norms,
+    check_panel,
+    load_method,
+    method_origin,
+)
 from graphveil.methods.tasks import Task, find_task
 from graphveil.methods.terms import Budgets, Levels, Machine, Turnout, Volunteers, nested, options_of
-from graphveil.outside import is_reference
-from graphveil.registry import unknown_name
+from graphveil.plugins import is_reference, unknown_name
 
 
 def check_data(source: str) -> None:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.errors import InputError, visible_lines
-from graphveil.experiments.statistics import Summary
+from graphveil.errors import visible_lines
 from graphveil.experiments.table import Table
 from graphveil.files import write_whole
 from graphveil.number_format import NUMBER, PERCENT, Unit
+from graphveil.statistics import Summary
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,6 @@ def line_style(role: Role, place: int = 0, *, flat: bool = False) -> dict[str, A
     return style | mark | {"fillstyle": "none"} if role == "control" else style
 
 
-SUFFIXES = (".svg", ".png")
 # Inches of a figure with one panel: its letters can be read where it is as wide as a phone.
 WIDTH, HEIGHT = 5.4, 3.7
 # Points. Titles are given theirs where they are set: matplotlib has one of its own for each new title.
@@ -276,11 +275,8 @@ class Drawing:
         return buffer.getvalue()
 
     def write(self, file: Path) -> None:
-        """Write it to a file that `check_figure` has let pass: pixels to a .png, else SVG."""
-        if file.suffix == ".png":
-            write_whole(file, self.png())
-        else:
-            write_whole(file, self.svg_file().encode())
+        """Write it to a file: pixels to a .png, else SVG."""
+        write_whole(file, self.png() if file.suffix == ".png" else self.svg_file())
 
     def _arrange(self) -> None:
         """Show names as they are, dollar signs too, with everything in them visible, and fit the panels into the figure."""
@@ -303,15 +299,6 @@ def _lean(svg: str) -> str:
     return lean.replace("<svg ", '<svg class="figure" font-family="system-ui, sans-serif" ', 1).replace(
         "font-family: sans-serif; ", ""
     )
-
-
-def check_figure(file: Path) -> Path:
-    """Refuse a file that could not be written or is no figure."""
-    if file.suffix not in SUFFIXES or file.is_dir():
-        raise InputError(f"{file} is no figure: name a file that ends in {' or '.join(SUFFIXES)}")
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    return file
 
 
 def band(points: Sequence[Summary], factor: float = 100.0) -> tuple[list[float], list[float], list[float]]:

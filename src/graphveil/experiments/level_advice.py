@@ -2,74 +2,77 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from graphveil.graphs import Graph
+from graphveil.errors import InputError
+from graphveil.experiments.analysis import AnalysisResult
+from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.table import Table
+from graphveil.experiments.unit import make_ready
+from graphveil.graphs.levels import expected_shares
 from graphveil.mechanisms import PersonalMechanism
-
-Floats = NDArray[np.float64]
+from graphveil.methods.level_errors import LevelError, level_errors
+from graphveil.number_format import percent, rounded
 
 
 @dataclass(frozen=True)
-class LevelAdvice:
-    """One level: its budget, who chose it, and expected errors of a feature's estimate, as shares of the public range.
+class LevelAdvice(AnalysisResult):
+    """What each level costs on a graph, and the ε at which a chosen level itself is hidden: infinite where it is not."""
 
-    ``own`` is the error of one report of a user of this level. ``mean`` is that of the weighted mean over a user's
-    neighbourhood where everybody is asked, ``without`` the same where this level and all stricter ones are left out.
-    """
+    data: str
+    epsilon: float | None
+    mechanism: str
+    levels: tuple[LevelError, ...]
+    level_epsilon: float
 
-    level: int
-    budget: float
-    share: float
-    answered: float
-    own: float
-    mean: float
-    without: float | None
+    @property
+    def _hidden(self) -> bool:
+        return math.isfinite(self.level_epsilon)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "level_epsilon": self.level_epsilon if self._hidden else None}
 
-
-def advise_levels(graph: Graph, mechanism: PersonalMechanism, shares: Floats) -> list[LevelAdvice]:
-    """What each level costs on this graph at these shares of the levels: root mean square errors; nobody is asked.
-
-    A report beside the randomized level t has the variance σ²_t (`PersonalMechanism.variances`), and weights 1/σ² give a mean
-    over a neighbourhood, the user included, the variance 1/Σ 1/σ². Levels are taken as independent of who knows whom, and the
-    sum as (deg + 1) times its expectation. Where strict levels are left out there are fewer reports, but each says more.
-    """
-    width = float(mechanism.public.high - mechanism.public.low)
-    reach = graph.degrees.astype(np.float64) + 1
-    own = np.sqrt(mechanism.level_errors(shares)) / width
-    answered = mechanism.answered_by_level()
-    levels = np.arange(1, len(shares) + 1)
-    everybody = _mean_error(mechanism, shares, reach) / width
-    advice = []
-    for level in levels.tolist():
-        left = np.where(levels > level, shares, 0.0)
-        without = _mean_error(mechanism, left, reach) / width if left.sum() > 0 else None
-        advice.append(
-            LevelAdvice(
-                level,
-                mechanism.budgets[level - 1],
-                float(shares[level - 1]),
-                float(answered[level - 1]),
-                float(own[level - 1]),
-                everybody,
-                without,
-            )
+    def table(self) -> Table:
+        head = (
+            *("level", "ε", "users", "values answered"),
+            *("error of one report", "without it and stricter ones"),
         )
-    return advice
+        rows = (
+            (
+                str(each.level),
+                f"{each.budget:g}",
+                percent(each.share, ".0f"),
+                rounded(each.answered),
+                rounded(each.own),
+                rounded(each.without),
+            )
+            for each in self.levels
+        )
+        return Table(head, rows, head)
+
+    def sentences(self) -> list[str]:
+        hidden = (
+            f"hidden up to ε = {rounded(self.level_epsilon, 4)}" if self._hidden else "not protected at all"
+        )
+        errors = (
+            f"Errors are root mean squares of a feature's estimate, in widths of its range. The mean over a neighbourhood, where all "
+            f"are asked, has {rounded(self.levels[0].mean)}; the last column says what it has where a level and all stricter ones are not asked."
+        )
+        return [errors, f"The level that a user chose is {hidden}."]
 
 
-def _mean_error(mechanism: PersonalMechanism, asked: Floats, reach: Floats) -> float:
-    """The root mean square error of a neighbourhood's mean, where these shares of all users are asked."""
-    among = asked / asked.sum()
-    precision = asked.sum() * float(
-        (among @ mechanism.clamped_transition() / mechanism.variances(among)).sum()
-    )
-    return float(np.sqrt((1 / (reach * precision)).mean()))
+def advise_levels(spec: Experiment) -> LevelAdvice:
+    """Return what each level of a spec costs on its graph; nobody is asked."""
+    spec.check()
+    mechanism = spec.budgets.mechanism
+    if not spec.has_levels:
+        raise InputError(f"{mechanism} has no levels: take ppm or ppm-printed")
+    # Levels that real users chose are theirs: an operator compares distributions, and learns shares from reports.
+    shares = expected_shares(len(spec.level_budgets()), spec.levels.level_distribution or "uniform")
+    ready = make_ready(spec, "method", 0, None, None)
+    (built,) = ready.mechanisms
+    assert isinstance(built, PersonalMechanism)
+    errors = tuple(level_errors(ready.graph, built, shares))
+    return LevelAdvice(spec.data, spec.budgets.epsilon, mechanism, errors, built.level_loss.epsilon)

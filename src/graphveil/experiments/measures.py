@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from graphveil import attacks, learn
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.attribute_study import degree_correlations, rank_attributes
+from graphveil.experiments.attribute_study import rank_attributes
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.parts import PARTS as RUN_PARTS
 from graphveil.experiments.result import Result
 from graphveil.experiments.runner import parts_of
-from graphveil.experiments.statistics import Summary, t_interval
-from graphveil.experiments.unit import UnitResult, load_data, make_ready
+from graphveil.experiments.unit import Ready, UnitResult, load_data, make_ready
 from graphveil.graphs import Graph
+from graphveil.learn.ranking import degree_correlations
+from graphveil.mechanisms import Reports
 from graphveil.number_format import MEGABYTES, NUMBER, PERCENT, SECONDS, Unit, points
-from graphveil.outside import is_reference
-from graphveil.registry import Registry
+from graphveil.plugins import Registry, is_reference
+from graphveil.statistics import Summary, t_interval
 
 # What attacks and rankings need of a method is what it asks; one epoch learns enough for that.
 ASKING_EPOCHS = 1
@@ -134,112 +136,102 @@ def all_apart(
     return readings, interrupted
 
 
-def _each(value: Callable[[UnitResult], float | None], *parts: Part) -> Callable[[Result], Reading]:
-    """The mean over runs of something that every run has, for some parts."""
-
-    def read(result: Result) -> Reading:
-        summaries: dict[str, Summary] = {}
-        for part in parts:
-            numbers = [number for unit in result.of(part) if (number := value(unit)) is not None]
-            if numbers:
-                summaries[part] = t_interval(numbers)
-        return Reading(summaries)
-
-    return read
+def _mean_over_runs(
+    value: Callable[[UnitResult], float | None], result: Result, parts: Sequence[Part]
+) -> Reading:
+    """Return the mean over runs of something that every run has, for some parts."""
+    numbers = {
+        part: [number for unit in result.of(part) if (number := value(unit)) is not None] for part in parts
+    }
+    return Reading({part: t_interval(of) for part, of in numbers.items() if of})
 
 
-def _also(name: str) -> Callable[[UnitResult], float | None]:
-    """What a method predicts besides, by name."""
+def _per_run(
+    name: str,
+    unit: Unit,
+    value: Callable[[UnitResult], float | None],
+    parts: tuple[Part, ...] = ("method",),
+    **more: Any,
+) -> Measure:
+    """Return the measure of something that every run has."""
+    return Measure(name, unit, lambda result: _mean_over_runs(value, result, parts), parts=parts, **more)
 
-    def value(unit: UnitResult) -> float | None:
-        return unit.also.get(name)
 
-    return value
+def _extra(name: str) -> Callable[[UnitResult], float | None]:
+    """Return a reader of what a method predicts besides, by name."""
+    return lambda unit: unit.also.get(name)
 
 
 def _seconds(unit: UnitResult) -> float:
-    """What a run took from the first question to the last epoch; loading is not part of it."""
+    """Return what a run took from the first question to the last epoch; loading is not part of it."""
     return sum(took for stage, took in unit.seconds.items() if stage != "total")
 
 
 def _spread(result: Result) -> Reading:
-    """The standard deviation over runs; it needs two."""
+    """Return the standard deviation over runs; it needs two."""
     scores = {part: result.scores(part) for part in ("method", "control", "structure")}
-    return Reading(
-        {part: Summary(float(np.std(of, ddof=1)), None, None) for part, of in scores.items() if len(of) > 1}
-    )
+    return Reading({part: Summary(float(np.std(of, ddof=1))) for part, of in scores.items() if len(of) > 1})
 
 
 def _norm_error(result: Result) -> Reading:
-    """The error of predicted norms, beside that of one guess for everybody."""
-    constant = _each(_also("norm_constant"), "method")(result).parts.get("method")
+    """Return the error of predicted norms, beside that of one guess for everybody."""
+    errors = _mean_over_runs(_extra("norm_error"), result, _REPORTED)
+    constant = _mean_over_runs(_extra("norm_constant"), result, ("method",)).parts.get("method")
     note = "" if constant is None else f"one guess for everybody {NUMBER.number(constant.mean)}"
-    return Reading(_each(_also("norm_error"), "method", "control")(result).parts, note)
+    return replace(errors, note=note)
 
 
-def _jaccard(spec: Experiment) -> Reading:
-    return Reading({"method": Summary(rank_attributes(spec).jaccard, None, None)})
+def _single(number: float, note: str = "") -> Reading:
+    """Return one number without an interval."""
+    return Reading({"method": Summary(float(number))}, note)
 
 
 def _degree_correlation(spec: Experiment) -> Reading:
-    """Of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
+    """Return that of the attributes that a method chooses; one that chooses at random has the mean over all of them."""
     if "analysis" in type(spec.resolved_settings).model_fields:
-        return Reading({"method": Summary(rank_attributes(spec).degree_correlation, None, None)})
+        return _single(rank_attributes(spec).degree_correlation)
     spec.check()
     ready = make_ready(spec, "method", 0, None, None)
     correlations = degree_correlations(ready.users.raw.rows(), ready.graph.degrees)
-    return Reading(
-        {"method": Summary(float(np.abs(correlations).mean()), None, None)}, "attributes at random"
-    )
+    return _single(np.abs(correlations).mean(), "attributes at random")
 
 
 def _attack(spec: Experiment, kind: str, attribute: int | None = None) -> Reading:
-    """Attribute inference from all that the users of a method report, in its control, and without any privacy."""
+    """Return attribute inference from all that the users of a method report, in its control, and without any privacy."""
     spec = spec.having(settings={**spec.settings, "epochs": ASKING_EPOCHS})
     spec.check()
     parts = [part for part in parts_of(spec) if RUN_PARTS[part].asks_features]
-    attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, "raw")}
-    for run in range(spec.runs):
-        for part in parts:
-            ready = make_ready(spec, part, run, None, None)
-            reports = None
-            if ready.method.reports_features:
-                listening = attacks.OverheardUsers(ready.job.users)
-                with learn.one_thread():
-                    ready.method.run(replace(ready.job, users=listening))
-                reports = listening.features_heard()
-            attacked[part].append(attacks.attribute_inference(ready.graph, ready.users, reports, attribute))
-            if part == "method" and reports is not None:
-                attacked["raw"].append(attacks.attribute_inference(ready.graph, ready.users, None, attribute))
-    readings: dict[str, Summary] = {}
-    for part in parts:
-        numbers = [number for one in attacked[part] if (number := getattr(one, kind)) is not None]
-        if numbers:
-            readings[part] = t_interval(numbers)
-    return Reading(readings, _beside(kind, attacked["method"], attacked["raw"]))
-
-
-def _beside(kind: str, attacked: list[Any], raw: list[Any]) -> str:
-    """What the attack comes to without privacy, and what guessing comes to."""
-    said = []
-    numbers = [number for one in raw if (number := getattr(one, kind)) is not None]
-    if numbers:
-        said.append(f"without privacy {points(float(np.mean(numbers)))}")
+    attacked: dict[str, list[attacks.AttackResult]] = {part: [] for part in (*parts, RAW)}
+    for run, part in product(range(spec.runs), parts):
+        ready = make_ready(spec, part, run, None, None)
+        reports = _overheard(ready) if ready.method.reports_features else None
+        seen = {part: reports} | ({RAW: None} if part == "method" and reports is not None else {})
+        for name, heard in seen.items():
+            attacked[name].append(attacks.attribute_inference(ready.graph, ready.users, heard, attribute))
+    numbers = {
+        name: [number for one in found if (number := getattr(one, kind)) is not None]
+        for name, found in attacked.items()
+    }
+    readings = {name: t_interval(of) for name, of in numbers.items() if of}
+    raw = readings.pop(RAW, None)
+    guessed = "50 is nothing learned"
     if kind == "accuracy":
-        common = float(np.mean([one.commonest for one in attacked]))
-        said.append(f"always the commonest value {points(common)}")
-    else:
-        said.append("50 is nothing learned")
-    return "; ".join(said)
+        common = float(np.mean([one.commonest for one in attacked["method"]]))
+        guessed = f"always the commonest value {points(common)}"
+    return Reading(readings, guessed if raw is None else f"without privacy {points(raw.mean)}; {guessed}")
 
 
-def _counted(count: Callable[[Graph], float]) -> Callable[[Experiment], Reading]:
-    """A number of the graph itself: nothing is asked or learned."""
+def _overheard(ready: Ready) -> list[Reports]:
+    """Run a method, and return the reports of features that somebody who listens hears."""
+    listening = attacks.OverheardUsers(ready.job.users)
+    with learn.one_thread():
+        ready.method.run(replace(ready.job, users=listening))
+    return listening.features_heard()
 
-    def read(spec: Experiment) -> Reading:
-        return Reading({"method": Summary(float(count(load_data(spec)[0])), None, None)})
 
-    return read
+def _of_graph(name: str, count: Callable[[Graph], float], unit: Unit = COUNT) -> Measure:
+    """Return the measure of a number of the graph itself: nothing is asked or learned."""
+    return Measure(name, unit, apart=lambda spec: _single(count(load_data(spec)[0])))
 
 
 def _outside_measure(name: str, found: Any) -> Measure:
@@ -251,31 +243,25 @@ def _outside_measure(name: str, found: Any) -> Measure:
     return replace(found, name=name)
 
 
+# What is attacked where nothing is private.
+RAW = "raw"
 # What each attack measure reads off an AttackResult.
 ATTACKS = {"attack": "accuracy", "attack-balanced": "balanced"}
-_METHOD: tuple[Part, ...] = ("method",)
 _REPORTED: tuple[Part, ...] = ("method", "control")
 _OWN = (
-    Measure(SCORE, PERCENT, _each(lambda unit: unit.score, *PARTS)),
+    _per_run(SCORE, PERCENT, lambda unit: unit.score, PARTS),
     Measure("spread", PERCENT, _spread, fewest=2, words="standard deviation of scores"),
-    Measure(
-        "seconds", SECONDS, _each(_seconds, "method"), alone=True, words="time of one run", parts=_METHOD
-    ),
-    Measure(
-        "peak_mb",
-        MEGABYTES,
-        _each(lambda unit: unit.peak_mb, "method"),
-        alone=True,
-        words="largest memory of one run",
-        parts=_METHOD,
-    ),
+    _per_run("seconds", SECONDS, _seconds, alone=True, words="time of one run"),
+    _per_run("peak_mb", MEGABYTES, lambda unit: unit.peak_mb, alone=True, words="largest memory of one run"),
     Measure("norm_error", NUMBER, _norm_error, words="mean absolute error of norms", parts=_REPORTED),
-    Measure("class_bias", PERCENT, _each(_also("class_bias"), "method"), words="class bias", parts=_METHOD),
+    _per_run("class_bias", PERCENT, _extra("class_bias"), words="class bias"),
+    _per_run("degree_bias", PERCENT, _extra("degree_bias"), words="degree bias"),
     Measure(
-        "degree_bias", PERCENT, _each(_also("degree_bias"), "method"), words="degree bias", parts=_METHOD
-    ),
-    Measure(
-        "jaccard", NUMBER, apart=_jaccard, fewest=2, words="Jaccard index of chosen attributes over runs"
+        "jaccard",
+        NUMBER,
+        apart=lambda spec: _single(rank_attributes(spec).jaccard),
+        fewest=2,
+        words="Jaccard index of chosen attributes over runs",
     ),
     Measure(
         "degree_correlation",
@@ -292,11 +278,11 @@ _OWN = (
         apart=lambda spec: _attack(spec, "balanced"),
         words="attribute inference, balanced accuracy",
     ),
-    Measure("users", COUNT, apart=_counted(lambda graph: graph.node_count)),
-    Measure("links", COUNT, apart=_counted(lambda graph: graph.edge_count)),
-    Measure("features", COUNT, apart=_counted(lambda graph: graph.feature_count)),
-    Measure("classes", COUNT, apart=_counted(lambda graph: graph.class_count)),
-    Measure("degree", FEW, apart=_counted(lambda graph: 2 * graph.edge_count / graph.node_count)),
+    _of_graph("users", lambda graph: graph.node_count),
+    _of_graph("links", lambda graph: graph.edge_count),
+    _of_graph("features", lambda graph: graph.feature_count),
+    _of_graph("classes", lambda graph: graph.class_count),
+    _of_graph("degree", lambda graph: 2 * graph.edge_count / graph.node_count, FEW),
 )
 MEASURES = Registry[Measure](
     "measure",

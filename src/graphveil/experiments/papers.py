@@ -24,13 +24,13 @@ from graphveil.experiments.experiment_file import (
 )
 from graphveil.experiments.measures import SCORE, find_measure
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import Summary, t_interval
 from graphveil.experiments.study import FOLDER as SWEEPS
 from graphveil.experiments.study import PRINTED, Cell, Study, find_sweep, missing_graph, read_spread
 from graphveil.experiments.study_result import PRINTED_PARTS, StudyResult
 from graphveil.files import read_toml
 from graphveil.number_format import NONE, PERCENT, Unit
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
+from graphveil.statistics import Summary, t_interval
 
 POINT_HEAD = ("in the text", "theirs", "ours", *PRINTED_PARTS[1:])
 

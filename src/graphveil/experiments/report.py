@@ -13,13 +13,13 @@ from graphveil.experiments.experiment import DATA_PREFIX, MECHANISM_PREFIX
 from graphveil.experiments.figure import Role, Series, epsilon_chart
 from graphveil.experiments.page import Section, page
 from graphveil.experiments.result_store import Kept, Record, Scores, latest
-from graphveil.experiments.statistics import Summary
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit_store import SHOWN
 from graphveil.files import write_whole
 from graphveil.methods import find_method
 from graphveil.number_format import NONE, budget, counted, gained, low_to_high, points
 from graphveil.privacy.record import Privacy
+from graphveil.statistics import Summary
 
 NOTHING = "nothing measurable"
 
@@ -122,7 +122,7 @@ def write_report(
     tell: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Write the page to a file."""
-    write_whole(out, report_html(records, title=title, energy=energy, hops=hops, tell=tell).encode())
+    write_whole(out, report_html(records, title=title, energy=energy, hops=hops, tell=tell))
 
 
 def report_html(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Given
 from graphveil.experiments.model import Model, check_model, train_model
+from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import (
     Predictions,
     check_predictions,
@@ -23,34 +24,16 @@ from graphveil.experiments.predictions import (
     predicted_classes,
     predictions_of,
 )
-from graphveil.experiments.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
+from graphveil.experiments.run_figures import RUN_FIGURES, score_figure
 from graphveil.experiments.table import Table
 from graphveil.experiments.unit import Ready, UnitResult
+from graphveil.files import FIGURES, check_output
 from graphveil.graphs.metrics import ClassScore
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import ONE_RUN, budget, counted, gained, low_to_high, percent, points, rounded
+from graphveil.plugins import unknown_name
 from graphveil.privacy.record import Privacy
-from graphveil.registry import Registry
-
-# Draws a result into a file.
-Draw = Callable[[Any, Path], None]
-_figures = Registry[Draw]("figure of a result")
-
-
-def register_figure(name: str) -> Callable[[Draw], Draw]:
-    """Make a function that draws a result one of its figures."""
-
-    def add(draw: Draw) -> Draw:
-        _figures.add(name, draw)
-        return draw
-
-    return add
-
-
-def figure_of(name: str) -> Draw:
-    """What draws the figure of that name."""
-    return _figures.find(name)
-
+from graphveil.statistics import Summary, beside, link_verdict, paired_gain, t_interval, verdict
 
 Row = tuple[str, str, str]
 
@@ -244,7 +227,14 @@ class Result:
 
     def plot(self, file: str | Path, kind: str = "score") -> None:
         """Draw the result as .svg or .png: its score beside control and structure, or another ``kind`` of figure."""
-        figure_of(kind)(self, Path(file))
+        if kind not in (*RUN_FIGURES, "score"):
+            raise unknown_name("figure of a result", kind, (*RUN_FIGURES, "score"))
+        path = check_output(Path(file), FIGURES)
+        if kind == "score":
+            scores = {part: self.scores(part) for part in PARTS if self.of(part)}
+            score_figure(self.spec, self.metric, scores).write(path)
+        else:
+            RUN_FIGURES[kind](self.spec, *self.learned(0)).write(path)
 
     def learned(self, run: int = 0) -> tuple[Ready, Outcome]:
         """What a run of the method learned: learned again when it is first asked for, and kept."""

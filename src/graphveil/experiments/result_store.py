@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from graphveil.experiments.database import RESULTS, change, insert, select
 from graphveil.experiments.result import Result
 from graphveil.experiments.table import Column, Kind, Table
 from graphveil.experiments.unit_store import Origin, now, this_version
-from graphveil.files import read_text, write_whole
+from graphveil.files import PARQUET, read_text, write_whole
 from graphveil.methods.terms import Budgets, Levels, Turnout, Volunteers
+from graphveil.plugins import unknown_name
 from graphveil.privacy.record import Privacy
-from graphveil.registry import unknown_name
 
 DATABASE = Path(RESULTS).suffix
 SUFFIXES = (".json", ".jsonl", DATABASE)
@@ -434,7 +433,6 @@ def named(name: str, kept: Sequence[Kept], among: Selection) -> Kept:
     return fitting[0]
 
 
-PARQUET = ".parquet"
 EXPORTS = (".csv", PARQUET, ".json")
 # Parts of a record that are a mean with its interval.
 SUMMARIES = (
@@ -462,29 +460,13 @@ NAMES = (
 )
 
 
-def check_export(file: Path, suffixes: Sequence[str] = ()) -> Path:
-    """Refuse, before anything is read, a file that could not be written."""
-    allowed = (*suffixes, *EXPORTS)
-    if file.suffix not in allowed:
-        raise InputError(f"{file} has an unknown form: name a file that ends in {', '.join(allowed)}")
-    if file.suffix == PARQUET and find_spec("pyarrow") is None:
-        raise InputError(
-            f"{file} needs pyarrow, which is not installed: pip install 'graphveil[parquet]', or name a .csv file"
-        )
-    if not file.parent.is_dir():
-        raise InputError(f"{file.parent} is not a folder: name a file in a folder that is there")
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name a file")
-    return file
-
-
 def write_export(file: Path, kept: Sequence[Kept]) -> None:
-    """Write results to a file that `check_export` has let pass."""
+    """Write results to a file in one of `EXPORTS`."""
     if file.suffix != ".json":
         export_table(kept).write(file)
         return
     whole = {"results": [to_dict(each) for each in kept]}
-    write_whole(file, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+    write_whole(file, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
 
 
 def to_dict(kept: Kept) -> dict[str, Any]:

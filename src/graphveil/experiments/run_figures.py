@@ -1,8 +1,8 @@
-"""Figures of one run, by name: for `Result.plot(file, kind)` and for `graphveil plot`."""
+"""Figures of one run, by name: for `Result.plot(file, kind)`, and for `graphveil plot`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.experiments.experiment import Experiment
+from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.figure import (
     FAINT,
     HEIGHT,
@@ -25,18 +25,15 @@ from graphveil.experiments.figure import (
     Drawing,
     Role,
     band,
-    check_figure,
     line_style,
 )
 from graphveil.experiments.parts import PARTS
 from graphveil.experiments.predictions import predicted_classes
-from graphveil.experiments.result import Result, register_figure
-from graphveil.experiments.statistics import t_interval
 from graphveil.experiments.unit import Ready
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.metrics import ClassScore
-from graphveil.methods.outcome import Outcome, TrainingCurve
+from graphveil.methods.tasks import Outcome
 from graphveil.number_format import budget
+from graphveil.statistics import t_interval
 
 STEPS = 120
 # t-SNE's perplexity, where there are enough users for it.
@@ -44,7 +41,7 @@ PERPLEXITY = 30.0
 
 
 def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
-    """Users who know each other: from one drawn by seed on, always the one with the largest share of links into the group."""
+    """Return users who know each other: from one drawn by seed on, always the one with the largest share of links into the group."""
     count = graph.node_count
     most = min(most, count)
     inside, links = np.zeros(count, dtype=bool), np.zeros(count)
@@ -61,7 +58,10 @@ def close_group(graph: Graph, most: int, seed: int) -> NDArray[np.int64]:
 
 
 def spring_layout(pairs: NDArray[np.int64], count: int, seed: int) -> NDArray[np.float64]:
-    """Places of users (n x 2), of whose links each is one of ``pairs`` (2 x links), by Fruchterman and Reingold (1991): links pull, everybody pushes, and steps grow smaller."""
+    """Return places of users (n x 2), whose links are ``pairs`` (2 x links), by Fruchterman and Reingold (1991).
+
+    Links pull, everybody pushes, and steps grow smaller.
+    """
     places = np.random.default_rng(seed).uniform(-0.5, 0.5, (count, 2))
     length = (1.0 / max(count, 1)) ** 0.5
     for step in range(STEPS):
@@ -78,7 +78,7 @@ def spring_layout(pairs: NDArray[np.int64], count: int, seed: int) -> NDArray[np
 
 
 def flat_map(rows: NDArray[np.floating], seed: int) -> NDArray[np.float64]:
-    """Rows of numbers brought to two by t-SNE (van der Maaten and Hinton, 2008): near ones stay near."""
+    """Return rows of numbers brought to two by t-SNE (van der Maaten and Hinton, 2008): near ones stay near."""
     from sklearn.manifold import TSNE
 
     perplexity = min(PERPLEXITY, max((len(rows) - 1) / 3, 1.0))
@@ -92,14 +92,17 @@ def flat_map(rows: NDArray[np.floating], seed: int) -> NDArray[np.float64]:
 MOST_NUMBERS = 12
 # How strongly a cell is coloured whose share is all of its row.
 STRONGEST = 0.75
+# More users could not be told apart.
+MOST_DRAWN, MOST_ON_MAP = 240, 1000
+RunFigure = Callable[[Experiment, Ready, Outcome], Drawing]
+Classes = NDArray[np.int64]
 
 
-def confusion_drawing(counts: NDArray[np.int64], title: str, names: Sequence[str] | None = None) -> Drawing:
-    """Users of each class (rows) by the class that they were given (columns): shares of rows as shades, in percent."""
-    classes = len(counts)
-    if counts.shape != (classes, classes) or classes < 1:
-        raise InputError(f"counts must be a square table of classes, got the shape {counts.shape}")
-    names = names or [str(number) for number in range(classes)]
+def confusion_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+    """Draw test users of each class (rows) by the class that they were given (columns): shares of rows as shades, in percent."""
+    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+    counts = ready.users.confusion(chosen, ready.graph)
+    count = len(counts)
     have = counts.sum(axis=1, keepdims=True)
     shares = counts / np.maximum(have, 1)
     drawing = Drawing((WIDTH, WIDTH * 0.9))
@@ -110,35 +113,33 @@ def confusion_drawing(counts: NDArray[np.int64], title: str, names: Sequence[str
         axes.axvspan(
             given - 0.5,
             given + 0.5,
-            ymin=(classes - 1 - true) / classes,
-            ymax=(classes - true) / classes,
+            ymin=(count - 1 - true) / count,
+            ymax=(count - true) / count,
             color=METHOD.day,
             alpha=STRONGEST * share,
             linewidth=0,
         )
-        if classes <= MOST_NUMBERS:
+        if count <= MOST_NUMBERS:
             weight = "bold" if true == given else "normal"
             axes.text(
                 given, true, f"{100 * share:.0f}", ha="center", va="center", fontsize=TEXT_SIZE, weight=weight
             )
-    places = range(classes)
-    axes.set_xticks(places, names)
-    axes.set_yticks(places, [f"{name} ({count:,})" for name, count in zip(names, have[:, 0], strict=True)])
-    axes.set_xlim(-0.5, classes - 0.5)
-    axes.set_ylim(classes - 0.5, -0.5)
+    axes.set_xticks(range(count), [str(name) for name in range(count)])
+    axes.set_yticks(range(count), [f"{name} ({users:,})" for name, users in enumerate(have[:, 0])])
+    axes.set_xlim(-0.5, count - 0.5)
+    axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel("class that was given")
     axes.set_ylabel("true class (test users)")
-    axes.set_title(f"{title}: percent of each class", fontsize=TITLE_SIZE)
+    axes.set_title(f"{_title(spec)}: percent of each class", fontsize=TITLE_SIZE)
     return drawing
 
 
-def class_scores_drawing(
-    scores: Sequence[ClassScore], title: str, names: Sequence[str] | None = None
-) -> Drawing:
-    """Precision, recall and F1 of each class, one line a class; what is not defined is left out."""
+def class_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+    """Draw precision, recall and F1 of each class, one line a class; what is not defined is left out."""
+    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
+    scores = ready.users.per_class(chosen, ready.graph)
     if not scores:
         raise InputError("there are no classes to draw")
-    names = names or [str(score.number) for score in scores]
     drawing = Drawing((WIDTH, 1.5 + 0.36 * len(scores)))
     axes = drawing.axes[0]
     kinds = (("precision", "<"), ("recall", ">"), ("F1", "o"))
@@ -148,51 +149,70 @@ def class_scores_drawing(
         axes.plot(
             [x for x, _ in known], [y for _, y in known], mark, color=tone.day, markersize=8, label=kind
         )
-    axes.set_yticks(
-        range(len(scores)), [f"{name} ({score.have:,})" for name, score in zip(names, scores, strict=True)]
-    )
+    axes.set_yticks(range(len(scores)), [f"{score.number} ({score.have:,})" for score in scores])
     axes.set_ylim(len(scores) - 0.5, -0.5)
     axes.set_xlim(-2, 102)
     axes.axvline(100, color=INK.day, linewidth=0.8)
     axes.set_xlabel("percent of test users")
     axes.set_ylabel("class (users)")
-    axes.set_title(title, fontsize=TITLE_SIZE)
+    axes.set_title(_title(spec), fontsize=TITLE_SIZE)
     drawing.legend(columns=3)
     return drawing
 
 
-Classes = NDArray[np.int64]
-
-
-def graph_drawing(
-    places: NDArray[np.float64], pairs: NDArray[np.int64], truth: Classes, given: Classes, title: str
-) -> Drawing:
-    """Users at their places with their links: what they are, and what was predicted; who is taken for another has a ring."""
+def graph_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+    """Draw some users who know each other, with truth and prediction; a wrong prediction has a ring."""
+    _check_one_class(ready)
+    who = close_group(ready.graph, MOST_DRAWN, spec.seed)
+    place = np.full(ready.graph.node_count, -1)
+    place[who] = np.arange(len(who))
+    pairs = place[ready.graph.pairs()].T
+    pairs = pairs[:, (pairs >= 0).all(axis=0)]
+    places = spring_layout(pairs, len(who), spec.seed)
+    # A simulation holds the truth of everybody, and no server code is given it.
+    truth = np.asarray(ready.users.raw.labels)[who]
+    predicted = predicted_classes(outcome, several=False)[who]
+    wrong = truth != predicted
     drawing = Drawing((1.6 * WIDTH, 0.85 * WIDTH), 2, shared=False)
-    wrong = truth != given
-    shown = ((truth, "truth", None), (given, f"predicted, {int(wrong.sum())} of {len(truth)} wrong", wrong))
-    for axes, (classes, words, marked) in zip(drawing.axes, shown, strict=True):
+    titles = (f"{_title(spec)}: truth", f"predicted, {int(wrong.sum())} of {len(truth)} wrong")
+    for axes, classes, title in zip(drawing.axes, (truth, predicted), titles, strict=True):
         # One line that is broken between links: many lines would make a large file.
         links = np.full((pairs.shape[1], 3, 2), np.nan)
         links[:, :2] = places[pairs].transpose(1, 0, 2)
         axes.plot(links[:, :, 0].ravel(), links[:, :, 1].ravel(), color=RULE.day, linewidth=0.5, zorder=1)
         _dots(axes, places, classes, 20)
-        if marked is not None and marked.any():
-            ring = {"facecolors": "none", "edgecolors": INK.day, "linewidths": 1.2}
-            axes.scatter(places[marked, 0], places[marked, 1], 55, label="wrong", zorder=3, **ring)
-        axes.set_title(f"{title}: {words}" if marked is None else words, fontsize=TITLE_SIZE)
-        _bare(axes)
+        axes.set_title(title, fontsize=TITLE_SIZE)
+        _hide_directions(axes)
+    if wrong.any():
+        ring = {"facecolors": "none", "edgecolors": INK.day, "linewidths": 1.2}
+        drawing.axes[1].scatter(places[wrong, 0], places[wrong, 1], 55, label="wrong", zorder=3, **ring)
     drawing.legend(columns=8, everywhere=True)
     return drawing
 
 
-def map_drawing(places: NDArray[np.float64], classes: Classes, title: str) -> Drawing:
-    """Users at the places of a map, coloured and marked by class; those whose class is not known are pale, below the others."""
+def map_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+    """Draw a map of what was learned of each user, by predicted class."""
+    _check_one_class(ready)
+    if outcome.embedding is None:
+        raise InputError(f"{spec.method} learns no row of numbers for each user: there is nothing to map")
+    return _map(spec, outcome.embedding, predicted_classes(outcome, several=False), "by predicted class")
+
+
+def embedding_map(spec: Experiment, values: NDArray[np.floating], known: Graph) -> Drawing:
+    """Draw a map of an embedding, by the classes that its server knew: of users with several labels, and of links, it knew none."""
+    if known.multilabel or not (known.labels >= 0).any():
+        return _map(spec, values, np.full(len(values), UNKNOWN), "no class is known")
+    return _map(spec, values, known.labels, "by known class")
+
+
+def _map(spec: Experiment, values: NDArray[np.floating], classes: Classes, words: str) -> Drawing:
+    """Draw users by class; those whose class is not known are pale, below the others."""
+    shown = np.random.default_rng(spec.seed).permutation(len(values))[:MOST_ON_MAP]
     drawing = Drawing((WIDTH, 0.9 * WIDTH))
     axes = drawing.axes[0]
-    _dots(axes, places, classes, 16)
-    axes.set_title(title, fontsize=TITLE_SIZE)
-    _bare(axes)
+    _dots(axes, flat_map(values[shown], spec.seed % 2**32), classes[shown], 16)
+    axes.set_title(f"{_title(spec)}: t-SNE, {words}", fontsize=TITLE_SIZE)
+    _hide_directions(axes)
     drawing.legend(columns=6)
     return drawing
 
@@ -212,8 +232,8 @@ def _dots(axes: Any, places: NDArray[np.float64], classes: Classes, size: float)
         )
 
 
-def _bare(axes: Any) -> None:
-    """Directions mean nothing here."""
+def _hide_directions(axes: Any) -> None:
+    """Draw a frame without ticks, as directions mean nothing here."""
     axes.grid(visible=False)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -223,8 +243,11 @@ def _bare(axes: Any) -> None:
         spine.set_linewidth(0.6)
 
 
-def training_drawing(curve: TrainingCurve, title: str) -> Drawing:
-    """Two panels: training and validation loss; the score on validation users of each epoch that was the best so far."""
+def training_figure(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
+    """Draw training and validation loss, and the score on validation users of each epoch that was the best so far."""
+    curve = outcome.curve
+    if curve is None:
+        raise InputError(f"{spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet")
     drawing = Drawing((1.6 * WIDTH, HEIGHT), 2, shared=False)
     losses, scores = drawing.axes
     epochs = range(1, len(curve.validation) + 1)
@@ -245,82 +268,37 @@ def training_drawing(curve: TrainingCurve, title: str) -> Drawing:
         axes.set_xlabel("epoch")
     losses.set_ylabel("loss")
     scores.set_ylabel("validation users (%)")
-    losses.set_title(title, fontsize=TITLE_SIZE)
+    losses.set_title(_title(spec), fontsize=TITLE_SIZE)
     drawing.legend(columns=4, everywhere=True)
     return drawing
 
 
-# More users could not be told apart.
-MOST_DRAWN, MOST_ON_MAP = 240, 1000
-Draw = Callable[[Experiment, Ready, Outcome], Drawing]
-
-
-def confusion(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
-    """Which classes are taken for which."""
-    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-    return confusion_drawing(ready.users.confusion(chosen, ready.graph), _title(spec))
-
-
-def classes(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
-    """Precision, recall and F1 of each class."""
-    chosen = predicted_classes(outcome, several=ready.graph.multilabel)
-    return class_scores_drawing(ready.users.per_class(chosen, ready.graph), _title(spec))
-
-
-def graph(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
-    """Some users who know each other, with truth and prediction."""
-    _one_class(ready)
-    who = close_group(ready.graph, MOST_DRAWN, spec.seed)
-    place = np.full(ready.graph.node_count, -1)
-    place[who] = np.arange(len(who))
-    pairs = place[ready.graph.pairs()].T
-    pairs = pairs[:, (pairs >= 0).all(axis=0)]
-    # A simulation holds the truth of everybody, and no server code is given it.
-    truth = np.asarray(ready.users.raw.labels)[who]
-    given = predicted_classes(outcome, several=False)[who]
-    return graph_drawing(spring_layout(pairs, len(who), spec.seed), pairs, truth, given, _title(spec))
-
-
-def user_map(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
-    """A map of what was learned of each user, by the class that was predicted."""
-    _one_class(ready)
-    if outcome.embedding is None:
-        raise InputError(f"{spec.method} learns no row of numbers for each user: there is nothing to map")
-    given = predicted_classes(outcome, several=False)
-    return _map(spec, outcome.embedding, given, "by predicted class")
-
-
-def embedding_map(spec: Experiment, values: NDArray[np.floating], known: Graph) -> Drawing:
-    """A map of an embedding, by the classes that its server knew: of users with several labels, and of links, it knew none."""
-    if known.multilabel or not (known.labels >= 0).any():
-        return _map(spec, values, None, "no class is known")
-    return _map(spec, values, known.labels, "by known class")
-
-
-def _map(
-    spec: Experiment, values: NDArray[np.floating], classes: NDArray[np.int64] | None, words: str
-) -> Drawing:
-    count = len(values)
-    drawn = np.random.default_rng(spec.seed).permutation(count)[: min(count, MOST_ON_MAP)]
-    places = flat_map(values[drawn], spec.seed % 2**32)
-    title = f"{_title(spec)}: t-SNE, {words}"
-    return map_drawing(places, np.full(len(drawn), UNKNOWN) if classes is None else classes[drawn], title)
-
-
-def training(spec: Experiment, ready: Ready, outcome: Outcome) -> Drawing:
-    """How training went."""
-    if outcome.curve is None:
-        raise InputError(f"{spec.method} keeps no curve of its training: draw that of base, lpgnn or upgnet")
-    return training_drawing(outcome.curve, _title(spec))
-
-
-RUN_FIGURES: dict[str, Draw] = {
-    "confusion": confusion,
-    "classes": classes,
-    "graph": graph,
-    "map": user_map,
-    "training": training,
+RUN_FIGURES: dict[str, RunFigure] = {
+    "confusion": confusion_figure,
+    "classes": class_figure,
+    "graph": graph_figure,
+    "map": map_figure,
+    "training": training_figure,
 }
+
+
+def score_figure(spec: Experiment, metric: str, scores: Mapping[Part, Sequence[float]]) -> Drawing:
+    """Draw a dot for each part of an experiment with its 95% interval, and a small one for each run."""
+    drawing = Drawing((WIDTH, 1.2 + 0.5 * len(scores)))
+    (axes,) = drawing.axes
+    for place, (part, runs) in enumerate(scores.items()):
+        role: Role = "no privacy" if part == "method" and spec.budgets.epsilon is None else part
+        colour = line_style(role)["color"]
+        (low,), (mean,), (high,) = band([t_interval(runs)])
+        axes.plot([low, high], [place, place], color=colour, linewidth=2)
+        axes.plot([100 * score for score in runs], [place] * len(runs), "|", color=colour, markersize=9)
+        axes.plot([mean], [place], "o", color=colour, markersize=8)
+    own = spec.method if spec.budgets.epsilon is None else f"{spec.method}, {budget(spec.budgets.epsilon)}"
+    axes.set_yticks(range(len(scores)), [PARTS[part].title or own for part in scores])
+    axes.set_ylim(len(scores) - 0.5, -0.5)
+    axes.set_xlabel(f"{metric} (%), with 95% intervals")
+    axes.set_title(f"{spec.method} on {spec.data}", fontsize=TITLE_SIZE)
+    return drawing
 
 
 def _title(spec: Experiment) -> str:
@@ -328,44 +306,8 @@ def _title(spec: Experiment) -> str:
     return f"{spec.method} on {Path(spec.data).stem}" + ("" if epsilon is None else f", {budget(epsilon)}")
 
 
-def _one_class(ready: Ready) -> None:
+def _check_one_class(ready: Ready) -> None:
     if ready.graph.multilabel:
         raise InputError(
             "users have several labels each, so they cannot be coloured by one: draw the classes"
         )
-
-
-def _of_result(draw: Draw) -> Callable[[Result, Path], None]:
-    def drawn(result: Result, file: Path) -> None:
-        check_figure(file)
-        draw(result.spec, *result.learned(0)).write(file)
-
-    return drawn
-
-
-for _name, _draw in RUN_FIGURES.items():
-    register_figure(_name)(_of_result(_draw))
-
-
-@register_figure("score")
-def draw_scores(result: Result, file: Path) -> None:
-    """A dot for each part with its 95% interval, and a small one for each run."""
-    check_figure(file)
-    parts = {name: part.title for name, part in PARTS.items() if result.of(name)}
-    drawing = Drawing((WIDTH, 1.2 + 0.5 * len(parts)))
-    (axes,) = drawing.axes
-    for place, part in enumerate(parts):
-        role: Role = "no privacy" if part == "method" and result.spec.budgets.epsilon is None else part
-        colour = line_style(role)["color"]
-        scores = result.scores(part)
-        (low,), (mean,), (high,) = band([t_interval(scores)])
-        axes.plot([low, high], [place, place], color=colour, linewidth=2)
-        axes.plot([100 * score for score in scores], [place] * len(scores), "|", color=colour, markersize=9)
-        axes.plot([mean], [place], "o", color=colour, markersize=8)
-    spec = result.spec
-    own = spec.method if spec.budgets.epsilon is None else f"{spec.method}, {budget(spec.budgets.epsilon)}"
-    axes.set_yticks(range(len(parts)), [name or own for name in parts.values()])
-    axes.set_ylim(len(parts) - 0.5, -0.5)
-    axes.set_xlabel(f"{result.metric} (%), with 95% intervals")
-    axes.set_title(f"{spec.method} on {spec.data}", fontsize=TITLE_SIZE)
-    drawing.write(file)

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphveil.engine.engine import HERE, Engine
-from graphveil.engine.interrupts import uninterrupted
-from graphveil.engine.pool import Arriving, Pool, computed
-from graphveil.engine.processes import workers
+from graphveil.engine.pool import Arriving, Pool, computed, uninterrupted, workers
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import compute_unit, digest_for, forget_trainings, unit_elsewhere
+from graphveil.experiments.compute import (
+    compute_remote_unit,
+    compute_unit,
+    remote_digest,
+    remove_checkpoints,
+)
 from graphveil.experiments.experiment import Experiment, Part, check_unchanged, input_digest, take_data
 from graphveil.experiments.parts import run_parts
 from graphveil.experiments.result import Result
@@ -26,7 +29,7 @@ from graphveil.graphs.identity import content_digest, data_digest
 from graphveil.graphs.load import large_shards
 from graphveil.methods import Method
 from graphveil.methods.method import take_method
-from graphveil.outside import held
+from graphveil.plugins import held
 from graphveil.version import __version__
 
 # So many units a worker are begun before their turn.
@@ -81,10 +84,10 @@ class Ahead:
     def _own(
         self, spec: Experiment, part: Part, number: int, given: tuple[Graph, Users] | None
     ) -> Future[UnitResult]:
-        begun, digest = self._begun.pop(spec.key(part, number), None), digest_for(spec, part, given)
+        begun, digest = self._begun.pop(spec.key(part, number), None), remote_digest(spec, part, given)
         if begun is not None and begun.digest == digest:
             return begun.future
-        return self.pool().submit(unit_elsewhere, spec, part, number, given, digest)
+        return self.pool().submit(compute_remote_unit, spec, part, number, given, digest)
 
     def _begin(self, spec: Experiment, taken: set[str]) -> None:
         """Begin what nobody computes yet. What cannot be run says so when its turn comes."""
@@ -95,7 +98,7 @@ class Ahead:
             return
         for key, digest, (part, number) in wanted:
             if key not in taken and key not in self._begun:
-                future = self.pool().submit(unit_elsewhere, spec, part, number, None, digest)
+                future = self.pool().submit(compute_remote_unit, spec, part, number, None, digest)
                 self._begun[key] = Begun(spec, part, digest, future)
 
 
@@ -204,7 +207,7 @@ def run_experiment(
     todo = units_left(spec, parts, done)
     if given is None:
         over = [(unit.part, unit.run) for unit in done]
-        forget_trainings(spec, over if reuse else todo, engine.workers)
+        remove_checkpoints(spec, over if reuse else todo, engine.workers)
     total = len(done) + len(todo)
     if alone:
         units = _alone(spec, todo, given)
@@ -251,7 +254,7 @@ def _alone(spec: Experiment, todo: list[Unit], given: tuple[Graph, Users] | None
     for part, number in todo:
         with workers(1) as pool:
             unit = computed(
-                pool.submit(unit_elsewhere, spec, part, number, given, digest_for(spec, part, given))
+                pool.submit(compute_remote_unit, spec, part, number, given, remote_digest(spec, part, given))
             )
         yield replace(unit, alone=True)
 

@@ -29,12 +29,12 @@ from graphveil.experiments.experiment_file import (
     typed,
 )
 from graphveil.experiments.measures import SCORE, Measure, find_measure
-from graphveil.experiments.statistics import SPREADS
 from graphveil.files import read_toml
 from graphveil.graphs.load import TOWNS
 from graphveil.graphs.store import find
 from graphveil.number_format import value_text
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
+from graphveil.statistics import SPREADS
 
 NOT_HERE = "not here"
 # What `missing_graph` returns, wherever it stands in a text.

@@ -12,12 +12,12 @@ from graphveil.experiments.figure import FREE, Chart, Panel, Role, Series
 from graphveil.experiments.measures import SCORE, Reading
 from graphveil.experiments.page import Section
 from graphveil.experiments.result import Result
-from graphveil.experiments.statistics import SPREADS, Summary
 from graphveil.experiments.study import PRINTED, QUICK_EPOCHS, SWEEP, Cell, Study
 from graphveil.experiments.table import CellValue, Column, Table
 from graphveil.number_format import PERCENT, budget, gained, value_text
+from graphveil.plugins import Registry
 from graphveil.privacy.record import Privacy
-from graphveil.registry import Registry
+from graphveil.statistics import SPREADS, Summary
 
 UNFINISHED = "not finished"
 # Parts that several lines may share, and what they are called.

@@ -12,7 +12,7 @@ from typing import Any
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import UnitLostError
 from graphveil.errors import EngineError, GraphveilError, InputError, StoreError
-from graphveil.experiments.compute import forget_trainings
+from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.database import RESULTS
 from graphveil.experiments.experiment import Experiment, Given, Part, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
@@ -25,7 +25,7 @@ from graphveil.experiments.study_result import Obtained, StudyResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
-from graphveil.outside import held
+from graphveil.plugins import held
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _forget(experiments: Sequence[Experiment], skip: tuple[Part, ...], engine: E
     """Forget trainings that were interrupted; what cannot be run says so when its turn comes."""
     for spec in experiments:
         with suppress(GraphveilError):
-            forget_trainings(spec, units_left(spec, _parts(spec, skip), ()), engine.workers)
+            remove_checkpoints(spec, units_left(spec, _parts(spec, skip), ()), engine.workers)
 
 
 def _together(experiments: Sequence[Experiment], alone: Sequence[bool], place: int) -> Sequence[Experiment]:

@@ -11,11 +11,11 @@ from html import escape as escape_markup
 from pathlib import Path
 from typing import Any, Literal
 
-from graphveil.audit.exact_text import ExactText
+from graphveil.audit.findings import ExactText
 from graphveil.errors import visible_lines
-from graphveil.experiments.statistics import Summary
 from graphveil.files import write_whole
 from graphveil.number_format import NONE, NUMBER, Unit, value_text
+from graphveil.statistics import Summary
 
 # Between two columns of plain text.
 GAP = "    "
@@ -25,6 +25,8 @@ SHORT = 24
 ENDS = ("mean", "low", "high")
 
 Kind = Literal["text", "number", "integer", "unsigned", "flag", "summary"]
+# What Arrow calls them; a summary is three numbers.
+ARROW = {"text": "string", "number": "double", "integer": "int64", "unsigned": "uint64", "flag": "bool"}
 CellValue = str | float | Summary | None
 
 
@@ -46,11 +48,6 @@ class Column:
         """Whether cells are set right, and sorted as numbers."""
         return self.kind not in ("text", "flag")
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The names of its columns in a file."""
-        return tuple(f"{self.name}_{end}" for end in ENDS) if self.kind == "summary" else (self.name,)
-
     def text(self, cell: CellValue) -> str:
         """Return a cell as it is printed.
 
@@ -67,12 +64,6 @@ class Column:
         if isinstance(cell, int) and not isinstance(cell, bool):
             return f"{cell:,}"
         return cell if isinstance(cell, str) else value_text(cell)
-
-    def values(self, cell: CellValue) -> tuple[Any, ...]:
-        """Return what stands below each of its `fields`."""
-        if self.kind != "summary":
-            return (cell,)
-        return tuple(getattr(cell, end, None) for end in ENDS)
 
 
 @dataclass(frozen=True, init=False)
@@ -165,49 +156,42 @@ class Table:
 
     def csv(self) -> str:
         """Return the table as CSV: numbers as they are, and nothing where there is nothing to say."""
-        return csv_text(self._fields, map(self._values, self.rows))
+        columns, rows = self._flat()
+        return csv_text((column.name for column in columns), rows)
 
     def json(self) -> str:
-        """Return the table as a JSON list with an object for each row."""
-        rows = ((asdict(cell) if isinstance(cell, Summary) else cell for cell in row) for row in self.rows)
-        objects = [dict(zip(self.head, row, strict=True)) for row in rows]
-        return json.dumps(objects, ensure_ascii=False, indent=1) + "\n"
+        """Return the table as a JSON list with an object for each row; a summary is an object too."""
+        rows = [dict(zip(self.head, row, strict=True)) for row in self.rows]
+        return json.dumps(rows, ensure_ascii=False, indent=1, default=asdict) + "\n"
 
     def parquet(self) -> bytes:
         """Return the table as a Parquet file; it needs pyarrow."""
         import pyarrow
 
-        types = {
-            "text": pyarrow.string(),
-            "number": pyarrow.float64(),
-            "integer": pyarrow.int64(),
-            "unsigned": pyarrow.uint64(),
-            "flag": pyarrow.bool_(),
-            "summary": pyarrow.float64(),
+        columns, rows = self._flat()
+        arrays = {
+            column.name: pyarrow.array(
+                (row[place] for row in rows), pyarrow.type_for_alias(ARROW[column.kind])
+            )
+            for place, column in enumerate(columns)
         }
-        kinds = [types[column.kind] for column in self.columns for _ in column.fields]
-        values: list[Sequence[Any]] = list(zip(*map(self._values, self.rows), strict=True))
-        values = values or [()] * len(kinds)
-        return parquet_bytes(
-            {
-                name: pyarrow.array(column, kind)
-                for name, column, kind in zip(self._fields, values, kinds, strict=True)
-            }
-        )
+        return parquet_bytes(arrays)
 
     def write(self, file: Path) -> None:
         """Write the table to a file in the form that its suffix says, one of `TABLE_SUFFIXES`."""
-        content = WRITERS[file.suffix](self)
-        write_whole(file, content if isinstance(content, bytes) else content.encode())
+        write_whole(file, WRITERS[file.suffix](self))
 
-    @property
-    def _fields(self) -> list[str]:
-        return [name for column in self.columns for name in column.fields]
-
-    def _values(self, row: Sequence[CellValue]) -> list[Any]:
-        return [
-            value for column, cell in zip(self.columns, row, strict=True) for value in column.values(cell)
-        ]
+    def _flat(self) -> tuple[list[Column], list[list[Any]]]:
+        """The columns and rows of a file, where a summary takes a column for each of its numbers."""
+        columns: list[Column] = []
+        rows: list[list[Any]] = [[] for _ in self.rows]
+        for place, column in enumerate(self.columns):
+            summary = column.kind == "summary"
+            columns += [Column(f"{column.name}_{end}", "number") for end in ENDS] if summary else [column]
+            for flat, row in zip(rows, self.rows, strict=True):
+                cell = row[place]
+                flat += [getattr(cell, end, None) for end in ENDS] if summary else [cell]
+        return columns, rows
 
 
 WRITERS: dict[str, Callable[[Table], str | bytes]] = {

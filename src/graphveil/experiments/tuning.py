@@ -5,60 +5,59 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from graphveil.checks import check_whole
 from graphveil.engine.engine import HERE, Engine
 from graphveil.engine.pool import Arriving, computed
 from graphveil.errors import GraphveilError, InputError
-from graphveil.experiments.compute import digest_for
-from graphveil.experiments.database import check_writable, insert, select
+from graphveil.experiments.compute import check_elsewhere, remote_digest
+from graphveil.experiments.database import insert, select
 from graphveil.experiments.experiment import (
     MECHANISM_PREFIX,
     Experiment,
-    check_same,
+    Given,
     check_unchanged,
     input_digest,
     outside_digests,
     take_data,
 )
 from graphveil.experiments.experiment_file import HEADER, NONE, SETTINGS
-from graphveil.experiments.unit import validate_unit
-from graphveil.experiments.unit_store import Origin, Reuse, now, results_file, this_version
-from graphveil.files import write_whole
-from graphveil.graphs import Graph, Users
+from graphveil.experiments.unit import Validation, validate_unit
+from graphveil.experiments.unit_store import Origin, RecordStore, now, results_file, this_version
+from graphveil.files import toml_value, write_whole
+from graphveil.graphs import Users
 from graphveil.mechanisms import entry
 from graphveil.methods import find_method, method_names
-from graphveil.methods.method_settings import LABEL_GRID, LEVEL_GRID
-from graphveil.outside import held
+from graphveil.methods.job import Progress
+from graphveil.methods.method import LABEL_GRID, LEVEL_GRID
+from graphveil.plugins import held
 from graphveil.version import __version__
-
-if TYPE_CHECKING:
-    import optuna
 
 Point = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """The values of each setting that is searched; the default of each is one of them."""
 
     values: dict[str, tuple[Any, ...]]
     defaults: Point
 
     @classmethod
-    def of(cls, spec: Experiment) -> Space:
-        """The grid of the spec's method for what is private here, without the settings that the spec fixes."""
-        method = find_method(spec.method)
+    def of(cls, spec: Experiment) -> SearchSpace:
+        """Return the grid of an experiment's method for what is private in it, without the settings that it fixes."""
+        method = spec.resolved_method
         if not method.grid:
             searchable = [name for name in method_names() if find_method(name).grid]
             raise InputError(
@@ -71,41 +70,41 @@ class Space:
             grid |= method.link_grid
         if spec.has_levels and spec.levels.gamma is None:
             grid |= LEVEL_GRID
-        free = {key: values for key, values in grid.items() if key not in spec.settings}
-        if not free:
+        defaults = {key: _default(spec, key) for key in grid if key not in spec.settings}
+        if not defaults:
             raise InputError(
                 f"all settings of {spec.method} that are searched are fixed: leave one of {', '.join(grid)} free"
             )
-        start = spec.resolved_settings
-        defaults = {
-            key: _mechanism_default(spec.budgets.mechanism, key)
-            if key.startswith(MECHANISM_PREFIX)
-            else getattr(start, key)
-            for key in free
+        values = {
+            key: grid[key] if default in grid[key] else (*grid[key], default)
+            for key, default in defaults.items()
         }
-        return cls({key: _with(values, defaults[key]) for key, values in free.items()}, defaults)
+        return cls(values, defaults)
 
     @property
     def size(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return prod(len(values) for values in self.values.values())
 
     def points(self) -> Iterator[Point]:
-        """All points, the defaults first."""
+        """Yield all points, the defaults first."""
         yield self.defaults
         for chosen in product(*self.values.values()):
             point = dict(zip(self.values, chosen, strict=True))
             if point != self.defaults:
                 yield point
 
+    def defaults_first(self, trials: Iterable[TuningTrial]) -> list[TuningTrial]:
+        """Return trials with that of the defaults first, and all others in their order."""
+        return sorted(trials, key=lambda trial: trial.point != self.defaults)
 
-def _mechanism_default(mechanism: str, key: str) -> Any:
-    """What a mechanism takes where an option of its own, like mechanism.gamma, is not given."""
-    return inspect.signature(entry(mechanism).build).parameters[key.removeprefix(MECHANISM_PREFIX)].default
 
-
-def _with(values: tuple[Any, ...], default: Any) -> tuple[Any, ...]:
-    return values if default in values else (*values, default)
+def _default(spec: Experiment, key: str) -> Any:
+    """The value of a setting that is not given: the method's, or for one like mechanism.gamma the mechanism's."""
+    if key.startswith(MECHANISM_PREFIX):
+        parameters = inspect.signature(entry(spec.budgets.mechanism).build).parameters
+        return parameters[key.removeprefix(MECHANISM_PREFIX)].default
+    return getattr(spec.resolved_settings, key)
 
 
 ADD = "INSERT INTO trials (search, data, source, version, time, trial) VALUES (?, ?, ?, ?, ?, ?)"
@@ -115,7 +114,7 @@ FIND = """SELECT id, version, source, trial FROM trials WHERE search = ? AND dat
 
 
 @dataclass(frozen=True)
-class Trial:
+class TuningTrial:
     """A point of the search, and its validation scores and losses run by run."""
 
     point: Point
@@ -134,34 +133,30 @@ class Trial:
         loss = fmean(self.losses)
         return self.score, -math.inf if math.isnan(loss) else -loss
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return its validation scores in the form that `--json` prints."""
+        return {"runs": list(self.scores), "mean": self.score}
 
-class TrialStore:
+
+class TrialStore(RecordStore):
     """The finished trials of searches in the file of results; what is unfinished is not in it.
 
     Trials that another version has computed are found only with ``any_version``; what was found is in ``reuse``.
     """
 
-    def __init__(self, file: Path, any_version: bool = False) -> None:
-        self.file = file
-        self.reuse = Reuse(any_version)
+    records = "trials"
 
-    def check(self) -> None:
-        """Refuse, before anything is computed, a file that could not be written."""
-        # What runs from now on is what was there now, whatever is written into the source meanwhile.
-        this_version()
-        check_writable(self.file)
-
-    def add(self, spec: Experiment, space: Space, trial: Trial) -> None:
+    def add(self, spec: Experiment, space: SearchSpace, trial: TuningTrial) -> None:
         """Keep a finished trial; it is on the disk when this returns."""
         origin = this_version()
         record = (origin.source, origin.version, now(), json.dumps(asdict(trial)))
         insert(self.file, ADD, (*_key(spec, space), *record))
 
-    def find(self, spec: Experiment, space: Space) -> list[Trial]:
-        """The finished trials, each point once, the defaults first and the others as they were finished."""
+    def find(self, spec: Experiment, space: SearchSpace) -> list[TuningTrial]:
+        """Return the finished trials, each point once, the defaults first and the others as they were finished."""
         source = this_version().source
         (rows,) = select(self.file, FIND, (*_key(spec, space), source))
-        trials: list[Trial] = []
+        trials: list[TuningTrial] = []
         for number, *computed_by, text in rows:
             origin = Origin(*map(str, computed_by))
             usable = origin.source == source or self.reuse.any_version
@@ -172,15 +167,11 @@ class TrialStore:
                 trials += [trial] if usable else []
                 if origin.source != source:
                     (self.reuse.taken if usable else self.reuse.left)[number] = origin
-        return sorted(trials, key=lambda trial: trial.point != space.defaults)
-
-    def sentences(self) -> list[str]:
-        """What has to be said about what was found."""
-        return self.reuse.sentences("trials")
+        return space.defaults_first(trials)
 
 
-def read_trial(text: Any, runs: int, space: Space) -> Trial | None:
-    """A trial as it was kept; None where the record is damaged."""
+def read_trial(text: Any, runs: int, space: SearchSpace) -> TuningTrial | None:
+    """Return a trial as it was kept; None where the record is damaged."""
     try:
         trial = _TRIAL.validate_json(text, strict=True)
     except (ValidationError, TypeError):
@@ -193,43 +184,13 @@ def read_trial(text: Any, runs: int, space: Space) -> Trial | None:
     return replace(trial, point={key: trial.point[key] for key in space.values})
 
 
-_TRIAL = TypeAdapter(Trial)
+_TRIAL = TypeAdapter(TuningTrial)
 
 
-def _key(spec: Experiment, space: Space) -> tuple[str, str]:
+def _key(spec: Experiment, space: SearchSpace) -> tuple[str, str]:
     """All that decides the numbers of a search's trials, however many they are: what is searched, and the data."""
     whole = [asdict(spec.having(control=True)), outside_digests(spec), asdict(space)]
     return json.dumps(whole, sort_keys=True, default=str), input_digest(spec)
-
-
-def as_optuna(trial: Trial, space: Space) -> optuna.trial.FrozenTrial:
-    """A finished trial as optuna knows it."""
-    import optuna
-
-    attrs = {"metric": trial.metric, "scores": list(trial.scores), "losses": list(trial.losses)}
-    return optuna.trial.create_trial(
-        params=trial.point, distributions=distributions(space), value=trial.score, user_attrs=attrs
-    )
-
-
-def distributions(space: Space) -> dict[str, Any]:
-    """The space as optuna knows it: every setting is one of its values."""
-    from optuna.distributions import CategoricalDistribution
-
-    return {key: CategoricalDistribution(values) for key, values in space.values.items()}
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Let optuna say nothing inside but what went wrong."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
 
 
 # How often TPE is asked when all that it names was tried; after that the first untried point is taken.
@@ -237,9 +198,9 @@ ATTEMPTS = 100
 
 
 def suggest(
-    space: Space, finished: Sequence[Trial], others: Sequence[Point], seed: int, *, whole: bool
+    space: SearchSpace, finished: Sequence[TuningTrial], others: Sequence[Point], seed: int, *, whole: bool
 ) -> Point:
-    """An untried point: the defaults first, then one after the other, or by TPE if not the ``whole`` space is searched.
+    """Return an untried point: the defaults first, then one after the other, or by TPE if not the ``whole`` space is searched.
 
     It depends on nothing but its arguments, so a search that goes on suggests what it would have without a break.
     ``others`` are points that are being tried or have failed. A point is tried once: its numbers would be the same.
@@ -252,23 +213,30 @@ def suggest(
     return next(point for point in space.points() if point not in tried)
 
 
-def _by_tpe(space: Space, finished: Sequence[Trial], tried: list[Point], seed: int) -> Point | None:
+def _by_tpe(
+    space: SearchSpace, finished: Sequence[TuningTrial], tried: list[Point], seed: int
+) -> Point | None:
     """A point by the tree-structured Parzen estimator (Bergstra et al. 2011) from the trials so far."""
     import optuna
     from optuna.trial import TrialState, create_trial
 
     random = np.random.default_rng([seed, len(tried)])
-    with quiet():
+    choices: Any = {
+        key: optuna.distributions.CategoricalDistribution(values) for key, values in space.values.items()
+    }
+    with ExitStack() as ending:
+        # Optuna reports nothing but what went wrong.
+        ending.callback(optuna.logging.set_verbosity, optuna.logging.get_verbosity())
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         sampler = optuna.samplers.TPESampler(seed=int(random.integers(2**32)))
         study = optuna.create_study(direction="maximize", sampler=sampler)
-        study.add_trials(as_optuna(trial, space) for trial in finished)
+        for trial in finished:
+            study.add_trial(create_trial(params=trial.point, distributions=choices, value=trial.score))
         # What is being tried elsewhere is counted as bad until it is finished, so that nobody else tries the like.
         for point in tried[len(finished) :]:
-            study.add_trial(
-                create_trial(state=TrialState.RUNNING, params=point, distributions=distributions(space))
-            )
+            study.add_trial(create_trial(state=TrialState.RUNNING, params=point, distributions=choices))
         for _ in range(ATTEMPTS):
-            asked = study.ask(distributions(space))
+            asked = study.ask(choices)
             point = {key: asked.params[key] for key in space.values}
             for candidate in (point, _neighbour(point, space, random)):
                 if candidate not in tried:
@@ -277,7 +245,7 @@ def _by_tpe(space: Space, finished: Sequence[Trial], tried: list[Point], seed: i
     return None
 
 
-def _neighbour(point: Point, space: Space, random: np.random.Generator) -> Point:
+def _neighbour(point: Point, space: SearchSpace, random: np.random.Generator) -> Point:
     """The same point but for one setting."""
     key = str(random.choice([key for key, values in space.values.items() if len(values) > 1]))
     others = [value for value in space.values[key] if value != point[key]]
@@ -285,33 +253,28 @@ def _neighbour(point: Point, space: Space, random: np.random.Generator) -> Point
 
 
 TRIALS = 50
-# Told what is being done inside a trial and which share of it is done (only without parallel processes).
-Inside = Callable[[str, float], None]
-Given = tuple[Graph, Users] | None
-# A tried point with its trial, or with why it could not be tried.
-Tried = tuple[Point, Trial | GraphveilError]
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """What a search has found so far: its finished trials, the defaults first."""
+class TuningResult:
+    """The finished trials of a search so far, the defaults first; ``failed`` says which settings were refused, and why."""
 
     spec: Experiment
-    space: Space
-    trials: tuple[Trial, ...]
+    space: SearchSpace
+    trials: tuple[TuningTrial, ...]
     total: int
     failed: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
-    def best(self) -> Trial:
+    def best(self) -> TuningTrial:
         """The trial of the highest mean validation score, between equals of the lowest loss, then the first."""
         if not self.trials:
             raise InputError("no trial is finished, so there is no best one: let the search go on")
         return max(self.trials, key=lambda trial: trial.rank)
 
     @property
-    def defaults(self) -> Trial | None:
+    def defaults(self) -> TuningTrial | None:
         """The trial of the default settings, once it is finished."""
         return next((trial for trial in self.trials if trial.point == self.space.defaults), None)
 
@@ -321,27 +284,27 @@ class Tuned:
         return {**self.spec.settings, **self.best.point}
 
     def to_dict(self) -> dict[str, Any]:
-        """The result in the form that `--json` prints."""
-        spec, best, defaults = self.spec, self.best, self.defaults
+        """Return the result in the form that `--json` prints."""
+        spec, budgets, defaults = self.spec, self.spec.budgets, self.defaults
         return {
             "method": spec.method,
             "data": spec.data,
             "task": spec.task,
-            "metric": best.metric,
-            "epsilon": spec.budgets.epsilon,
-            "mechanism": spec.budgets.mechanism if spec.budgets.epsilon is not None else None,
+            "metric": self.best.metric,
+            "epsilon": budgets.epsilon,
+            "mechanism": budgets.mechanism if budgets.epsilon is not None else None,
             "backbone": spec.backbone,
-            "label_epsilon": spec.budgets.label_epsilon,
-            "link_epsilon": spec.budgets.link_epsilon,
+            "label_epsilon": budgets.label_epsilon,
+            "link_epsilon": budgets.link_epsilon,
             **spec.chosen,
             "seed": spec.seed,
             "runs": spec.runs,
             "version": __version__,
             "settings": self.settings,
-            "validation": {"runs": list(best.scores), "mean": best.score},
+            "validation": self.best.to_dict(),
             "defaults": {
                 "settings": self.space.defaults,
-                "validation": defaults and {"runs": list(defaults.scores), "mean": defaults.score},
+                "validation": defaults and defaults.to_dict(),
             },
             "trials": {"done": len(self.trials), "total": self.total, "failed": list(self.failed)},
             "interrupted": self.interrupted,
@@ -358,10 +321,10 @@ def tune(
     engine: str | Engine = HERE,
     keep: bool = True,
     store: TrialStore | None = None,
-    watch: Callable[[Tuned], None] | None = None,
-    inside: Inside | None = None,
+    watch: Callable[[TuningResult], None] | None = None,
+    inside: Progress | None = None,
     **options: Any,
-) -> Tuned:
+) -> TuningResult:
     """Search the settings of a method on a dataset (a name or a path, a graph with its users, or PyG's Data).
 
     Options are the fields of `Experiment`; ``settings`` are fixed and not searched. Trials on named data are kept, as the command line
@@ -370,11 +333,10 @@ def tune(
     is standard practice: report with other seeds than those of the search.
     """
     name, given, options = take_data(data, users, options)
-    spec = Experiment.of(method, name, **options)
     if store is None and keep and given is None:
         store = TrialStore(results_file())
     return tune_experiment(
-        spec,
+        Experiment.of(method, name, **options),
         trials=trials,
         jobs=jobs,
         engine=Engine.of(engine),
@@ -393,187 +355,155 @@ def tune_experiment(
     jobs: int | None = None,
     engine: Engine = HERE,
     store: TrialStore | None = None,
-    watch: Callable[[Tuned], None] | None = None,
-    inside: Inside | None = None,
-    given: Given = None,
-) -> Tuned:
-    """Search for the settings with the highest mean validation score over the runs of a spec.
+    watch: Callable[[TuningResult], None] | None = None,
+    inside: Progress | None = None,
+    given: Given | None = None,
+) -> TuningResult:
+    """Search for the settings with the highest mean validation score over the runs of an experiment.
 
     Scores and not losses are compared: the losses of two settings need not be the same quantity, while reported labels
     lower every accuracy by the same factor and leave the order of the settings, in expectation, as it is.
     The whole grid is tried if it has at most ``trials`` points, else TPE chooses. Without parallel processes the result
-    depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. An interrupt
-    returns what there is, marked as interrupted, if there is anything.
+    depends on the seed alone; with them TPE sees results in another order, a whole grid gives the same. ``inside`` is called
+    inside a trial only without parallel processes. An interrupt returns what there is, marked as interrupted, if there is anything.
     """
     engine.check_units("a search")
     space = check_search(spec, trials, jobs)
-    total = min(trials, space.size)
-    kept = None if store is None else _Kept(spec, space, store, given)
-    so_far = Tuned(spec, space, () if kept is None else kept.find(total), total)
-    if watch is not None and so_far.trials:
-        watch(so_far)
-    todo = total - len(so_far.trials)
-    search = _Search(so_far, spec.seed)
-    results = (
-        _parallel(search, todo, jobs, engine, given)
-        if engine.outside(jobs, todo)
-        else _serial(search, todo, inside, given)
-    )
-    try:
-        for result in results:
-            if search.note(*result, kept) and watch is not None:
-                watch(search.so_far)
-    except KeyboardInterrupt:
-        # A trial may have been written to the file just before: the file knows.
-        finished = search.so_far.trials if kept is None else kept.find(total)
-        if not finished:
-            raise
-        return replace(search.so_far, trials=finished, interrupted=True)
-    return search.so_far
-
-
-def check_search(spec: Experiment, trials: int, jobs: int | None) -> Space:
-    """Refuse what cannot be searched, before anything heavy is imported; else the space to search."""
-    spec.check()
-    for name, number in (("trials", trials), ("jobs", 1 if jobs is None else jobs)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InputError(f"{name} must be an integer of at least 1, got {number!r}")
-    return Space.of(spec)
-
-
-class _Kept:
-    """The part of a store that is this search's."""
-
-    def __init__(self, spec: Experiment, space: Space, store: TrialStore, given: Given) -> None:
+    if store is not None:
         if given is not None:
             raise InputError(
                 "a graph that is given has no name by which its trials could be found again: leave out the store, or write "
                 "the graph to an .npz file and name that"
             )
-        self.spec, self.space, self.store = spec, space, store
         store.check()
-        self.inputs = input_digest(spec)
+    search = _Search(TuningResult(spec, space, (), min(trials, space.size)), store, given)
+    if watch is not None and search.result.trials:
+        watch(search.result)
+    try:
+        for point, trial in search.tried(jobs, engine, inside):
+            search.add(point, trial)
+            if watch is not None and not isinstance(trial, GraphveilError):
+                watch(search.result)
+    except KeyboardInterrupt:
+        # A trial may have been written to the file just before: the file knows.
+        search.read()
+        if not search.result.trials:
+            raise
+        return replace(search.result, interrupted=True)
+    return search.result
 
-    def find(self, most: int) -> tuple[Trial, ...]:
-        """The first trials that are there, as many as are wanted."""
-        return tuple(self.store.find(self.spec, self.space)[:most])
 
-    def add(self, trial: Trial) -> None:
-        """Keep a finished trial, as long as the data is what it was."""
-        check_unchanged(self.spec, self.inputs)
-        self.store.add(self.spec, self.space, trial)
+def check_search(spec: Experiment, trials: int, jobs: int | None) -> SearchSpace:
+    """Refuse what cannot be searched, before anything heavy is imported; else return the space to search."""
+    spec.check()
+    check_whole(trials, "trials", least=1)
+    check_whole(1 if jobs is None else jobs, "jobs", least=1)
+    return SearchSpace.of(spec)
 
 
 class _Search:
-    """What has been found, what is being tried, and what comes next."""
+    """A search that goes on: its result so far, the file that keeps it, and the points that are being tried or have failed."""
 
-    def __init__(self, so_far: Tuned, seed: int) -> None:
-        self.so_far, self.seed = so_far, seed
-        # Being tried, or tried in vain.
+    def __init__(self, empty: TuningResult, store: TrialStore | None, given: Given | None) -> None:
+        self.result, self.store, self.given = empty, store, given
+        self.digest = remote_digest(empty.spec, "method", given)
         self.others: list[Point] = []
+        self.read()
+
+    def read(self) -> None:
+        """Take the trials from the file, if there is one: the first ones, as many as are wanted."""
+        if self.store is not None:
+            trials = self.store.find(self.result.spec, self.result.space)
+            self.result = replace(self.result, trials=tuple(trials[: self.result.total]))
 
     def next(self) -> Point:
-        """The next point; it counts as being tried from now on."""
-        space = self.so_far.space
-        whole = self.so_far.total == space.size
-        point = suggest(space, self.so_far.trials, self.others, self.seed, whole=whole)
+        """Return the next point; it counts as being tried from now on."""
+        space, whole = self.result.space, self.result.total == self.result.space.size
+        point = suggest(space, self.result.trials, self.others, self.result.spec.seed, whole=whole)
         self.others.append(point)
         return point
 
-    def note(self, point: Point, result: Trial | GraphveilError, kept: _Kept | None) -> bool:
-        """Keep what came of a point. The defaults must work; other settings may be refused. Whether it is finished."""
-        if isinstance(result, GraphveilError):
-            if point == self.so_far.space.defaults:
-                raise result
+    def tried(
+        self, jobs: int | None, engine: Engine, inside: Progress | None
+    ) -> Iterator[tuple[Point, TuningTrial | GraphveilError]]:
+        """Yield points with what came of them, in the order in which they finish; this process alone suggests and keeps."""
+        spec, todo = self.result.spec, self.result.total - len(self.result.trials)
+        if not engine.outside(jobs, todo):
+            for _ in range(todo):
+                point = self.next()
+                yield point, _try(spec, point, self.given, inside)
+            return
+        with engine.pool(jobs, todo) as pool:
+            arriving: Arriving[tuple[Point, TuningTrial | GraphveilError]] = Arriving()
+            while todo or arriving:
+                while todo and len(arriving) < pool.count:
+                    arriving.add(pool.submit(_try_elsewhere, spec, self.next(), self.given, self.digest))
+                    todo -= 1
+                yield computed(arriving.next())
+
+    def add(self, point: Point, trial: TuningTrial | GraphveilError) -> None:
+        """Keep what came of a point. The defaults must work; other settings may be refused."""
+        result = self.result
+        if isinstance(trial, GraphveilError):
+            if point == result.space.defaults:
+                raise trial
             chosen = ", ".join(f"{key}={value}" for key, value in point.items())
-            self.so_far = replace(self.so_far, failed=(*self.so_far.failed, f"{chosen}: {result}"))
-            return False
-        if kept is not None:
-            kept.add(result)
+            self.result = replace(result, failed=(*result.failed, f"{chosen}: {trial}"))
+            return
+        if self.store is not None:
+            assert self.digest is not None
+            check_unchanged(result.spec, self.digest)
+            self.store.add(result.spec, result.space, trial)
         self.others.remove(point)
-        trials = sorted(
-            (*self.so_far.trials, result), key=lambda trial: trial.point != self.so_far.space.defaults
-        )
-        self.so_far = replace(self.so_far, trials=tuple(trials))
-        return True
+        trials = result.space.defaults_first((*result.trials, trial))
+        self.result = replace(result, trials=tuple(trials))
 
 
-def _serial(search: _Search, todo: int, inside: Inside | None, given: Given) -> Iterator[Tried]:
-    for _ in range(todo):
-        yield _try(search.so_far.spec, search.next(), inside, given)
+def _try_elsewhere(
+    spec: Experiment, point: Point, given: Given | None, digest: str | None
+) -> tuple[Point, TuningTrial | GraphveilError]:
+    check_elsewhere(spec, "method", digest)
+    return point, _try(spec, point, given)
 
 
-def _parallel(search: _Search, todo: int, jobs: int | None, engine: Engine, given: Given) -> Iterator[Tried]:
-    """Trials outside this process, in the order in which they finish; this process alone suggests and keeps."""
-    digest = digest_for(search.so_far.spec, "method", given)
-    with engine.pool(jobs, todo) as pool:
-        arriving: Arriving[Tried] = Arriving()
-        while todo or arriving:
-            while todo and len(arriving) < pool.count:
-                arriving.add(pool.submit(_try_elsewhere, search.so_far.spec, search.next(), given, digest))
-                todo -= 1
-            yield computed(arriving.next())
-
-
-def _try_elsewhere(spec: Experiment, point: Point, given: Given, digest: str | None) -> Tried:
-    """A point, where the data are those of the digest."""
-    spec.load_code()
-    if digest is not None:
-        check_same(spec, digest)
-    return _try(spec, point, None, given)
-
-
-def _try(spec: Experiment, point: Point, inside: Inside | None, given: Given) -> Tried:
+def _try(
+    spec: Experiment, point: Point, given: Given | None, inside: Progress | None = None
+) -> TuningTrial | GraphveilError:
     """All runs of one point; what graphveil refuses is returned, so that the search can go on."""
     chosen = spec.having(settings={**spec.settings, **point})
-    runs = []
+    runs: list[Validation] = []
+
+    def tell(what: str, share: float) -> None:
+        if inside is not None:
+            inside(what, (len(runs) + share) / spec.runs)
+
     try:
         for number in range(spec.runs):
-
-            def tell(what: str, share: float, number: int = number) -> None:
-                if inside is not None:
-                    inside(what, (number + share) / spec.runs)
-
             runs.append(validate_unit(chosen, number, tell, given))
     except GraphveilError as error:
-        return point, error
-    return point, Trial(
+        return error
+    return TuningTrial(
         point, runs[0].metric, tuple(run.score for run in runs), tuple(run.loss for run in runs)
     )
 
 
-def write_settings(tuned: Tuned, file: Path) -> None:
-    """The best settings as TOML, below how they were found."""
+def write_settings(tuned: TuningResult, file: Path) -> None:
+    """Write the best settings as TOML, below how they were found."""
     fields = tuned.to_dict()
-    kept = ("method", "data", "epsilon", "mechanism", "backbone", *tuned.spec.chosen, "seed", "runs")
-    header = {key: fields[key] for key in dict.fromkeys(kept) if fields[key] is not None}
+    names = ("method", "data", "epsilon", "mechanism", "backbone", *tuned.spec.chosen, "seed", "runs")
+    header = {key: fields[key] for key in dict.fromkeys(names) if fields[key] is not None}
     header |= {"trials": len(tuned.trials), "metric": fields["metric"], "validation": tuned.best.score}
     if tuned.defaults is not None:
         header["validation_of_defaults"] = tuned.defaults.score
     header["version"] = fields["version"]
-    tables = {HEADER: header, SETTINGS: tuned.settings}
-    write_whole(file, "\n".join(_toml_table(name, rows) for name, rows in tables.items()).encode())
+    tables = (_toml_table(HEADER, header), _toml_table(SETTINGS, tuned.settings))
+    write_whole(file, "\n".join(tables))
 
 
 def _toml_table(name: str, rows: dict[str, Any]) -> str:
-    return "".join(
-        [f"[{name}]\n", *(f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in rows.items())]
-    )
-
-
-def _toml_key(key: str) -> str:
-    # A dot would open a table.
-    return json.dumps(key) if "." in key else key
-
-
-def _toml_value(value: Any) -> str:
-    """A number, true, false or a text as TOML writes it.
-
-    >>> [_toml_value(value) for value in (1, 1e-05, True, None, "selu")]
-    ['1', '1e-05', 'true', '"none"', '"selu"']
-    """
-    if value is None:
-        value = NONE
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False)
+    lines = [f"[{name}]\n"]
+    for key, value in rows.items():
+        # A dot in a key would open a table.
+        written = toml_value(key) if "." in key else key
+        lines.append(f"{written} = {toml_value(NONE if value is None else value)}\n")
+    return "".join(lines)

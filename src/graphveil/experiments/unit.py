@@ -23,11 +23,9 @@ from graphveil.graphs.panel import refuse_levels, with_panel
 from graphveil.graphs.private_edges import divide_edges
 from graphveil.mechanisms import Mechanism, entry
 from graphveil.methods import Job
-from graphveil.methods.backbone_names import check_backbone
-from graphveil.methods.job import Progress
-from graphveil.methods.method import Method, public_part
-from graphveil.methods.outcome import Outcome
-from graphveil.methods.questions import Questions
+from graphveil.methods.job import Progress, Questions
+from graphveil.methods.method import Method, check_backbone, public_part
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.terms import Levels
 from graphveil.privacy import Ledger, Nobody, Respondents
 from graphveil.privacy.record import Privacy, privacy_record

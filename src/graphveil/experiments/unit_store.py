@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,8 +16,7 @@ from graphveil.experiments.experiment import Experiment, Part, input_digest
 from graphveil.experiments.unit import UnitResult
 from graphveil.privacy.record import Privacy
 from graphveil.settings import settings
-from graphveil.source import source_digest
-from graphveil.version import __version__
+from graphveil.version import __version__, source_digest
 
 
 def results_file() -> Path:
@@ -106,12 +105,10 @@ FIND = """SELECT id, version, source, unit FROM units WHERE setting = ? AND seed
     ORDER BY source = ? DESC, id DESC"""
 
 
-class UnitStore:
-    """Finished units in the file of results, each by its setting, seed, part, data and the source that computed it.
+class RecordStore:
+    """Finished work in the file of results: ``records`` is what it holds, and ``reuse`` what was found of it and what was not."""
 
-    Of the same unit the latest is kept. Units that another version has computed are found only with ``any_version``; what was
-    found and what was not is in ``reuse``.
-    """
+    records: ClassVar[str]
 
     def __init__(self, file: Path, any_version: bool = False) -> None:
         self.file = file
@@ -122,6 +119,20 @@ class UnitStore:
         # What runs from now on is what was there now, whatever is written into the source meanwhile.
         this_version()
         check_writable(self.file)
+
+    def sentences(self) -> list[str]:
+        """Return what has to be said about what was found."""
+        return self.reuse.sentences(self.records)
+
+
+class UnitStore(RecordStore):
+    """Finished units in the file of results, each by its setting, seed, part, data and the source that computed it.
+
+    Of the same unit the latest is kept. Units that another version has computed are found only with ``any_version``; what was
+    found and what was not is in ``reuse``.
+    """
+
+    records = "runs"
 
     def add(self, spec: Experiment, unit: UnitResult) -> None:
         """Keep a finished unit; it is on the disk when this returns."""
@@ -137,10 +148,6 @@ class UnitStore:
         What several workers have learned together differs by rounding: only as many ``workers`` find it again.
         """
         return self._find(spec, [(part, run) for part in parts for run in range(spec.runs)], alone, workers)
-
-    def sentences(self) -> list[str]:
-        """What has to be said about what was found."""
-        return self.reuse.sentences("runs")
 
     def _find(
         self, spec: Experiment, wanted: list[Unit], alone: bool, workers: int | None = None

@@ -8,11 +8,9 @@ from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.links import KnownLinks, LinkPairs, hold_out_links
 from graphveil.graphs.load import load
 from graphveil.graphs.panel import Panel, with_panel
-from graphveil.graphs.simulated import SimulatedUsers
 from graphveil.graphs.splits import FewLabelSplit, GivenSplit, RandomSplit, Split, SplitRecipe
-from graphveil.graphs.town import Town
-from graphveil.graphs.town_labels import LabelTown
-from graphveil.graphs.users import Private, Users
+from graphveil.graphs.town import LabelTown, Town
+from graphveil.graphs.users import Private, SimulatedUsers, Users
 
 __all__ = [
     "DATASETS",

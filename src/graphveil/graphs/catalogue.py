@@ -14,7 +14,7 @@ from graphveil.graphs.npz import read_npz
 from graphveil.graphs.outside_data import GROUP, data_origin, is_outside, load_outside
 from graphveil.graphs.shards.manifest import is_sharded, read_manifest
 from graphveil.graphs.store import find, own_names, verify
-from graphveil.outside import is_reference, package, plugins
+from graphveil.plugins import is_reference, package, plugins
 
 RULES = {
     "binary": "0 or 1",

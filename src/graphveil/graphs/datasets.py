@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graphveil.graphs.graph import Metric
-from graphveil.graphs.town import Town
-from graphveil.graphs.town_labels import LabelTown
-from graphveil.registry import Registry
+from graphveil.graphs.town import LabelTown, Town
+from graphveil.plugins import Registry
 
 # binary: 0 or 1 · counts, signs (0 and 1 that somebody has standardised): taken as x > 0 · real: clipped to the public range ·
 # none: a graph without features

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.arrays import read_array
 from graphveil.errors import InputError
-from graphveil.files import read_text
+from graphveil.files import read_array, read_text
 from graphveil.graphs.splits import check_seed
 
 Levels = NDArray[np.int64]

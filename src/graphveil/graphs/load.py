@@ -22,12 +22,11 @@ from graphveil.graphs.shards.reader import Shards, open_shards
 from graphveil.graphs.shards.whole import load_whole, too_large
 from graphveil.graphs.splits import RandomSplit, recipe_of
 from graphveil.graphs.store import find, own_names, verify
-from graphveil.graphs.town import Town, generate_town
-from graphveil.graphs.town_labels import LabelTown, generate_label_town
+from graphveil.graphs.town import LabelTown, Town, generate_label_town, generate_town
 from graphveil.graphs.users import Users
 from graphveil.graphs.variants import with_label, with_largest_classes
 from graphveil.mechanisms.rows import PublicRange
-from graphveil.outside import digest, is_reference, package, plugins
+from graphveil.plugins import digest, is_reference, package, plugins
 
 TOWN = "town"
 # What results call a graph that was given as objects: its name, and a part of its digest.

@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.arrays import check_gigabytes, read_arrays
 from graphveil.checks import check_number
 from graphveil.errors import InputError
-from graphveil.files import MAX_GIGABYTES
+from graphveil.files import MAX_GIGABYTES, check_gigabytes, read_arrays
 from graphveil.graphs.graph import MAX_NODES
 from graphveil.graphs.splits import PARTS, GivenSplit
 

@@ -10,8 +10,7 @@ from graphveil.errors import GraphveilError, InputError
 from graphveil.graphs.divide import resplit
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.users import Users
-from graphveil.outside import Origin, is_reference, plugins
-from graphveil.registry import Registry
+from graphveil.plugins import Origin, Registry, is_reference, plugins
 
 GROUP = "graphveil.datasets"
 Loader = Callable[..., tuple[Graph, Users]]

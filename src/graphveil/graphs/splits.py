@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.words import MAX_SEED
+from graphveil.channels.sampling import MAX_SEED
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Mask, labelled

@@ -1,25 +1,136 @@
-"""Users: what only they hold. Whoever learns from them gets `SimulatedUsers`, which answer plans and nothing else."""
+"""Users: what only they hold, and simulated users, who answer plans and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.words import SeededWords, SystemWords
+from graphveil.channels.sampling import SeededWords, SystemWords, Words
 from graphveil.errors import InputError, PrivacyError
 from graphveil.graphs.graph import Graph, shared_links
 from graphveil.graphs.links import LinkPairs, Pairs
 from graphveil.graphs.metrics import ClassScore, area_under_curve, class_scores, confusion_counts, measure
-from graphveil.graphs.simulated import SimulatedUsers
-from graphveil.graphs.turnout import SILENCES, draw_answering
-from graphveil.mechanisms import NeighbourLists, PersonalRows
+from graphveil.graphs.splits import check_seed
+from graphveil.mechanisms import NeighbourLists, PersonalRows, Reports, entry, names
 from graphveil.mechanisms.rows import row_norms
-from graphveil.privacy import Ledger, Plan
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
+from graphveil.privacy import Ledger, Plan, answer
+
+# Who is silent more often than others: nobody, users with many links, or users of the later classes.
+SILENCES = ("random", "degree", "class")
+
+
+def draw_answering(
+    users: int, participation: float, seed: int, by: NDArray[Any] | None = None
+) -> NDArray[np.bool_]:
+    """Who of so many users answers: each with the same chance, or with one that falls with a number of the own.
+
+    With ``by`` the chance falls along the users in the order of these numbers, from P + δ to P - δ, δ = min(P, 1 - P); users with
+    the same number have the same chance, and the mean chance is P.
+
+    >>> draw_answering(4, 1.0, 0).tolist()
+    [True, True, True, True]
+    """
+    random = np.random.default_rng([check_seed(seed), 7])
+    drawn = random.random(users)
+    if by is None:
+        return drawn < participation
+    spread = min(participation, 1 - participation)
+    return drawn < participation + spread * (1 - 2 * _middle_ranks(by))
+
+
+def _middle_ranks(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Where each number stands among all, from 0 to 1; equal ones share the middle of their places."""
+    _, group, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - counts / 2
+    return np.asarray(middles[group] / max(len(numbers), 1))
+
+
+class Holder(Protocol):
+    """Whoever knows what users hold."""
+
+    def asked(self, plan: Plan) -> Any:
+        """What a plan asks for, of those that it asks, in its order."""
+
+
+class SimulatedUsers:
+    """Users who answer plans, and offer nothing else: what they hold, their books and their words are out of reach.
+
+    They select the rows that a plan asks for and call `answer`, as a device does. They cannot be copied, because a copy would
+    have books of its own. With ``answering``, a truth a user, the others are silent: they are asked and charged, and their
+    reports never arrive. With ``curator`` they stand for a curator too, who was trusted with everybody's data: whoever runs the
+    simulation says so, and never a plan.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_blind",
+        "_curator",
+        "_holder",
+        "_known",
+        "_ledger",
+        "_lock",
+        "_unsound",
+        "_words",
+    )
+
+    def __init__(
+        self,
+        holder: Holder,
+        ledger: Ledger,
+        words: Words,
+        *,
+        blind: bool = False,
+        unsound: bool = False,
+        answering: NDArray[np.bool_] | None = None,
+        curator: bool = False,
+    ) -> None:
+        self._holder, self._ledger, self._words = holder, ledger, words
+        self._blind, self._unsound, self._answering = blind, unsound, answering
+        self._curator = curator
+        # Mechanisms that were there before anybody could ask: one that is registered later is not answered.
+        self._known = frozenset(entry(name) for name in names())
+        # One after the other: two threads that share words might draw the same ones.
+        self._lock = Lock()
+
+    def report(self, plan: Plan) -> Reports:
+        """Answer a plan: charge it, then randomize. Where users choose a level, each is charged that level's budget."""
+        try:
+            return self._answer(Plan.checked(plan))
+        except Exception as error:  # noqa: BLE001
+            # The frames between here and there hold what users hold: they stay here.
+            raise error.with_traceback(None) from None
+
+    def _answer(self, plan: Plan) -> Reports:
+        if entry(plan.mechanism) not in self._known:
+            raise PrivacyError(
+                f"{plan.mechanism} was registered after these users declared their budget: register mechanisms first"
+            )
+        with self._lock:
+            reports = answer(
+                plan,
+                self._holder.asked(plan),
+                self._ledger,
+                self._words,
+                blind=self._blind,
+                unsound=self._unsound,
+                curator=self._curator,
+            )
+        if self._answering is None:
+            return reports
+        return reports.answered_by(self._answering[self._ledger.asked(plan)])
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise PrivacyError("users who answer cannot be copied: a copy would have books of its own")
+
+    def __repr__(self) -> str:
+        return "SimulatedUsers()"
+
 
 Neighbours = tuple[NDArray[np.int64], NDArray[np.int32]]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 
 Rows = NDArray[np.float64]
 # Below this a probability counts as this, so that its logarithm is finite.

@@ -1,20 +1,29 @@
-"""What a backbone is fed: reports or raw features, sparse where they are sparse, scaled by public constants."""
+"""The input of a backbone: reports of one or several rounds, or raw features, sparse where they are sparse."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from graphveil.errors import InputError
-from graphveil.linear.composition import Composition, Input, Scaled
+from graphveil.linear.polynomial import Composition, Input, Scaled
 from graphveil.linear.sparse import SparseMatrix
-from graphveil.mechanisms import Estimate, Mechanism, Reports
+from graphveil.mechanisms import Estimate, FeatureMechanism, Mechanism, PersonalMechanism, Reports
 from graphveil.settings import available_gigabytes
+
+
+def tensor(array: NDArray[Any], device: torch.device | str = "cpu") -> Tensor:
+    """A copy of an array on a device, of the same shape and type."""
+    return torch.tensor(array, device=device)
+
 
 # Rows of the input get the expected norm √d/8, chosen on validation users of cora, citeseer, facebook and town with
 # multibit, piecewise, square-wave and hds. It is not the best everywhere, so that training tries larger ones too (`best_scale`).
@@ -110,3 +119,140 @@ def refuse_above(
             f"{what} is a dense matrix of {shape[0]} x {shape[1]} numbers, {size:.1f} GB, above the {allowed:.3g} GB "
             f"{limit}: allow more with --max-memory, or {instead}"
         )
+
+
+Floats = NDArray[np.float64]
+# precision: an attribute's column is as large as it is precise. unbiased: all columns are estimates in the same unit.
+Columns = Literal["precision", "unbiased"]
+Targetable = FeatureMechanism | PersonalMechanism
+
+
+def answer_square(mechanism: Targetable) -> float:
+    """v: the mean square of an answer before it counts 1/π, in the units of a value; public."""
+    asking = mechanism.asking
+    if isinstance(mechanism, FeatureMechanism):
+        square = (mechanism.spread / mechanism.scale) ** 2
+    else:
+        square = mechanism.spread**2 * mechanism.report_length * asking.count / asking.size**2
+    return square / asking.mean_square_factor
+
+
+def precisions(mechanisms: Sequence[Targetable]) -> list[Floats]:
+    """For each round the inverse variance of every attribute's estimate, up to one factor: π_j/v."""
+    return [mechanism.asking.inclusion / answer_square(mechanism) for mechanism in mechanisms]
+
+
+def rounds_input(
+    rounds: Sequence[Reports],
+    share: float,
+    columns: Columns = "precision",
+    device: torch.device | str = "cpu",
+) -> SparseMatrix:
+    """Estimates of several rounds (each n users x d attributes), weighted by their inverse variances and added; sparse, n x d.
+
+    x̂_j = Σ_r a_rj x̂_rj / Σ_r a_rj with a_rj = π_rj/v_r. An attribute that is hardly ever asked has an estimate with a large
+    variance; as a column of an input it would be the loudest. With ``precision`` the columns stay multiplied by Σ_r a_rj: each
+    answer then counts 1/v_r, however rarely it was asked for. Rows have the norm ``share``·√d in expectation, by public
+    constants alone and as if rounds asked for different values: where they ask for the same ones, rows are a little longer.
+    """
+    mechanisms = [reports.mechanism for reports in rounds]
+    targets = [
+        mechanism for mechanism in mechanisms if isinstance(mechanism, (FeatureMechanism, PersonalMechanism))
+    ]
+    weights = precisions(targets)
+    if columns == "unbiased":
+        total = np.sum(weights, axis=0)
+        weights = [weight / np.maximum(total, 1e-300) for weight in weights]
+    expected = sum(
+        _norm_square(mechanism, weight) for mechanism, weight in zip(targets, weights, strict=True)
+    )
+    scale = share * math.sqrt(targets[0].dimensions) / math.sqrt(expected)
+    parts = [
+        _weighed(reports.estimate(), scale * weight) for reports, weight in zip(rounds, weights, strict=True)
+    ]
+    whole = sum(parts[1:], start=parts[0])
+    whole.sort_indices()
+    return SparseMatrix.from_csr(whole.indptr, whole.indices, whole.data, whole.shape, device=device)
+
+
+def _norm_square(mechanism: Targetable, weights: Floats) -> float:
+    """The expected square of the norm of a row of estimates, whose attributes are multiplied by these weights."""
+    asking = mechanism.asking
+    squares = asking.inclusion * asking.factors**2
+    expected = mechanism.spread**2 * mechanism.report_length
+    return float(expected * (squares * weights**2).sum() / squares.sum())
+
+
+def _weighed(estimate: Estimate, weights: Floats) -> Any:
+    """The entries of an estimate multiplied by the weight of their attribute: a scipy matrix."""
+    matrix = estimate.to_scipy()
+    matrix.data = matrix.data * weights[matrix.indices]
+    return matrix
+
+
+Places = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+def divided_input(
+    reports: Reports,
+    places: Places,
+    share: float,
+    *,
+    by_precision: bool,
+    device: torch.device | str = "cpu",
+    max_memory: float | None = None,
+) -> SparseMatrix | Tensor:
+    """Decoded answers about the attributes at ``places`` (n users x so many columns), the others left out.
+
+    ``by_precision`` divides a column by its mean square v: an unbiased estimate at a small budget is large because it is noisy,
+    and would be the loudest column. Rows have the norm ``share``·√d in expectation, by public constants alone. Whoever is silent
+    has an empty row.
+    """
+    mechanism = _answering_all(reports)
+    squares = answer_squares(mechanism)[places]
+    weights = 1 / squares if by_precision else np.ones(len(places))
+    estimate = _weighed_columns(mechanism.only(reports, places).estimate(), weights)
+    scale = share * math.sqrt(mechanism.size / float((weights**2 * squares).sum()))
+    return estimate_input(estimate, scale, device, max_memory, mechanism.name)
+
+
+def joined_input(
+    first: Reports, reports: Reports, places: Places, share: float, device: torch.device | str = "cpu"
+) -> SparseMatrix:
+    """Estimates of a round that asked for some of the values, and of one that divided its budget, added; sparse, n x d.
+
+    Each estimate counts by its precision, as in `rounds_input`: π_j/v of the first, 1/v_j of the attributes at ``places``, whose
+    answers in the other round are all that is taken of it. Both must be unbiased. Rows have the norm ``share``·√d in expectation.
+    """
+    mechanism, before = _answering_all(reports), first.mechanism
+    assert isinstance(before, FeatureMechanism)
+    squares, weights = answer_squares(mechanism)[places], precisions([before])[0]
+    kept = _weighed_columns(mechanism.only(reports, places).estimate(), 1 / squares)
+    named = np.tile(places.astype(np.int32), len(kept.values) // len(places))
+    asked = first.estimate().to_scipy()
+    asked.data = asked.data * weights[asked.indices]
+    whole = asked + replace(kept, shape=(kept.shape[0], mechanism.size), indices=named).to_scipy()
+    whole.sort_indices()
+    expected = float(before.spread**2 * before.report_length * (weights**2).mean() + (1 / squares).sum())
+    scale = share * math.sqrt(mechanism.size / expected)
+    return SparseMatrix.from_csr(whole.indptr, whole.indices, scale * whole.data, whole.shape, device=device)
+
+
+def answer_squares(mechanism: FeatureMechanism) -> Numbers:
+    """v of every dimension: the mean square of its answer, all inputs equally likely, in the units of a value; public."""
+    known = {channel: channel.root_mean_square**2 for channel in set(mechanism.channels)}
+    squares = np.array([known[channel] for channel in mechanism.channels])
+    unit = (mechanism.public.half_width * mechanism.scale) ** 2
+    return np.broadcast_to(unit * squares, (mechanism.size,))
+
+
+def _answering_all(reports: Reports) -> FeatureMechanism:
+    mechanism = reports.mechanism
+    assert isinstance(mechanism, FeatureMechanism)
+    return mechanism
+
+
+def _weighed_columns(estimate: Estimate, weights: Numbers) -> Estimate:
+    """Rows that answer everything, each column multiplied by its weight; empty rows stay empty."""
+    return replace(estimate, values=(estimate.values.reshape(-1, len(weights)) * weights).ravel())

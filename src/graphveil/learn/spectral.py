@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from graphveil.graphs.graph import Graph
-from graphveil.learn.link_features import PAIRS_AT_ONCE, Pairs, Scores, normalised_links
+from graphveil.learn.link_scores import PAIRS_AT_ONCE, Pairs, Scores, normalised_links
 
 # τ in mean degrees: without it the directions are spent on small parts of the graph that hang together loosely.
 TAU = 0.3

@@ -1,4 +1,4 @@
-"""What a model learns towards: labels that are known, or labels that were reported."""
+"""What a model learns towards: one class, several labels, several tasks, links; known or reported."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphveil import linear
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.links import LinkPairs
+from graphveil.graphs.metrics import area_under_curve, micro_f1
 from graphveil.graphs.world import ALONE, World
+from graphveil.linear.pairs import PairProducts
 from graphveil.linear.polynomial import Polynomial
 
 # Below this a probability counts as this, so that its logarithm is finite.
@@ -140,3 +146,121 @@ def true_classes(reported: Tensor, transition: Tensor | None) -> Tensor:
 def log(probabilities: Tensor) -> Tensor:
     """The logarithm, finite at 0."""
     return torch.log(probabilities.clamp_min(SMALLEST))
+
+
+@dataclass(frozen=True)
+class MultilabelTargets(Targets):
+    """Labels are n x L, each 0 or 1; a row is -1 where it is not known. Scores are n x L, each the log-odds of one label.
+
+    The loss is the binary cross-entropy, averaged over users and labels. A label is predicted where its sigmoid is above one
+    half, and the score is the F1 over all users and labels at once (micro-F1).
+    """
+
+    def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """The mean loss of m rows of scores (m x L) against m rows of labels."""
+        return functional.binary_cross_entropy_with_logits(scores, labels.to(scores))
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """The probability of each label of each user, n x L."""
+        return scores.sigmoid()
+
+    def validation_score(self, scores: Tensor) -> float:
+        """The micro-F1 of the validation users."""
+        predicted, held = (rows[self.validation_rows] > 0 for rows in (scores, self.labels))
+        return micro_f1(predicted.cpu().numpy(), held.cpu().numpy())
+
+
+@dataclass(frozen=True)
+class SeveralTargets:
+    """Two heads (TOGL, Table 13): the last column of the scores predicts a number, all others the classes.
+
+    The loss is that of the classes plus ``weight`` times the mean squared error against what users report of the number (NaN
+    for those who did not answer, who do not count). The
+    reports are unbiased, so noise moves no minimum: E(p - (y + noise))² = (p - y)² + a constant. The classes
+    alone choose the epoch: the noise of the reports would choose another one, for the worse of the classes. Scores are
+    n x (c + 1), ``reported`` has n numbers.
+    """
+
+    classes: Targets
+    reported: Tensor
+    weight: float = 1.0
+
+    @property
+    def train(self) -> Tensor:
+        """Who trains."""
+        return self.classes.train
+
+    def train_loss(self, scores: Tensor) -> Tensor:
+        """Both losses of the training users, given the scores of all users."""
+        return self.classes.train_loss(scores[:, :-1]) + self._error(scores, self.classes.train_rows)
+
+    def validation_loss(self, scores: Tensor) -> Tensor:
+        """The loss of the validation users' classes."""
+        return self.classes.validation_loss(scores[:, :-1])
+
+    def validation_score(self, scores: Tensor) -> float:
+        """How many validation users are put into the right class."""
+        return self.classes.validation_score(scores[:, :-1])
+
+    def _error(self, scores: Tensor, rows: Tensor) -> Tensor:
+        rows = rows[self.reported[rows].isfinite()]
+        if not len(rows):
+            return scores.new_zeros(())
+        return self.weight * functional.mse_loss(scores[rows, -1], self.reported[rows])
+
+
+class LinkTargets:
+    """Embeddings of all users are decoded by inner products: the larger ⟨H_u, H_v⟩, the likelier a link.
+
+    The loss is pairwise (Wang et al. 2021): every training link is compared with a pair that is none, drawn anew each time,
+    and loses log(1 + e^-(difference)). The model is chosen by the area under the ROC curve over the validation pairs.
+    ``scores`` are the embeddings H, a row a user: n x h.
+    """
+
+    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+        assert graph.links is not None
+        self.train = _Pairs(graph.links.train, graph.node_count, device)
+        self.validation = _Pairs(graph.links.validation, graph.node_count, device)
+
+    def train_loss(self, scores: Tensor) -> Tensor:
+        """The pairwise loss of the training pairs, given the embeddings of all users."""
+        linked, unlinked = self.train.scores(scores)
+        order = torch.randperm(len(unlinked)).to(scores.device)
+        return functional.softplus(unlinked[order] - linked).mean()
+
+    def validation_loss(self, scores: Tensor) -> Tensor:
+        """How far the area under the curve is from 1: what counts in the end, however scores are scaled."""
+        return torch.tensor(1 - self.validation_score(scores))
+
+    def validation_score(self, scores: Tensor) -> float:
+        """The area under the curve over the validation pairs."""
+        with torch.no_grad():
+            linked, unlinked = self.validation.scores(scores)
+        if not (linked.isfinite().all() and unlinked.isfinite().all()):
+            return float("nan")
+        wanted = np.arange(len(linked) + len(unlinked)) < len(linked)
+        return area_under_curve(torch.cat([linked, unlinked]).cpu().numpy(), wanted)
+
+
+class _Pairs:
+    """Linked pairs and others, in one list."""
+
+    def __init__(self, pairs: LinkPairs, users: int, device: torch.device | str) -> None:
+        self.linked = len(pairs.linked)
+        self.products = PairProducts(np.concatenate([pairs.linked, pairs.unlinked]), users, device)
+
+    def scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The scores of the linked pairs, and of the others."""
+        every = self.products(rows)
+        return every[: self.linked], every[self.linked :]
+
+
+class InnerProducts:
+    """Σ_j w_j H_uj H_vj for the m pairs that are asked for (m x 2); ``rows`` is H, n x h, and ``weights`` has h numbers."""
+
+    def __init__(self, rows: NDArray[np.float32], weights: NDArray[np.float32] | None = None) -> None:
+        self.rows = rows
+        self.weights = np.ones(rows.shape[1], dtype=np.float32) if weights is None else weights
+
+    def __call__(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+        return linear.weighted_products(self.rows, pairs, self.weights)

@@ -1,20 +1,99 @@
-"""A graph made ready for layers: each form is built when it is first asked for, once."""
+"""A graph made ready for layers, each form built when it is first asked for; and dropout among its users."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.part import GraphPart
 from graphveil.graphs.world import ALONE, World
-from graphveil.learn.dropout import Among
+from graphveil.linear.partitioned import ordered_gcn
 from graphveil.linear.propagation import gcn_matrix, mean_matrix, sum_matrix
-from graphveil.linear.sight import ordered_gcn
 from graphveil.linear.sparse import SparseMatrix
+
+# A value takes 16 random bits, so four of them share a word; the share is rounded to a multiple of 2^-16.
+VALUES_A_WORD, LEVELS = 4, 1 << 16
+# Below so many values torch's own takes a millisecond or two, and is left to it.
+FEW_VALUES = 1 << 18
+# Where most values are somebody else's, so many rows are drawn at a time; a multiple of the values that share a word.
+ROWS_AT_ONCE = 1 << 18
+
+
+class Among:
+    """Rows of a larger matrix: how many it has, and where these stand in it."""
+
+    def __init__(self, total: int, places: NDArray[np.int64]) -> None:
+        self.total = total
+        self.order = torch.from_numpy(np.argsort(places, kind="stable"))
+        self.places = torch.from_numpy(np.ascontiguousarray(places))[self.order]
+
+    def blocks(self) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Some rows of the larger matrix at a time: how many, which of them are here, and which of the rows here these are."""
+        for begin in range(0, self.total, ROWS_AT_ONCE):
+            end = min(begin + ROWS_AT_ONCE, self.total)
+            low, high = torch.searchsorted(self.places, torch.tensor([begin, end])).tolist()
+            yield end - begin, self.places[low:high] - begin, self.order[low:high]
+
+
+def dropout(
+    values: Tensor, share: float, training: bool, few: int | None = None, among: Among | None = None
+) -> Tensor:
+    """A random share of the values at 0 and the others scaled up, in training; the values themselves otherwise.
+
+    ``values`` may have any shape, which stays; ``share`` is in [0, 1). torch's own draws a number for every value, which takes
+    several times as long; below ``few`` values (`FEW_VALUES` unless given) it is taken all the same. Rows that stand ``among``
+    others get what they would have got with all of them here: everything is drawn, and what belongs to others is left.
+    """
+    count = values.numel() if among is None else among.total * values.shape[1:].numel()
+    level = min(round(share * LEVELS), LEVELS - 1)
+    if count < (FEW_VALUES if few is None else few):
+        if among is None or not training:
+            return functional.dropout(values, share, training)
+        whole = functional.dropout(values.new_ones((among.total, *values.shape[1:])), share)
+        mask = torch.empty_like(values, requires_grad=False)
+        mask[among.order] = whole[among.places]
+        return values * mask
+    if not training or level == 0:
+        return values
+    if among is None:
+        kept = _kept(count, level, values.device).view(values.shape)
+    else:
+        kept = torch.empty(values.shape, dtype=torch.bool, device=values.device)
+        for rows, here, own in among.blocks():
+            drawn = _kept(rows * values.shape[1:].numel(), level, values.device)
+            kept[own] = drawn.view(rows, *values.shape[1:])[here]
+    thinned: Callable[..., Tensor] = _Thinned.apply
+    return thinned(values, kept, LEVELS / (LEVELS - level))
+
+
+class _Thinned(torch.autograd.Function):
+    """Values that are kept, times a factor, and others at 0. For the gradient a byte a value is remembered, and not a number."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, kept: Tensor, factor: float) -> Tensor:
+        ctx.kept, ctx.factor = kept, factor
+        return kept.to(values.dtype).mul_(factor).mul_(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = gradients
+        return ctx.kept.to(gradient.dtype).mul_(ctx.factor).mul_(gradient), None, None
+
+
+def _kept(count: int, level: int, device: torch.device) -> Tensor:
+    """Which of so many values are kept, each with the chance 1 - level/2^16."""
+    words = -(-count // VALUES_A_WORD)
+    drawn = torch.randint(-(2**63), 2**63 - 1, (words,), device=device).view(torch.int16)
+    return drawn[:count] >= level - LEVELS // 2
 
 
 class Topology:

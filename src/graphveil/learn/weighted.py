@@ -9,14 +9,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from graphveil.learn.adam import Adam
 from graphveil.learn.backbones import Backbone
-from graphveil.learn.several import SeveralTargets
-from graphveil.learn.targets import Targets
+from graphveil.learn.targets import SeveralTargets, Targets
 from graphveil.learn.topology import Topology
-from graphveil.learn.training import Best, Fitted, Progress, Schedule
-from graphveil.linear.composition import Input
+from graphveil.learn.training import Adam, Best, Fitted, Progress, Schedule
 from graphveil.linear.pairs import LearnedMatrix, PairPattern
+from graphveil.linear.polynomial import Input
 from graphveil.linear.sparse import SparseMatrix
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from graphveil.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from graphveil.linear.chebyshev import Chebyshev as Chebyshev
-    from graphveil.linear.composition import (
+    from graphveil.linear.polynomial import Chebyshev as Chebyshev
+    from graphveil.linear.polynomial import (
         Composition as Composition,
         Input as Input,
         Scaled as Scaled,
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
         sum_matrix as sum_matrix,
     )
     from graphveil.linear.push import Push as Push
-    from graphveil.linear.series import Series as Series
-    from graphveil.linear.sight import other_ends as other_ends
+    from graphveil.linear.polynomial import Series as Series
+    from graphveil.linear.partitioned import other_ends as other_ends
     from graphveil.linear.sparse import SparseMatrix as SparseMatrix
     from graphveil.linear.walks import walk_distances as walk_distances
-    from graphveil.linear.wide_products import weighted_products as weighted_products
+    from graphveil.linear.pairs import weighted_products as weighted_products
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -12,10 +12,8 @@ from torch import Tensor
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, symmetric_csr
 from graphveil.graphs.part import GraphPart
-from graphveil.linear.edges import edges_of
-from graphveil.linear.parted import parted_matrix
-from graphveil.linear.sparse import SparseMatrix
-from graphveil.linear.streamed import streamed_matrix
+from graphveil.linear.partitioned import parted_matrix, streamed_matrix
+from graphveil.linear.sparse import SparseMatrix, edges_of
 
 
 def gcn_matrix(graph: Graph, *, loops: bool = True, device: torch.device | str = "cpu") -> SparseMatrix:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from graphveil.graphs.graph import Graph
-from graphveil.linear.columns import Columns
+from graphveil.linear.sparse import Columns
 
 QUEUED, TOUCHED = 1, 2
 

@@ -1,14 +1,11 @@
-"""Sparse matrices times narrow dense ones: where the time goes.
-
-torch's CSR product with 32-bit indices is the fastest of those measured (`python -m benchmarks kernels`). Its gradient
-needs the transpose, which is built once and kept.
-"""
+"""Sparse matrices times narrow dense ones: where the time goes; and edges as PyG has them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +14,84 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from graphveil.errors import InputError
+
+SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Where each edge comes from and leads to, and how much it counts: 1 where nothing is said."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    device: torch.device
+
+    @property
+    def plain(self) -> bool:
+        """Whether all edges count alike."""
+        return bool((self.weights == 1).all())
+
+
+def edges_of(edges: Any, nodes: int, edge_weight: Tensor | None = None) -> Edges:
+    """The edges of n nodes, from any form in which PyG's layers take them.
+
+    ``edges`` is an ``edge_index`` (2 x edges, sources above targets), with a weight an edge if ``edge_weight`` is given; or a sparse
+    matrix, n x n, whose row is the target and whose column is the source, as PyG's ``adj_t``: a sparse tensor of torch, or
+    torch_sparse's ``SparseTensor``. Its values are the weights. Weights are constants: no gradient flows into them.
+    """
+    if hasattr(edges, "coo"):
+        # torch_sparse's; it need not be installed to be recognized.
+        target, source, values = edges.coo()
+        found = _found(source, target, values)
+        _check_square(tuple(edges.sizes()), nodes)
+    elif isinstance(edges, Tensor) and edges.layout in SPARSE:
+        _check_square(tuple(edges.shape), nodes)
+        whole = edges.detach().to_sparse_coo().coalesce()
+        target, source = whole.indices()
+        found = _found(source, target, whole.values())
+    elif isinstance(edges, Tensor) and edges.dim() == 2 and len(edges) == 2 and not edges.is_floating_point():
+        source, target = edges
+        found = _found(source, target, edge_weight)
+        return _checked(found, nodes)
+    else:
+        kind = (
+            f"{edges.dtype} of shape {tuple(edges.shape)}"
+            if isinstance(edges, Tensor)
+            else type(edges).__name__
+        )
+        raise InputError(
+            f"edges must be an edge_index (2 x edges, integers) or a sparse adjacency matrix ({nodes} x {nodes}), got {kind}"
+        )
+    if edge_weight is not None:
+        raise InputError("a sparse adjacency matrix has its weights itself: leave edge_weight out")
+    return _checked(found, nodes)
+
+
+def _found(source: Tensor, target: Tensor, weights: Tensor | None) -> Edges:
+    first, second = (each.detach().cpu().numpy().astype(np.int64) for each in (source, target))
+    count = np.ones(len(first)) if weights is None else weights.detach().cpu().numpy().astype(np.float64)
+    return Edges(first, second, count, source.device)
+
+
+def _checked(edges: Edges, nodes: int) -> Edges:
+    if edges.weights.shape != edges.source.shape:
+        raise InputError(
+            f"edge_weight must be {len(edges.source)} numbers, one an edge, got the shape {edges.weights.shape}"
+        )
+    if not np.isfinite(edges.weights).all() or (edges.weights < 0).any():
+        raise InputError(
+            "weights of edges must be finite and at least 0: an edge cannot count less than nothing"
+        )
+    ends = np.concatenate([edges.source, edges.target])
+    if ends.size and not 0 <= int(ends.min()) <= int(ends.max()) < nodes:
+        raise InputError(f"edges must name nodes 0..{nodes - 1}, got {int(ends.min())}..{int(ends.max())}")
+    return edges
+
+
+def _check_square(shape: tuple[int, ...], nodes: int) -> None:
+    if shape != (nodes, nodes):
+        raise InputError(f"an adjacency matrix of {nodes} nodes must be {nodes} x {nodes}, got {shape}")
 
 
 class SparseMatrix:
@@ -149,3 +224,26 @@ def csr_tensor(
             device=device,
             check_invariants=not trusted,
         )
+
+
+class Columns(NamedTuple):
+    """Where each of k columns starts (k + 1 pointers), whose its entries are (rising), and what they are."""
+
+    pointers: NDArray[np.int64]
+    owners: NDArray[np.int32]
+    values: NDArray[Any]
+
+
+def entries_of(rows: NDArray[Any]) -> Columns:
+    """The entries that are not 0 of a dense block (n x k), by columns."""
+    columns, users = np.nonzero(rows.T)
+    counts = np.bincount(columns, minlength=rows.shape[1])
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    return Columns(pointers, users.astype(np.int32), rows[users, columns])
+
+
+def write(columns: Columns, block: Tensor) -> None:
+    """Write k sparse columns into a block of zeros (n x k)."""
+    places = np.repeat(np.arange(block.shape[1]), np.diff(columns.pointers))
+    values = torch.from_numpy(columns.values).to(block)
+    block[torch.from_numpy(columns.owners).long(), torch.from_numpy(places)] = values

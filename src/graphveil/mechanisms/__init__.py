@@ -1,21 +1,27 @@
 """Mechanisms: encode and respond on the client, decode on the server, around channels."""
 
 from graphveil.mechanisms import catalogue
-from graphveil.mechanisms.base import Answer, Mechanism
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
-from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.features import FeatureMechanism, budget_shares
 from graphveil.mechanisms.item import ItemMechanism
 from graphveil.mechanisms.labels import LabelMechanism, LevelMechanism
-from graphveil.mechanisms.level_shares import estimate_level_shares
 from graphveil.mechanisms.links import LinkMechanism, NeighbourLists
-from graphveil.mechanisms.own import remember
-from graphveil.mechanisms.personal import PersonalRows
+from graphveil.mechanisms.personal import PersonalRows, estimate_level_shares
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.mechanisms.privunit import PrivUnitMechanism
-from graphveil.mechanisms.registry import Entry, entry, feature_family, mechanism, names, register, unregister
+from graphveil.mechanisms.registry import (
+    Entry,
+    entry,
+    feature_family,
+    mechanism,
+    names,
+    register,
+    remember,
+    unregister,
+)
 from graphveil.mechanisms.reports import Reports
 from graphveil.mechanisms.rows import PublicBall, PublicRange
 from graphveil.mechanisms.sampled_links import SampledLinkMechanism

@@ -1,10 +1,10 @@
-"""What every mechanism is: encode and respond on the client, decode on the server."""
+"""What every mechanism is: encode and respond on the client, decode on the server; and what decoding gives."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
@@ -12,14 +12,73 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
-from graphveil.channels.canonical import digest
-from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.channel import FiniteChannel, digest
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words, code_type
 from graphveil.errors import ClaimError, InputError
-from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.reports import Reports, even_pointers
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimates of all users' values: ``offset`` everywhere, plus ``values`` at the reported places.
+
+    ``indices`` None means that every row reports all its dimensions, in order. ``unbiased`` says whether the mean of the
+    whole (offset included) is the true value; where it is not, the mechanism's docstring says what it is.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32] | None
+    values: NDArray[np.float64]
+    offset: float
+    unbiased: bool
+
+    def dense(self) -> NDArray[np.float64]:
+        """The whole matrix, offset included: users x dimensions floats."""
+        if self.indices is None:
+            return self.values.reshape(self.shape) + self.offset
+        matrix = np.full(self.shape, self.offset)
+        owners = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        matrix[owners, self.indices] += self.values
+        return matrix
+
+    def first(self, count: int) -> Estimate:
+        """The estimates of the first dimensions alone."""
+        kept = min(count, self.shape[1])
+        shape = (self.shape[0], kept)
+        if self.indices is None:
+            values = self.values.reshape(self.shape)[:, :kept].ravel()
+            return replace(self, shape=shape, indptr=np.arange(shape[0] + 1) * kept, values=values)
+        chosen = self.indices < kept
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(chosen)])[self.indptr]
+        return replace(
+            self, shape=shape, indptr=indptr, indices=self.indices[chosen], values=self.values[chosen]
+        )
+
+    def spread(self, answered: NDArray[np.bool_]) -> Estimate:
+        """The same rows for those who answered, and empty ones, which say nothing, for the others who were asked."""
+        lengths = np.zeros(len(answered), dtype=np.int64)
+        lengths[answered] = np.diff(self.indptr)
+        indices = self.indices
+        if indices is None:
+            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        return replace(self, shape=(len(answered), self.shape[1]), indptr=indptr, indices=indices)
+
+    def to_scipy(self) -> Any:
+        """The sparse part as a ``scipy.sparse.csr_array`` (the offset is left out); needs scipy."""
+        from scipy.sparse import csr_array
+
+        indices = self.indices
+        if indices is None:
+            indices = np.tile(np.arange(self.shape[1], dtype=np.int32), self.shape[0])
+        return csr_array((self.values, indices, self.indptr), shape=self.shape)
+
+    def __repr__(self) -> str:
+        kind = "unbiased" if self.unbiased else "biased"
+        return f"Estimate({self.shape[0]} x {self.shape[1]}, {self.values.size} entries, {kind})"
+
 
 Subject = Literal["features", "label", "level", "links"]
 # Who must be trusted: nobody, where every user adds the noise; or a curator, who sees what all of them hold and adds it.

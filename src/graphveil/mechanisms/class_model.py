@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.canonical import digest
+from graphveil.channels.channel import digest
 from graphveil.checks import check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.integers import Integers

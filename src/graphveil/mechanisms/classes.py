@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Mechanism, Subject
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
 from graphveil.mechanisms.class_model import ClassModel
-from graphveil.mechanisms.estimate import Estimate
 from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.reports import Reports

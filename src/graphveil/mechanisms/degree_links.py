@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
 from graphveil.channels.counting import CountingChannel
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import MessageError
 from graphveil.mechanisms.base import Answer
 from graphveil.mechanisms.links import AskedPairs, Ends, LinkMechanism, NeighbourLists

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import Answer
-from graphveil.mechanisms.geometric import geometric
+from graphveil.mechanisms.exact_sampling import geometric
+from graphveil.mechanisms.lapgraph import Pair, PublishedGraph
 from graphveil.mechanisms.links import NeighbourLists
-from graphveil.mechanisms.published import Pair, PublishedGraph
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.small_dendrograms import Pairs, Sketches
 from graphveil.watching import tell

@@ -13,7 +13,7 @@ from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
 from graphveil.mechanisms.base import verified
 from graphveil.mechanisms.edgerr import EdgeRR, Numbers
-from graphveil.mechanisms.published import MAX_USERS
+from graphveil.mechanisms.lapgraph import MAX_USERS
 from graphveil.mechanisms.registry import check_dims
 
 # The part of the budget that the dendrogram gets; the document leaves it open, as it does τ₁ and τ_e.

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from graphveil.channels.exact import Claim, Loss
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words
 from graphveil.errors import InputError
-from graphveil.mechanisms.base import Answer, Mechanism, Subject
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows
 

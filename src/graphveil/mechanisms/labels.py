@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from graphveil.channels.channel import FiniteChannel
 from graphveil.channels.exact import TOTAL, Claim
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import DrawnWords, SystemWords, Words
-from graphveil.mechanisms.base import Answer, Mechanism, Subject
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.channels.sampling import DrawnWords, SystemWords, Words
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
 from graphveil.mechanisms.reports import Reports, even_pointers
 from graphveil.mechanisms.rows import listed
 

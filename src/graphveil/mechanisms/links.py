@@ -8,16 +8,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
 from graphveil.channels.exact import TOTAL, Claim, Loss
 from graphveil.channels.kary import KaryChannel
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError, MessageError
-from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Mechanism, Subject
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.base import MAX_OUTCOMES, Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.exact_sampling import happened
 from graphveil.mechanisms.reports import Reports, row_pointers
 from graphveil.mechanisms.rows import PublicRange, Rows, listed
-from graphveil.mechanisms.skipping import happened
 
 # Which of the two users of a pair answer for it.
 Ends = Literal["one", "both"]

@@ -27,11 +27,11 @@ from graphveil.channels.channel import Channel, FiniteChannel
 from graphveil.channels.exact import MAX_EPSILON, Claim, Counts
 from graphveil.checks import check_number, check_whole, short
 from graphveil.errors import InputError
-from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.base import verified
+from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.limits import MAX_LEVELS, MAX_SAMPLED, check_level_cases, check_tables
 from graphveil.mechanisms.ppm import PersonalMechanism
-from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.ppm_answers import Way
 from graphveil.mechanisms.registry import check_dims, check_two_points, entry, sampled_count
 from graphveil.mechanisms.rows import PublicRange
 

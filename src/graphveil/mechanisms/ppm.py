@@ -15,27 +15,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
 from graphveil.channels.channel import Channel, Values
 from graphveil.channels.exact import Claim, Loss
-from graphveil.channels.words import SystemWords, Words
+from graphveil.channels.sampling import SystemWords, Words, code_type
 from graphveil.errors import InputError
-from graphveil.mechanisms.asking import Asking
-from graphveil.mechanisms.base import Answer, Mechanism, Subject
-from graphveil.mechanisms.encode import choose_some
-from graphveil.mechanisms.estimate import Estimate
-from graphveil.mechanisms.level_shares import checked_shares
-from graphveil.mechanisms.personal import PersonalRows, level_of
-from graphveil.mechanisms.ppm_decoding import Decoding
-from graphveil.mechanisms.ppm_errors import EntryErrors
-from graphveil.mechanisms.ppm_levels import RandomizedLevels
-from graphveil.mechanisms.ppm_losses import PairLosses, worst
-from graphveil.mechanisms.ppm_outcomes import WholeReports
-from graphveil.mechanisms.ppm_reports import ReportForm
-from graphveil.mechanisms.ppm_tables import AnswerTable
-from graphveil.mechanisms.ppm_ways import Way, check_alike, groups, top
+from graphveil.mechanisms.base import Answer, Estimate, Mechanism, Subject
+from graphveil.mechanisms.features import Asking
+from graphveil.mechanisms.personal import PersonalRows, checked_shares, level_of
+from graphveil.mechanisms.ppm_answers import (
+    AnswerTable,
+    Decoding,
+    RandomizedLevels,
+    ReportForm,
+    Way,
+    check_alike,
+    groups,
+    top,
+)
+from graphveil.mechanisms.ppm_losses import EntryErrors, PairLosses, WholeReports, worst
 from graphveil.mechanisms.reports import Reports, even_pointers
-from graphveil.mechanisms.rows import PublicRange, Rows, listed
+from graphveil.mechanisms.rows import PublicRange, Rows, choose_some, listed
 
 Floats = NDArray[np.float64]
 

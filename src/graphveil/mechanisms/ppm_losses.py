@@ -1,21 +1,28 @@
-"""The exact losses of a personal mechanism's whole reports, between users of two levels."""
+"""Exact losses, whole reports and errors of a personal mechanism."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.cache import SizedCache
-from graphveil.channels.channel import FiniteChannel
+from graphveil.channels.channel import Channel, FiniteChannel, Values
 from graphveil.channels.exact import Loss
+from graphveil.channels.sampling import code_type
+from graphveil.errors import InputError
+from graphveil.mechanisms.base import MAX_OUTCOMES
+from graphveil.mechanisms.features import Asking
 from graphveil.mechanisms.limits import MAX_ENTRIES
-from graphveil.mechanisms.ppm_ways import Way
+from graphveil.mechanisms.personal import checked_shares
+from graphveil.mechanisms.ppm_answers import Decoding, Way, groups
 
 # A level: how many of the level channel's draws give each τ', and how values are answered beside it.
 Level = tuple[Sequence[int], Sequence[Way]]
@@ -141,3 +148,190 @@ def worst(losses: list[Loss]) -> Loss:
     if any(loss.terms is None for loss in losses):
         return Loss(None)
     return losses[0] if len(losses) == 1 else max(losses, key=lambda loss: loss.bounds()[1])
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Whole reports that differ in the codes of their answers alone."""
+
+    chosen: tuple[int, ...]
+    level_code: int
+    way: Way
+    answered: tuple[int, ...]
+    # How often these dimensions are named, beside others.
+    weight: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes each answer can have."""
+        return (self.way.channel.output_count,) * self.way.count
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.way.channel.output_count**self.way.count)
+
+
+@dataclass(frozen=True)
+class WholeReports:
+    """Every possible whole report of a personal mechanism, in a fixed order."""
+
+    name: str
+    asking: Asking
+    level_channel: Channel
+    ways: tuple[tuple[Way, ...], ...]
+
+    @property
+    def most(self) -> int:
+        """The number of values that everybody names."""
+        return self.asking.count
+
+    def parts(self) -> Iterator[Outcomes]:
+        """All of them, in parts: by dimensions named, τ', how values are answered, and which."""
+        levels = range(self.level_channel.output_count)
+        ways = {code: self._ways_at(code) for code in levels}
+        size = self.asking.choices * sum(
+            math.comb(self.most, way.count) * float(way.channel.output_count) ** way.count
+            for code in levels
+            for way in ways[code]
+        )
+        if size > MAX_OUTCOMES:
+            raise InputError(
+                f"{self.name} has too many different reports to enumerate: take fewer dimensions"
+            )
+        subsets, weights, _ = self.asking.subsets()
+        for chosen, weight in zip(subsets, weights, strict=True):
+            for code in levels:
+                for way in ways[code]:
+                    for answered in combinations(chosen, way.count):
+                        yield Outcomes(chosen, code, way, answered, weight)
+
+    def _ways_at(self, code: int) -> list[Way]:
+        """One way of each group that a report beside this τ' cannot tell apart."""
+        ways = tuple(ways[code] for ways in self.ways)
+        return [ways[group[0]] for group in groups(ways).values()]
+
+    def counts(self, level: int, values: Values) -> tuple[NDArray[np.object_], int]:
+        """How often each occurs for a level (counted from 0) and values of [-1, 1], out of the returned total; exact."""
+        counts, total = [], self.level_channel.total
+        named, orders = self.level_channel.row(level), self._orders
+        for part in self.parts():
+            way = self.ways[level][part.level_code]
+            if (way.count, way.first) != (part.way.count, part.way.first):
+                counts.append(np.zeros(part.size, dtype=object))
+                continue
+            rows = [_exact_row(way.channel, float(values[place])) for place in part.answered]
+            left = (
+                total ** (self.most - way.count) * (orders // math.comb(self.most, way.count)) * part.weight
+            )
+            counts.append(named[part.level_code] * left * reduce(np.multiply.outer, rows).ravel())
+        draws = self.asking.subsets()[2] * orders * total ** (self.most + 1)
+        return np.concatenate(counts), draws
+
+    @property
+    def _orders(self) -> int:
+        return math.lcm(*{math.comb(self.most, way.count) for ways in self.ways for way in ways})
+
+    def listed(self, blank: int, alphabet: int) -> tuple[NDArray[np.int32], NDArray[np.unsignedinteger]]:
+        """The dimensions that each names, and its codes: those of the values, with blanks, and the level's."""
+        dims, codes = [], []
+        for part in self.parts():
+            block = np.full((part.size, self.most + 1), blank, dtype=code_type(alphabet))
+            answered = [part.chosen.index(place) for place in part.answered]
+            block[:, answered] = part.way.first + np.indices(part.shape).reshape(part.way.count, -1).T
+            block[:, -1] = part.level_code
+            codes.append(block)
+            dims.append(np.tile(np.array(part.chosen, dtype=np.int32), (part.size, 1)))
+        return np.concatenate(dims), np.concatenate(codes)
+
+    def describe(self, index: int) -> str:
+        """The one at this place, in words."""
+        for part in self.parts():
+            if index < part.size:
+                codes = part.way.first + np.array(np.unravel_index(index, part.shape))
+                parts = [f"randomized level {self.level_channel.outputs[part.level_code]:g}"]
+                parts += [
+                    f"dimension {place} = code {code}"
+                    for place, code in zip(part.answered, codes, strict=True)
+                ]
+                return ", ".join(parts)
+            index -= part.size
+        raise InputError("there is no such report")
+
+
+def _exact_row(channel: FiniteChannel, value: float) -> NDArray[np.object_]:
+    """The counts of a value that is one of the inputs."""
+    symbol = int(np.abs(channel.inputs - value).argmin())
+    if abs(channel.inputs[symbol] - value) > 1e-9:
+        raise InputError("reports are enumerated for values on the grid, got one between two symbols")
+    return np.array(channel.row(symbol), dtype=object)
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EntryErrors:
+    """Squares, variances and errors of an estimated entry, at some shares of the levels."""
+
+    decoding: Decoding
+
+    @cached_property
+    def grid(self) -> Values:
+        """All values that are an input of some channel; in between, mean squares are linear."""
+        return np.unique(np.concatenate([way.channel.inputs for ways in self.decoding.ways for way in ways]))
+
+    def mean_squares(self, shares: Any) -> Floats:
+        """The mean square of an entry beside each τ' (row) at each value of the grid (column)."""
+        squares = self.decoding.table(shares) ** 2
+        entry_squares = np.zeros((len(squares), len(self.grid)))
+        for place, weights in enumerate(self.decoding.levels.posterior(shares)):
+            for level, weight in enumerate(weights):
+                way = self.decoding.ways[level][place]
+                codes = squares[place, way.first : way.first + way.channel.output_count]
+                means = np.interp(self.grid, way.channel.inputs, _probabilities(way.channel) @ codes)
+                entry_squares[place] += weight * way.count / self.decoding.size * means
+        return entry_squares
+
+    def variances(self, shares: Any) -> Floats:
+        """The largest variance, over the values that an entry can have, given τ' clamped to 1..f.
+
+        One that is never seen gets the variance at equal shares.
+        """
+        levels = self.decoding.levels
+        prior = checked_shares(shares, levels.count)
+        if not ((prior @ levels.transition) > 0).all():
+            prior = np.full(len(prior), 1 / len(prior))
+        squares, seen = self.mean_squares(prior), prior @ levels.transition
+        variances = []
+        for level in range(1, levels.count + 1):
+            weight = np.where(levels.clamped == level, seen, 0.0)
+            variances.append(largest_variance(self.grid, weight @ squares / weight.sum()))
+        return np.array(variances)
+
+    def by_level(self, shares: Any) -> Floats:
+        """The mean square error of an entry for users of each level, all input symbols equally likely."""
+        ways, size = self.decoding.ways, self.decoding.size
+        decoded, transition = self.decoding.table(shares), self.decoding.levels.transition
+        inputs = ways[0][0].channel.inputs
+        errors = np.zeros(len(ways))
+        for level, own in enumerate(ways):
+            for place, way in enumerate(own):
+                codes = decoded[place, way.first : way.first + way.channel.output_count]
+                squares = (codes[None, :] - inputs[:, None]) ** 2
+                asked = way.count / size
+                error = asked * (_probabilities(way.channel) * squares).sum(axis=1) + (1 - asked) * inputs**2
+                errors[level] += transition[level, place] * error.mean()
+        return errors
+
+
+def largest_variance(inputs: Values, squares: Floats) -> float:
+    """The largest of (mean square at x) - x² where the mean square is given at some x, and linear in between."""
+    slopes = np.diff(squares) / np.diff(inputs)
+    at = np.clip(slopes / 2, inputs[:-1], inputs[1:])
+    return float(np.max(squares[:-1] + slopes * (at - inputs[:-1]) - at**2))
+
+
+def _probabilities(channel: FiniteChannel) -> Floats:
+    rows = (channel.row(symbol) for symbol in range(channel.input_count))
+    return np.array([[count / channel.total for count in row] for row in rows])

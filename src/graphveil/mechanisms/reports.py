@@ -31,12 +31,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
+from graphveil.channels.sampling import code_type
 from graphveil.errors import InputError, MessageError
 
 if TYPE_CHECKING:
-    from graphveil.mechanisms.base import Mechanism
-    from graphveil.mechanisms.estimate import Estimate
+    from graphveil.mechanisms.base import Estimate, Mechanism
 
 MAGIC, VERSION = b"GVRP", 2
 HEADER = struct.Struct("<4sBBBBQQII32s")

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
 from graphveil.channels.exact import TOTAL
-from graphveil.channels.words import Words
+from graphveil.channels.sampling import Words, code_type
+from graphveil.mechanisms.base import Estimate
 from graphveil.mechanisms.degree_links import DegreeLinkMechanism
-from graphveil.mechanisms.estimate import Estimate
+from graphveil.mechanisms.exact_sampling import happened_in_rows
 from graphveil.mechanisms.links import AskedPairs, NeighbourLists
 from graphveil.mechanisms.reports import Reports, row_pointers
-from graphveil.mechanisms.skipping import happened_in_rows
 
 # A user who has more links than the noisy number and the usual noise takes words of their own for the others: noise that
 # leads there has at most so many counts of 2^62, one in 2^30.

@@ -28,13 +28,11 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.words import SeededWords
-from graphveil.mechanisms.base import Mechanism
-from graphveil.mechanisms.estimate import Estimate
-from graphveil.mechanisms.own import is_own_class
-from graphveil.mechanisms.registry import load_entry
+from graphveil.channels.sampling import SeededWords
+from graphveil.mechanisms.base import Estimate, Mechanism
+from graphveil.mechanisms.registry import is_own_class, load_entry
 from graphveil.mechanisms.reports import Reports
-from graphveil.outside import PREFIX, load_file
+from graphveil.plugins import PREFIX, load_file
 
 # Seconds that a request may take.
 LIMIT = 120.0

@@ -4,7 +4,6 @@ from graphveil.methods import (
     base,
     heterorr,
     ldpge,
-    ldpge_raw,
     lpgnn,
     nonprivate,
     ppgnn,
@@ -14,20 +13,22 @@ from graphveil.methods import (
     upgnet,
     veil,
 )
+from graphveil.methods import ldpge as ldpge_raw
 from graphveil.methods.check import check_method, method_checks
 from graphveil.methods.job import Job
 from graphveil.methods.method import (
+    BACKBONE_NAMES,
     Method,
+    Settings,
     all_method_names,
     find_method,
     load_method,
     method_names,
     register_method,
 )
-from graphveil.methods.method_settings import BACKBONE_NAMES, Settings
-from graphveil.methods.outcome import Outcome, Stopwatch
 from graphveil.methods.structure import StructureSettings
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
+from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
 __all__ = [

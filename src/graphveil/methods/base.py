@@ -6,9 +6,8 @@ from pydantic import Field
 
 from graphveil import learn
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import TRAINING_GRID, ScaledSettings
-from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.method import TRAINING_GRID, Method, ScaledSettings, register_method
+from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
 

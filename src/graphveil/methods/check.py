@@ -19,8 +19,8 @@ from graphveil.mechanisms import Reports
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.personal_builders import takes_levels
 from graphveil.methods.method import Method, load_method
-from graphveil.methods.outcome import Outcome
 from graphveil.methods.structure import forget_blends
+from graphveil.methods.tasks import Outcome
 from graphveil.methods.trial import (
     ANSWERING,
     CLASSES,

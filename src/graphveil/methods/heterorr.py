@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -11,29 +12,129 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graphveil import denoise, learn, linear
+from graphveil.channels.exact import MAX_EPSILON, MIN_EPSILON
 from graphveil.channels.graded import MAX_BINS
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
+from graphveil.files import read_text
 from graphveil.mechanisms import Reports
 from graphveil.mechanisms.edgerr_builders import TREE_SHARE
-from graphveil.methods.attribute_file import read_attribute_numbers
-from graphveil.methods.attribute_shares import (
-    Numbers,
-    attribute_shares,
-    largest_shares,
-    rounded_shares,
-    served_shares,
-)
+from graphveil.mechanisms.features import budget_shares
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import TRAINING_GRID
-from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.scoring import ScoringSettings, attribute_scores, null_scores
+from graphveil.methods.method import TRAINING_GRID, Method, register_method
+from graphveil.methods.tasks import Outcome, Stopwatch
+from graphveil.methods.togl import ScoringSettings, attribute_scores, null_scores
 from graphveil.methods.training import train_backbone
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
     from graphveil.learn.topology import Topology
+
+
+def read_attribute_numbers(file: str | Path, count: int, what: str) -> NDArray[np.float64]:
+    """The numbers in a file, one a line (a CSV file of one column is such a file): so many, finite and of at least 0.
+
+    ``what`` says in errors what the numbers are. The file is public, and so is what an error shows of it. Empty lines at the
+    end do not count.
+    """
+    path = Path(file)
+    expected = f"{what} is a file of {count} numbers of at least 0, one a line in the order of the attributes"
+    lines = read_text(path, expected).rstrip().splitlines()
+    numbers = [_number(line, f"{path}, line {place}", expected) for place, line in enumerate(lines, start=1)]
+    if len(numbers) != count:
+        raise InputError(f"{path} has {len(numbers)} lines: {expected}")
+    return np.array(numbers)
+
+
+def _number(line: str, where: str, expected: str) -> float:
+    try:
+        number = float(line)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        shown = line.strip()
+        raise InputError(f"{where} is {shown[:40]!r}: {expected}")
+    return number
+
+
+Numbers = NDArray[np.float64]
+# How many different shares there are at most: each has a table of its own, which clients build and verify.
+LEVELS = 32
+
+
+def attribute_shares(importance: Numbers, sensitivity: Numbers, gamma: float) -> Numbers:
+    """θ of all attributes (d numbers, which add up to 1): a part γ of the budget by importance, the rest by sensitivity.
+
+    α is divided by its sum, and β so that the β_min + β_max - β_i add up to 1: whatever the units of both, γ is then the part of
+    the budget that follows importance. Where all numbers of one of them are 0, it says nothing and counts as flat.
+
+    >>> attribute_shares(np.array([3.0, 1.0]), np.array([1.0, 1.0]), 0.5).tolist()
+    [0.625, 0.375]
+    """
+    alpha = importance if importance.any() else np.ones(len(importance))
+    beta = sensitivity if sensitivity.any() else np.ones(len(sensitivity))
+    # Divided by the largest first: sums of large numbers could overflow.
+    alpha, beta = alpha / alpha.max(), beta / beta.max()
+    reversed_sum = float((beta.min() + beta.max() - beta).sum())
+    return budget_shares((alpha / alpha.sum()).tolist(), (beta / reversed_sum).tolist(), gamma)
+
+
+def largest_shares(shares: Numbers, count: int) -> Numbers:
+    """The shares of so many attributes with the largest ones, and of all that have as much as the last of them; 0 for others.
+
+    They add up to 1 again. Attributes that nothing tells apart stand or fall together: to choose among them by their numbers
+    would be to ask at random.
+
+    >>> largest_shares(np.array([0.5, 0.2, 0.2, 0.1]), 2).round(2).tolist()
+    [0.56, 0.22, 0.22, 0.0]
+    """
+    least = np.sort(shares)[-min(count, len(shares))]
+    kept = np.where(shares >= least, shares, 0.0)
+    divided: Numbers = kept / kept.sum()
+    return divided
+
+
+def served_shares(shares: Numbers, epsilon: float) -> Numbers:
+    """Shares of a budget that each attribute can be answered with, as near to the given ones as they can be.
+
+    A response is built for a value's budget between `MIN_EPSILON` and `MAX_EPSILON`. What is below counts as nothing. Where one
+    is above, all shares are drawn towards even ones until none is; even shares must be within these bounds themselves.
+
+    >>> served_shares(np.array([0.9, 0.1]), 25.0).round(2).tolist()
+    [0.8, 0.2]
+    """
+    large = np.where(shares * epsilon >= MIN_EPSILON, shares, 0.0)
+    told: Numbers = large / large.sum()
+    even, highest = 1 / len(told), float(told.max())
+    # A little less, so that no rounding on the way leads above.
+    most = MAX_EPSILON / epsilon * (1 - 1e-9)
+    if highest <= most:
+        return told
+    kept = max(0.0, (most - even) / (highest - even)) if highest > even else 0.0
+    drawn: Numbers = kept * told + (1 - kept) * even
+    return drawn
+
+
+def rounded_shares(shares: Numbers, levels: int = LEVELS) -> Numbers:
+    """The same shares with at most so many different values besides 0: neighbours in size get their mean.
+
+    Sizes are cut into even steps of their logarithm. Means add up to what they are means of, so that no budget is lost.
+
+    >>> rounded_shares(np.array([0.5, 0.0, 0.26, 0.24]), 2).tolist()
+    [0.5, 0.0, 0.25, 0.25]
+    """
+    rounded = np.zeros(len(shares))
+    places = np.flatnonzero(shares)
+    logs = np.log(shares[places])
+    width = float(logs.max() - logs.min())
+    steps = np.zeros(len(places), dtype=np.int64)
+    if width > 0:
+        steps = np.minimum(((logs - logs.min()) / width * levels).astype(np.int64), levels - 1)
+    for step in np.unique(steps):
+        group = places[steps == step]
+        rounded[group] = shares[group].mean()
+    return rounded
+
 
 MECHANISM = "featurerr"
 # What the round before asks with: for some of the values, since all of them at once would have next to no budget each.

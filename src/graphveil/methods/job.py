@@ -1,32 +1,182 @@
-"""What a method is given for one run."""
+"""What a method is given for one run: the public graph, users who answer, settings, questions."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import denoise
+from graphveil.channels.exact import Claim
 from graphveil.errors import InputError
-from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.mechanisms import entry
+from graphveil.graphs.graph import UNKNOWN, Graph, Mask
+from graphveil.graphs.users import Users
+from graphveil.mechanisms import Reports, entry
+from graphveil.mechanisms.base import Mechanism, Subject
 from graphveil.mechanisms.labels import LabelMechanism
-from graphveil.methods.link_variants import VARIANTS
-from graphveil.methods.norms import ReportedNorms, largest_norm
-from graphveil.methods.outcome import Trained
-from graphveil.methods.questions import Questions
-from graphveil.methods.tasks import Task, task_of
+from graphveil.methods.tasks import Task, Trained, task_of
 from graphveil.methods.terms import Budgets, Levels, Machine, nested
-from graphveil.privacy import Plan, Respondents
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
+from graphveil.privacy import Ledger, Plan, Respondents
+from graphveil.privacy.ledger import add_up, most_spent
 from graphveil.watching import listening
 
 if TYPE_CHECKING:
     from graphveil.learn.checkpoints import Checkpoints
+
+# plain: as reported, thinned; hard: likelier than not; soft: weighed by how likely; hybrid: weighed by the square of that.
+VARIANTS = ("plain", "hard", "soft", "hybrid")
+
+
+@dataclass(frozen=True)
+class ReportedNorms:
+    """Unbiased reports of norms: one for each training and validation user who answers, NaN for everybody else.
+
+    ``bound`` is what norms are known not to exceed. ``centre`` and ``spread`` are the mean and the standard deviation of what
+    training users report, noise included; the centre is kept within 0 and the bound. It is what a server would guess for
+    everybody.
+    """
+
+    values: NDArray[np.float64]
+    bound: float
+    centre: float
+    spread: float
+
+    @classmethod
+    def of(cls, reports: Reports, users: tuple[int, ...], train: Mask, bound: float) -> ReportedNorms:
+        """From the answers of these users."""
+        values = np.full(len(train), np.nan)
+        values[np.array(users)[reports.places]] = reports.mechanism.estimate(reports).dense()[:, 0]
+        trained = values[train & np.isfinite(values)]
+        if not trained.size:
+            return cls(values, bound, bound / 2, bound)
+        centre = float(np.clip(trained.mean(), 0.0, bound))
+        return cls(values, bound, centre, float(trained.std()) or bound)
+
+    @property
+    def known(self) -> Mask:
+        """Of whom there is a report."""
+        return np.isfinite(self.values)
+
+    @property
+    def standard(self) -> NDArray[np.float64]:
+        """The reports with the centre at 0, in units of the spread: what a model learns."""
+        return (self.values - self.centre) / self.spread
+
+    def predicted(self, outputs: NDArray[np.floating], validation: Mask) -> NDArray[np.float64]:
+        """A model's outputs as norms, which lie between 0 and the bound: as far from the centre as validation users bear out.
+
+        A model that has learned noise differs between users more than their norms do. So its differences o are multiplied by the
+        slope b = Σ o·y / Σ o² of the validation users' reports y, kept within 0 and 1 and shrunk by what b owes to chance,
+        b·max(0, 1 - (se/b)²) (James and Stein 1961). Where validation users bear out nothing, everybody gets the centre.
+        """
+        apart = outputs.astype(np.float64) - float(outputs.mean())
+        validation = validation & self.known
+        if not validation.any():
+            return np.full(len(apart), self.centre)
+        seen = apart[validation] - apart[validation].mean()
+        reported = self.standard[validation] - self.standard[validation].mean()
+        power = float(seen @ seen)
+        slope = min(float(seen @ reported) / power, 1.0) if power > 0 else 0.0
+        chance = float(reported.var()) / power if power > 0 else 0.0
+        kept = max(0.0, slope - chance / slope) if slope > 0 else 0.0
+        return np.clip(self.centre + self.spread * kept * apart, 0.0, self.bound)
+
+
+def largest_norm(graph: Graph) -> float:
+    """The largest norm that the public range allows: √d · max(|low|, |high|)."""
+    public = graph.public_range
+    if public is None:
+        raise InputError(
+            f"{graph.name} has no features, so there are no norms to learn: leave norm_epsilon out"
+        )
+    return float(np.sqrt(graph.feature_count) * max(abs(public.low), abs(public.high)))
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The plans of a method: about features, round after round, about norms and classes of rows, about labels and links.
+
+    Every user spends what the plans cost that ask this user: plans for different users are alternatives, and cost the most that
+    one of them does. ``classes`` ask for the class that a public model gives. Where the model is learned from earlier answers,
+    plans with any other model stand here for those that will be asked: users and budgets are what counts.
+
+    What a budget must hold, what users of each level spend and what is told of it afterwards all follow from these. Which
+    attributes a later round asks for may depend on the answers to an earlier one; what that round costs may not.
+    """
+
+    features: tuple[Plan, ...] = ()
+    norms: tuple[Plan, ...] = ()
+    labels: Plan | None = None
+    links: Plan | None = None
+    classes: tuple[Plan, ...] = ()
+
+    @cached_property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What features are reported by in each round."""
+        return tuple(plan.build() for plan in self.features)
+
+    @property
+    def claims(self) -> dict[Subject, Claim]:
+        """What a user will be charged at most, by subject."""
+        claims: dict[Subject, Claim] = {}
+        if self._about_features:
+            claims["features"] = _spent(self._about_features)
+        if self.labels is not None:
+            claims["label"] = self.labels.claim
+        if self.links is not None:
+            claims["links"] = self.links.claim
+        return claims
+
+    @property
+    def cost(self) -> Claim:
+        """The most that a user will spend: all subjects added up."""
+        own = _spent((*self._about_features, *([] if self.labels is None else [self.labels])))
+        return own if self.links is None else add_up([own, self.links.claim])
+
+    @property
+    def _about_features(self) -> tuple[Plan, ...]:
+        return (*self.features, *self.norms, *self.classes)
+
+    @property
+    def level_budgets(self) -> tuple[float, ...] | None:
+        """What the features cost a user of each level, where users choose one: all rounds added up."""
+        rounds = [mechanism.level_budgets for mechanism in self.mechanisms]
+        budgets = [by_level for by_level in rounds if by_level is not None]
+        return tuple(sum(spent) for spent in zip(*budgets, strict=True)) if budgets else None
+
+    def open_ledger(self, users: Users) -> Ledger:
+        """Books with just the budget that is needed; where users choose a level, each has that level's.
+
+        Who is asked for no label has no budget for one: it could be spent on a second answer about features.
+        """
+        by_level = self.level_budgets
+        if by_level is None:
+            return users.open_ledger(self.needed(len(users)), self.cost.delta)
+        others = [plan for plan in (*self.norms, *self.classes, self.labels, self.links) if plan is not None]
+        besides = add_up(plan.claim for plan in others)
+        return users.open_ledger(besides.epsilon, besides.delta, by_level=by_level)
+
+    def needed(self, count: int) -> NDArray[np.float64]:
+        """What each of so many users needs. Who answers which plan about features is not settled yet: everybody may need the most."""
+        about = _spent(self._about_features).epsilon
+        needed = np.full(count, about + (0.0 if self.links is None else self.links.claim.epsilon))
+        if self.labels is not None:
+            who = slice(None) if self.labels.users == "all" else np.array(self.labels.users, dtype=np.int64)
+            needed[who] += self.labels.claim.epsilon
+        return needed
+
+
+def _spent(plans: tuple[Plan, ...]) -> Claim:
+    """The most that one user spends on these plans."""
+    asked = [None if plan.users == "all" else np.array(plan.users, dtype=np.int64) for plan in plans]
+    return most_spent(zip((plan.claim for plan in plans), asked, strict=True))
+
 
 # Options of links that say what is private and what is made of reports, and nothing to a mechanism.
 NOT_OF_MECHANISMS = ("variant", "private_edges")

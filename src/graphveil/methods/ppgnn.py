@@ -11,9 +11,8 @@ from graphveil import denoise, learn, linear
 from graphveil.mechanisms import PersonalMechanism
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
-from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import HOPS_GRID, TRAINING_GRID
-from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.method import HOPS_GRID, TRAINING_GRID, Method, register_method
+from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.training import train_backbone
 
 

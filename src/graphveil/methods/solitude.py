@@ -11,11 +11,8 @@ from graphveil import denoise, learn, linear
 from graphveil.methods.base import BaseSettings
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, register_method
-from graphveil.methods.node_targets import node_targets
-from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.reported_links import PULL, SHRINK, weighed_links
-from graphveil.methods.tasks import NODE
-from graphveil.methods.training import at_best_scale, train_backbone
+from graphveil.methods.tasks import NODE, Outcome, Stopwatch, node_targets
+from graphveil.methods.training import PULL, SHRINK, at_best_scale, train_backbone, weighed_links
 
 
 class SolitudeSettings(BaseSettings):

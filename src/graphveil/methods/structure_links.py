@@ -13,10 +13,10 @@ from graphveil import learn
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.metrics import area_under_curve
 from graphveil.methods.job import Job
-from graphveil.methods.outcome import Outcome, Stopwatch
+from graphveil.methods.tasks import Outcome, Stopwatch
 
 if TYPE_CHECKING:
-    from graphveil.learn.link_features import Pairs, Scores
+    from graphveil.learn.link_scores import Pairs, Scores
 
 # How many directions of the spectrum are read, and how many are handed out as an embedding.
 RANKS = (16, 32, 64, 128)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Graph
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.methods.job import Job
 from graphveil.methods.structure import StructureSettings, blended, transition_of, validation_score
 from graphveil.methods.tasks import LINK

@@ -13,10 +13,10 @@ from typing import Any
 from graphveil.checks import check_number, check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.levels import DISTRIBUTIONS, draw_levels, level_source
-from graphveil.graphs.turnout import SILENCES
+from graphveil.graphs.users import SILENCES
 from graphveil.mechanisms import entry, names
 from graphveil.mechanisms.registry import check_budget
-from graphveil.registry import unknown_name
+from graphveil.plugins import unknown_name
 
 # Where to learn: auto takes a GPU if there is one.
 DEVICES = ("auto", "cpu", "cuda")

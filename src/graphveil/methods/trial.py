@@ -13,12 +13,11 @@ from graphveil.graphs.convert import from_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.links import hold_out_links
 from graphveil.graphs.panel import with_panel
-from graphveil.graphs.simulated import SimulatedUsers
-from graphveil.graphs.users import Users
+from graphveil.graphs.users import SimulatedUsers, Users
 from graphveil.mechanisms import Reports
 from graphveil.methods.job import Job
 from graphveil.methods.method import Method, public_part
-from graphveil.methods.outcome import Outcome
+from graphveil.methods.tasks import Outcome
 from graphveil.privacy import Ledger, Nobody, Plan, Respondents
 
 # The budgets for features, for a label, for a link where links can be private, and for a norm where it can be learned too.

@@ -14,15 +14,13 @@ from pydantic import Field
 from graphveil import learn
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.group import Group
+from graphveil.graphs.part import Group
 from graphveil.mechanisms import FeatureMechanism, PrivUnitMechanism
-from graphveil.methods.job import Job
-from graphveil.methods.method import Method, register_method
-from graphveil.methods.method_settings import AUTO
-from graphveil.methods.outcome import Outcome, Stopwatch
-from graphveil.methods.questions import Questions
+from graphveil.methods.job import Job, Questions
+from graphveil.methods.method import AUTO, Method, register_method
 from graphveil.methods.structure import StructureSettings, scores_of, shared_alone
 from graphveil.methods.structure_posterior import Posterior, structure_posterior
+from graphveil.methods.tasks import Outcome, Stopwatch
 from graphveil.methods.veil_answers import (
     COINS,
     DIGITS,
@@ -37,7 +35,7 @@ from graphveil.privacy import Plan
 from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
-    from graphveil.learn.answered import Answered
+    from graphveil.learn.class_answers import Answered
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

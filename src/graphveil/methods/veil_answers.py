@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from graphveil import learn, linear
 from graphveil.graphs.graph import Graph
-from graphveil.graphs.group import Group, mean_of_all
+from graphveil.graphs.part import Group, mean_of_all
 from graphveil.methods.job import Job
-from graphveil.methods.method_settings import AUTO
-from graphveil.methods.outcome import Stopwatch
+from graphveil.methods.method import AUTO
 from graphveil.methods.structure import shared_alone, transition_of, validation_quality
 from graphveil.methods.structure_posterior import Posterior
+from graphveil.methods.tasks import Stopwatch
 from graphveil.methods.veil_model import PublicModel
 from graphveil.privacy import Plan
 
 if TYPE_CHECKING:
-    from graphveil.learn.answer_tables import Asked, Judged
-    from graphveil.learn.answered import Judges
+    from graphveil.learn.class_answers import Asked, Judged, Judges
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

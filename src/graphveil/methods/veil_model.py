@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
-from graphveil.arrays import read_arrays
 from graphveil.errors import InputError
+from graphveil.files import read_arrays
 from graphveil.graphs.graph import Graph
 from graphveil.graphs.world import World
 from graphveil.mechanisms import PrivUnitMechanism, Reports
@@ -22,7 +22,7 @@ from graphveil.mechanisms.rows import PublicRange
 from graphveil.privacy.integer_model import integer_model
 
 if TYPE_CHECKING:
-    from graphveil.learn.taught import Taught
+    from graphveil.learn.public_model import Taught
 
 Floats = NDArray[np.float64]
 # Up to so many features values are taken around the middle of their range; rows of more features are mostly zeros.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphveil.channels.words import SeededWords, Words
+from graphveil.channels.sampling import SeededWords, Words
 from graphveil.errors import ClaimError, ClippedWarning, InputError, PrivacyError
 from graphveil.mechanisms import Mechanism, NeighbourLists, Reports, entry
 from graphveil.mechanisms.rows import row_norms

@@ -30,8 +30,7 @@ from typing import Any
 from graphveil.checks import is_whole, short
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms.limits import MAX_MODEL
-from graphveil.privacy.digest import plan_digest
-from graphveil.privacy.plan import MAX_ROUND, MAX_USERS, Plan
+from graphveil.privacy.plan import MAX_ROUND, MAX_USERS, Plan, plan_digest
 
 MAGIC, VERSION = b"GVEN", 1
 HEADER = struct.Struct("<4sB3s16s16s32sI")

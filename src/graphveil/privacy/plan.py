@@ -1,12 +1,13 @@
-"""Plan: what is asked, of whom, with which budget. The object that travels from a server to its users."""
+"""Plan: what is asked, of whom, with which budget, and its digest. The object that travels from a server to its users."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -20,10 +21,11 @@ from pydantic.types import StrictBool, StrictFloat, StrictInt
 
 from graphveil.cache import SizedCache
 from graphveil.channels.build import table_size
+from graphveil.channels.channel import digest
 from graphveil.channels.exact import Claim
 from graphveil.checks import short
-from graphveil.errors import InputError
-from graphveil.mechanisms import Mechanism, entry, mechanism
+from graphveil.errors import InputError, MessageError
+from graphveil.mechanisms import Mechanism, Reports, entry, mechanism
 from graphveil.mechanisms.base import Subject
 from graphveil.mechanisms.class_model import ClassModel
 from graphveil.mechanisms.classes import MAX_OPEN, ClassMechanism
@@ -31,6 +33,7 @@ from graphveil.mechanisms.integers import Integers
 from graphveil.mechanisms.labels import LabelMechanism
 from graphveil.mechanisms.limits import MAX_DEPTH, MAX_LISTED, MAX_WORD, check_named_users
 from graphveil.mechanisms.registry import Entry
+from graphveil.mechanisms.reports import row_pointers
 from graphveil.mechanisms.rows import PublicRange
 
 # What a mechanism is told by fields of the plan, so that no option can say it a second time.
@@ -362,3 +365,119 @@ def _sentence(error: ValidationError) -> str:
         got = "" if problem["type"] == "value_error" else f", got {short(problem['input'])}"
         parts.append(f"{place}: {reason}{got}" if place else reason)
     return "the plan cannot be served: " + "; ".join(parts)
+
+
+# Whole numbers up to here are the same as floats and as integers, in any language.
+WHOLE = 1 << 53
+
+
+def plan_digest(plan: Plan) -> str:
+    """The SHA-256 of a plan's canonical bytes: 64 hexadecimal digits. Equal plans have equal digests.
+
+    >>> one = Plan.from_json('{"mechanism": "krr", "epsilon": 1, "classes": 3, "users": [7]}')
+    >>> other = Plan.from_json('{"users": [7], "round": 1, "classes": 3, "epsilon": 1.0, "mechanism": "krr"}')
+    >>> plan_digest(one) == plan_digest(other)
+    True
+    """
+    return digest(described(plan))
+
+
+def described(plan: Plan) -> dict[str, Any]:
+    """What the digest is of: every field that is set, users and tables as arrays, a model as its own digest."""
+    fields = {name: getattr(plan, name) for name in Plan.model_fields}
+    told = {name: value for name, value in fields.items() if value is not None}
+    if plan.users != "all":
+        told["users"] = np.array(plan.users, dtype=np.int64)
+    for name in ("lists", "offsets"):
+        if name in told:
+            told[name] = told[name].array
+    if plan.model is not None:
+        told["model"] = plan.model.digest
+    for name in ("epsilon", "delta", "range"):
+        if name in told:
+            told[name] = _positive_zero(told[name])
+    told["options"] = _option(plan.options)
+    return told
+
+
+def _positive_zero(number: Any) -> Any:
+    """The same numbers, where 0 has no sign."""
+    return [each + 0.0 for each in number] if isinstance(number, tuple) else number + 0.0
+
+
+def _option(value: Any) -> Any:
+    """An option, where a whole number is an integer: JSON of some languages does not tell 1 from 1.0."""
+    if isinstance(value, dict):
+        return {key: _option(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_option(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= WHOLE:
+        return int(value)
+    return value
+
+
+# What differs between a plan and its parts.
+OWN = ("users", "lists", "offsets")
+
+
+def join_parts(plan: Plan, answered: Iterable[tuple[Plan, Reports]]) -> Reports:
+    """The reports to a whole plan from those to its parts, in whatever order they came; whoever is missing is silent.
+
+    A part must ask of its users what the whole asks of them, and its reports must answer it.
+    """
+    plan = Plan.checked(plan)
+    if plan.users == "all":
+        raise InputError("parts are put together where a plan names its users, and this one asks 'all'")
+    places = {user: place for place, user in enumerate(plan.users)}
+    came, told = [], []
+    for part, reports in answered:
+        own = _places(plan, part, places)
+        if reports.mechanism.fingerprint != part.build().fingerprint:
+            raise MessageError(
+                "reports were given for a part that they do not answer: give each with its own plan"
+            )
+        if reports.asked != own.size:
+            raise MessageError(f"{reports.asked} reports were given for a part of {own.size} users")
+        reports.check()
+        came.append(own[reports.places])
+        told.append(reports)
+    if not told:
+        raise InputError("there must be at least one part to put together")
+    return _ordered(plan, np.concatenate(came), told)
+
+
+def _places(plan: Plan, part: Plan, places: dict[int, int]) -> NDArray[np.int64]:
+    """Where the users of a part stand in the whole."""
+    if any(getattr(part, name) != getattr(plan, name) for name in Plan.model_fields if name not in OWN):
+        raise InputError("a part asks something else than the whole plan: make parts with plan.part(users)")
+    if part.users == "all" or not all(user in places for user in part.users):
+        raise InputError("a part asks users whom the whole plan does not ask")
+    own = np.array([places[user] for user in part.users], dtype=np.int64)
+    for name in ("lists", "offsets"):
+        whole, some = getattr(plan, name), getattr(part, name)
+        if (whole is None) != (some is None) or (whole is not None and whole.rows(own) != some):
+            raise InputError(f"a part has other {name} than the whole plan has for its users")
+    return own
+
+
+def _ordered(plan: Plan, places: NDArray[np.int64], told: list[Reports]) -> Reports:
+    """All reports in the plan's order."""
+    assert plan.users != "all"
+    if len(np.unique(places)) != len(places):
+        raise MessageError("a user has answered two parts: everybody answers once")
+    order = np.argsort(places)
+    lengths = np.concatenate([reports.lengths for reports in told])
+    starts = row_pointers(lengths)[:-1][order]
+    pointers = row_pointers(lengths[order])
+    at = np.repeat(starts - pointers[:-1], lengths[order]) + np.arange(int(pointers[-1]))
+    dims = [reports.dims for reports in told if reports.dims is not None]
+    codes = np.concatenate([reports.codes for reports in told])[at]
+    answered = np.zeros(len(plan.users), dtype=bool)
+    answered[places] = True
+    return Reports(
+        plan.build(),
+        pointers,
+        np.concatenate(dims)[at] if dims else None,
+        codes,
+        None if answered.all() else answered,
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.mechanisms.asking import Asking
 from graphveil.mechanisms.classes import ClassMechanism
-from graphveil.mechanisms.features import FeatureMechanism
+from graphveil.mechanisms.features import Asking, FeatureMechanism
 from graphveil.mechanisms.ppm import PersonalMechanism
 from graphveil.privacy.plan import Plan
 

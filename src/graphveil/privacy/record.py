@@ -17,7 +17,7 @@ from graphveil.mechanisms.links import told_by_both_ends
 from graphveil.mechanisms.ppm import level_loss
 from graphveil.mechanisms.registry import origin
 from graphveil.number_format import counted, rounded_up
-from graphveil.outside import is_reference
+from graphveil.plugins import is_reference
 from graphveil.privacy.ledger import Charge, Ledger, add_up
 
 # Digits of an ε or δ in a sentence.

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphveil.graphs.shards.edges_file import edge_blocks, whole_rows, write_edges
+from graphveil.graphs.shards.edges import edge_blocks, whole_rows, write_edges
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 12))

@@ -8,7 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from graphveil import InputError
-from graphveil.graphs import Town, from_arrays, load, pair_table
+from graphveil.graphs import Town, from_arrays, load
+from graphveil.graphs import tables as pair_table
 from graphveil.graphs.shards import edge_lists, files, load_whole, shard_files, write_shards
 from graphveil.graphs.town import generate_town
 from tests.graphs.shards.conftest import same_graph, same_users

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphveil import InputError
 from graphveil.graphs import from_arrays, load
 from graphveil.graphs.shards import partition
-from graphveil.graphs.shards.adjacency import Adjacency
+from graphveil.graphs.shards.edges import Adjacency
 from graphveil.graphs.shards.partition import assign, balanced, most, ranges
 
 

@@ -10,7 +10,8 @@ from pyarrow import parquet
 
 from graphveil import InputError
 from graphveil.graphs import load
-from graphveil.graphs.shards import edges_file, facts, open_shards, write_shards
+from graphveil.graphs.shards import edges as edges_file
+from graphveil.graphs.shards import facts, open_shards, write_shards
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from graphveil import InputError, MessageError, Plan, SeededWords
 from graphveil.graphs import load
 from graphveil.graphs.shards import PartReports, facts, finish_reports, write_part_reports, write_shards
 from graphveil.graphs.shards.stored_reports import write_reports
-from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import plan_digest
 
 FEATURES = Plan(mechanism="multibit", epsilon=2.0, dims=64, range=(0, 1))
 BITS = Plan(mechanism="onebit", epsilon=2.0, dims=64, range=(0, 1), users=(399, 5, 17, 200, 3))

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.graphs.shards.adjacency import Adjacency
-from graphveil.graphs.shards.edges_file import GROUP, Targets
-from graphveil.graphs.shards.layout import Layout
+from graphveil.graphs.shards.edges import GROUP, Adjacency, Targets
 from graphveil.graphs.shards.manifest import SCATTERING
+from graphveil.graphs.shards.partition import Layout
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.errors import InputError
-from graphveil.graphs.pair_table import ROWS, PairTable
-from graphveil.graphs.tables import text_array
+from graphveil.graphs.tables import ROWS, PairTable, text_array
 
 LINKS, LABELS = ("source", "target"), ("user", "label")
 # What to write in place of something else, where users stand and where labels do.

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from graphveil.errors import InputError
 from graphveil.graphs.divide import check_binary, checked_features
 from graphveil.graphs.shards.held import held_columns
-from graphveil.graphs.shards.layout import Layout
 from graphveil.graphs.shards.manifest import simulated_file
 from graphveil.graphs.shards.npz_stream import NpzStream
+from graphveil.graphs.shards.partition import Layout
 from graphveil.graphs.tables import Columns, writing_table
 from graphveil.mechanisms.rows import PublicRange
 

@@ -21,10 +21,9 @@ from graphveil.graphs.graph import MAX_NODES, UNKNOWN, Graph
 from graphveil.graphs.npz import Raw
 from graphveil.graphs.shards.edge_lists import edge_list, read_labels
 from graphveil.graphs.shards.feature_stream import write_streamed
-from graphveil.graphs.shards.layout import Layout
 from graphveil.graphs.shards.manifest import SORTING, Manifest, new_folder
 from graphveil.graphs.shards.npz_source import Source, npz_source
-from graphveil.graphs.shards.partition import METIS_ENTRIES, assign, check_partitions
+from graphveil.graphs.shards.partition import METIS_ENTRIES, Layout, assign, check_partitions
 from graphveil.graphs.shards.reader import Shards, open_shards
 from graphveil.graphs.shards.sorting import sorted_links
 from graphveil.graphs.shards.writer import PublicUsers, id_kind, write_held, write_public

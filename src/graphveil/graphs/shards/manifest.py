@@ -1,13 +1,4 @@
-"""The manifest of a sharded graph, ``graph.json``: what is public of the whole, and how it is divided into partitions.
-
-A sharded graph is a folder. Its users are numbered anew, so that each partition is a range of these *shard numbers*:
-
-    graph.json                    this manifest, written last: without it the folder is no sharded graph
-    part-0000/users.parquet       the users of a partition: original number, degree, known label, split, id
-    part-0000/edges.parquet       their neighbours, in both directions, as shard numbers
-    users/part-0000.parquet       what the users hold, in a simulation alone
-    reports/NAME/part-0000.parquet    what they have answered to a plan
-"""
+"""The manifest of a sharded graph, ``graph.json``, and what is said of it."""
 
 from __future__ import annotations
 

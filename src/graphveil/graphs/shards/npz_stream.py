@@ -12,9 +12,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.arrays import GRAPH, Header, array_members, read_header, readable, unpack
 from graphveil.errors import InputError
-from graphveil.files import MAX_GIGABYTES
+from graphveil.files import GRAPH, MAX_GIGABYTES, Header, array_members, read_header, readable, unpack
 
 Array = NDArray[Any]
 

@@ -1,16 +1,9 @@
-"""Which user goes to which partition: links between partitions cost traffic, so few should be cut.
-
-    metis    the multilevel partitioner of Karypis and Kumar (1998), where the graph fits and pymetis is installed
-    stream   linear deterministic greedy over several passes, for graphs of any size: see `streaming`
-    ranges   users as they are numbered, in equal ranges
-    auto     the first of metis and stream that can be taken
-
-None of them makes a partition larger than 1.05 times the mean. The same graph and seed give the same partitions.
-"""
+"""Which user goes to which partition, and how users are numbered anew."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -18,8 +11,44 @@ from numpy.typing import NDArray
 
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
-from graphveil.graphs.shards.adjacency import Adjacency
-from graphveil.registry import unknown_name
+from graphveil.graphs.shards.edges import Adjacency
+from graphveil.plugins import unknown_name
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """``order`` are original numbers in shard order, ``number`` the shard number of each original user.
+
+    Partition p has the shard numbers from ``first[p]`` to before ``first[p + 1]``.
+    """
+
+    order: NDArray[np.int64]
+    number: NDArray[np.int32]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, assignment: NDArray[np.int32], partitions: int) -> Layout:
+        """The layout where each user has that partition.
+
+        >>> layout = Layout.of(np.array([1, 0, 1]), 2)
+        >>> layout.order.tolist(), layout.number.tolist(), layout.first.tolist()
+        ([1, 0, 2], [1, 0, 2], [0, 1, 3])
+        """
+        order = np.argsort(assignment, kind="stable")
+        number = np.empty(len(order), dtype=np.int32)
+        number[order] = np.arange(len(order), dtype=np.int32)
+        sizes = np.bincount(assignment, minlength=partitions)
+        return cls(order, number, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return len(self.first) - 1
+
+    def users(self, partition: int) -> NDArray[np.int64]:
+        """The original numbers of a partition's users, in shard order."""
+        return self.order[int(self.first[partition]) : int(self.first[partition + 1])]
+
 
 # Entries up to which METIS is taken: it needs about 50 bytes for each, and 10 to 20 seconds for so many.
 METIS_ENTRIES = 20_000_000

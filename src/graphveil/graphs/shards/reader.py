@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import UNKNOWN, Mask
-from graphveil.graphs.shards import edges_file
-from graphveil.graphs.shards.edges_file import Block, Targets
+from graphveil.graphs.shards import edges as edges_file
+from graphveil.graphs.shards.edges import Block, Targets
 from graphveil.graphs.shards.held import check_labels, read_held, read_held_labels
 from graphveil.graphs.shards.manifest import (
     AGAIN,

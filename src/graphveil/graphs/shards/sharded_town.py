@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from graphveil.checks import check_whole
 from graphveil.errors import InputError
 from graphveil.graphs.graph import MAX_NODES, UNKNOWN
-from graphveil.graphs.shards.edges_file import Targets, write_edges
+from graphveil.graphs.shards.edges import Targets, write_edges
 from graphveil.graphs.shards.held import GROUP, held_columns
 from graphveil.graphs.shards.manifest import (
     EDGES,

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import MAX_NODES
-from graphveil.graphs.shards.adjacency import Adjacency
-from graphveil.graphs.shards.edges_file import whole_rows
+from graphveil.graphs.shards.edges import Adjacency, whole_rows
 from graphveil.mechanisms.reports import row_pointers
 
 Pairs = NDArray[np.int32]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.channels.alias import code_type
+from graphveil.channels.sampling import code_type
 from graphveil.checks import check_whole
 from graphveil.errors import InputError, MessageError
 from graphveil.files import read_json
@@ -27,7 +27,7 @@ from graphveil.mechanisms import Mechanism, Reports
 from graphveil.mechanisms.classes import ClassMechanism
 from graphveil.mechanisms.reports import row_pointers
 from graphveil.privacy import Plan
-from graphveil.privacy.digest import plan_digest
+from graphveil.privacy.plan import plan_digest
 
 # Digits of a digest that name a folder.
 DIGITS = 16

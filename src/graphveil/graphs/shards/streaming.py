@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from graphveil.graphs.shards.adjacency import Adjacency
+from graphveil.graphs.shards.edges import Adjacency
 
 PASSES = 10
 NOWHERE = -1

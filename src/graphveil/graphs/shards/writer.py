@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from graphveil.errors import InputError
 from graphveil.graphs.graph import Graph, Mask
-from graphveil.graphs.shards.adjacency import Adjacency
 from graphveil.graphs.shards.distribute import distribute
-from graphveil.graphs.shards.edges_file import GROUP, write_edges
+from graphveil.graphs.shards.edges import GROUP, Adjacency, write_edges
 from graphveil.graphs.shards.held import GROUP as HELD_GROUP
 from graphveil.graphs.shards.held import held_columns
-from graphveil.graphs.shards.layout import Layout
 from graphveil.graphs.shards.manifest import (
     EDGES,
     USERS,
@@ -27,7 +25,7 @@ from graphveil.graphs.shards.manifest import (
     part_folder,
     simulated_file,
 )
-from graphveil.graphs.shards.partition import Assignment, assign, check_assignment
+from graphveil.graphs.shards.partition import Assignment, Layout, assign, check_assignment
 from graphveil.graphs.shards.reader import TEST, TRAIN, VALIDATION, Shards, open_shards
 from graphveil.graphs.tables import Column, write_table, writing_table
 from graphveil.graphs.users import Users

@@ -1,0 +1,180 @@
+"""Malicious users: reports replaced by the worst that a server takes, or by ones that say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.sampling import SeededWords
+from graphveil.graphs.graph import Graph
+from graphveil.mechanisms import FeatureMechanism
+from graphveil.mechanisms.classes import ClassMechanism
+from graphveil.mechanisms.labels import LabelMechanism
+from graphveil.mechanisms.privunit import CODE_STEP, CODES, MIDDLE, PrivUnitMechanism
+from graphveil.mechanisms.reports import Reports
+from graphveil.privacy import Plan, Respondents
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+# The stream of a run's seed from which they draw where they answer for a row that is not theirs.
+FORGED_STREAM = 22
+
+
+class ForgingUsers:
+    """Users as they are, but for malicious ones, whose reports are replaced by the worst that a server takes.
+
+    ``direction`` says of every value how much more of it users of the target class have. `forged` is False where a mechanism's codes
+    could not be chosen: then liars answer for the row that speaks most for the target, by the mechanism itself. With ``careless``
+    they want nothing, and send what says nothing: blinded reports.
+    """
+
+    def __init__(
+        self,
+        users: Respondents,
+        malicious: Truths,
+        target: int,
+        direction: Floats,
+        seed: int,
+        *,
+        careless: bool = False,
+    ) -> None:
+        self._users, self._malicious, self._target, self._direction = users, malicious, target, direction
+        self._words, self._careless = SeededWords(seed, FORGED_STREAM), careless
+        self._random = np.random.default_rng([seed, FORGED_STREAM])
+        self.forged = True
+
+    def report(self, plan: Plan) -> Reports:
+        """Honest reports, with those of malicious users replaced; all have the form that a server checks."""
+        reports = self._users.report(plan)
+        asked = (
+            np.arange(len(self._malicious)) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
+        )
+        liars = np.flatnonzero(self._malicious[asked[reports.places]])
+        if not liars.size:
+            return reports
+        forged = self._forge(plan, reports, liars)
+        forged.check()
+        return forged
+
+    def _forge(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
+        built = reports.mechanism
+        if self._careless:
+            return self._careless_reports(plan, reports, liars)
+        if isinstance(built, ClassMechanism):
+            lists = np.broadcast_to(built.lists.array, (reports.asked, built.places_open))[
+                reports.places[liars]
+            ]
+            # Where the target is not open, the last place: what the graph thinks the least likely.
+            named = (lists == self._target).argmax(axis=1)
+            places = np.where((lists == self._target).any(axis=1), named, built.places_open - 1)
+            return _with_codes(reports, liars, places[:, None])
+        if isinstance(built, LabelMechanism):
+            return _with_codes(reports, liars, np.full((len(liars), 1), self._target))
+        # The target class is made out to have the longest rows.
+        direction = np.ones(1) if plan.of == "norm" else self._direction
+        if type(built) is FeatureMechanism:
+            return self._worst_codes(built, reports, liars, direction)
+        if type(built) is PrivUnitMechanism:
+            return _with_codes(
+                reports, liars, np.broadcast_to(longest_codes(built, direction), (len(liars), built.size))
+            )
+        self.forged = False
+        return self._false_rows(plan, reports, liars)
+
+    def _careless_reports(self, plan: Plan, reports: Reports, liars: NDArray[np.int64]) -> Reports:
+        """What says nothing: any class, or what the blinded mechanism draws."""
+        built = reports.mechanism
+        if isinstance(built, (ClassMechanism, LabelMechanism)):
+            return _with_codes(reports, liars, self._random.integers(0, built.alphabet, (len(liars), 1)))
+        return self._false_rows(plan, reports, liars, blind=True)
+
+    def _worst_codes(
+        self,
+        built: FeatureMechanism,
+        reports: Reports,
+        liars: NDArray[np.int64],
+        direction: Floats,
+    ) -> Reports:
+        """The code of the largest value where the target class has more, of the smallest where it has less.
+
+        Where reports name their values and all are asked alike, liars name those in which the target class differs most.
+        """
+        length = built.report_length
+        most = np.sort(np.argsort(-np.abs(direction), kind="stable")[:length])
+        dims = np.broadcast_to(most, (len(liars), length))
+        if reports.dims is None:
+            dims = np.broadcast_to(np.arange(length), (len(liars), length))
+        elif not built.asking.even:
+            at = reports.indptr[liars][:, None] + np.arange(length)
+            dims = reports.dims[at]
+        ends = np.array([[each.outputs.argmin(), each.outputs.argmax()] for each in built.channels])
+        channel = dims if len(built.channels) > 1 else np.zeros_like(dims)
+        codes = ends[channel, (direction[dims] > 0).astype(np.int64)]
+        forged = _with_codes(reports, liars, codes)
+        if reports.dims is None:
+            return forged
+        named = reports.dims.copy()
+        named[reports.indptr[liars][:, None] + np.arange(length)] = dims
+        return replace(forged, dims=named)
+
+    def _false_rows(
+        self, plan: Plan, reports: Reports, liars: NDArray[np.int64], *, blind: bool = False
+    ) -> Reports:
+        """What the mechanism itself, or its blinded twin, makes of the row that speaks most for the target class."""
+        assert plan.range is not None
+        low, high = plan.range
+        row = np.where(self._direction > 0, high, low)
+        if plan.of == "norm":
+            row = np.array([high])
+        drawing = reports.mechanism.blind() if blind else reports.mechanism
+        drawn = drawing.randomize(np.broadcast_to(row, (len(liars), len(row))), self._words)
+        length = reports.mechanism.report_length
+        at = reports.indptr[liars][:, None] + np.arange(length)
+        codes = reports.codes.copy()
+        codes[at] = drawn.codes.reshape(len(liars), length)
+        if reports.dims is None or drawn.dims is None:
+            return replace(reports, codes=codes)
+        dims = reports.dims.copy()
+        dims[at] = drawn.dims.reshape(len(liars), length)
+        return replace(reports, codes=codes, dims=dims)
+
+
+def longest_codes(built: PrivUnitMechanism, direction: Floats) -> NDArray[np.int64]:
+    """The codes of the longest report along a direction of rows that a server takes: all of it signal, none of it noise."""
+    sketch = built.sketch
+    own = direction
+    if sketch is not None and sketch.size < sketch.inputs:
+        own = np.bincount(sketch.places, direction * sketch.signs, sketch.size).astype(np.float64)
+    length = float(np.linalg.norm(own))
+    unit = own / length if length > 0 else np.full(built.size, built.size**-0.5)
+    # Rounded towards the middle, so that no code leaves the alphabet and the whole is not too long.
+    steps = np.trunc(unit * built.longest / CODE_STEP)
+    return np.clip(steps, -MIDDLE, CODES - 1 - MIDDLE).astype(np.int64) + MIDDLE
+
+
+def _with_codes(reports: Reports, liars: NDArray[np.int64], chosen: NDArray[np.int64]) -> Reports:
+    codes = reports.codes.copy()
+    codes[reports.indptr[liars][:, None] + np.arange(chosen.shape[1])] = chosen
+    return replace(reports, codes=codes)
+
+
+def class_direction(rows: Any, labels: NDArray[np.int64], target: int) -> Floats:
+    """Return how much more of every value users of the target class have than others, on average."""
+    of_target = labels == target
+    apart = np.asarray(rows[of_target].mean(axis=0)) - np.asarray(rows[~of_target].mean(axis=0))
+    return np.asarray(apart, dtype=np.float64).ravel()
+
+
+def weights_in_means(graph: Graph) -> Floats:
+    """How much each user weighs in the means over their neighbours' neighbourhoods: Σ 1/degree over the own neighbours; public.
+
+    >>> from graphveil.graphs import from_arrays
+    >>> weights_in_means(from_arrays(np.array([[0, 1], [0, 2]]), None, None)[0]).tolist()
+    [2.0, 0.5, 0.5]
+    """
+    degrees = np.diff(graph.indptr)
+    owners = np.repeat(np.arange(graph.node_count), degrees)
+    return np.bincount(owners, 1.0 / degrees[graph.indices], graph.node_count).astype(np.float64)

@@ -1,0 +1,86 @@
+"""Options of commands that run an experiment once and write what was learned: `predict`, `embed` and `plot`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphveil.cli.console import one_bar, say, saying
+from graphveil.cli.options import AsJson, Asked, EngineName, Terms, Workers, chosen_engine, experiment_of
+from graphveil.errors import InputError
+from graphveil.experiments.compute import RECORD, RowFiles, RowKind, compute_unit
+from graphveil.experiments.experiment import Experiment
+from graphveil.files import write_whole
+from graphveil.graphs.load import large_shards
+from graphveil.privacy.record import Privacy
+from graphveil.version import __version__
+
+# What an interrupt says where workers write checkpoints.
+CHECKPOINTS_KEPT = (
+    "what was learned up to the last checkpoint is kept, and the same command goes on from there"
+)
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """The first run of an experiment, as `graphveil run` has it."""
+
+    asked: Asked
+    terms: Terms
+    seed: Annotated[int, typer.Option(help="The seed of split, reports and model.")] = 0
+
+    def experiment(self) -> Experiment:
+        """Return the experiment of these options."""
+        return experiment_of(self.asked, self.terms, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class RunOfRows(OneRun):
+    """One run of which a row for each user is written, and what computes it."""
+
+    engine: EngineName = "local"
+    workers: Workers = None
+    as_json: AsJson = False
+
+    def write_in_shards(self, spec: Experiment, kind: RowKind, out: Path) -> bool:
+        """Write a folder of files where the graph is sharded and large; False where it is not, and a file will do."""
+        engine = chosen_engine(self.engine, self.workers, None)
+        if large_shards(spec.data) is None:
+            if engine.workers is not None:
+                raise InputError(
+                    f"--workers write {kind} of sharded graphs that are too large for one process, and {spec.data} is none: leave --workers out"
+                )
+            return False
+        spec.check()
+        files, file = RowFiles(out, kind), out / RECORD
+        files.make_folder()
+        with one_bar() as inside, saying(CHECKPOINTS_KEPT), engine.open():
+            unit = compute_unit(spec, "method", 0, inside, engine=engine, out=files)
+        record = {
+            "method": spec.method,
+            "data": spec.data,
+            "epsilon": spec.budgets.epsilon,
+            "seed": spec.seed,
+            "version": __version__,
+            "folder": str(out),
+            "kind": kind,
+            "privacy": unit.privacy,
+            "statement": Privacy.model_validate(unit.privacy).sentence,
+            "also": unit.also,
+            "seconds": unit.seconds["total"],
+            "peak_mb": unit.peak_mb,
+        }
+        write_whole(file, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        self.report(
+            record,
+            f"{kind.capitalize()} are in {out}, a file a partition; what they cost is in {file}: {record['statement']}",
+        )
+        return True
+
+    def report(self, fields: dict[str, Any], *lines: str) -> None:
+        """Print ``fields`` with `--json`, and else ``lines``."""
+        say(*([json.dumps(fields, ensure_ascii=False)] if self.as_json else lines))

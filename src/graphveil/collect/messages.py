@@ -1,0 +1,134 @@
+"""JSON messages of devices, checked, and the answers to them."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from graphveil.collect.folder import CollectionSettings
+from graphveil.collect.problems import ProblemError
+from graphveil.collect.roster import Agreement
+from graphveil.errors import InputError
+from graphveil.privacy.invitation import Invitation
+
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 31)]
+MAX_PROBLEMS, MAX_LEVELS = 3, 64
+# Nobody has a budget that is counted in millions.
+MAX_EPSILON = 1e6
+
+# The SHA-256 of a credential that the device has drawn.
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ToldCap(_Told):
+    """The most that an owner will spend."""
+
+    epsilon: Annotated[Finite, Field(gt=0, le=MAX_EPSILON)]
+    delta: Annotated[Finite, Field(ge=0, lt=1)] = 0.0
+
+
+class ToldEnrolment(_Told):
+    """What a device says to take part."""
+
+    token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")]
+    credential_hash: Hash
+    cap: ToldCap
+    excluded: list[Whole] = []
+    volunteer: Annotated[bool, Field(strict=True)] = False
+    by_level: Annotated[list[Finite], Field(min_length=1, max_length=MAX_LEVELS)] | None = None
+    renewal_days: Annotated[Whole, Field(ge=1)] | None = None
+
+    @property
+    def secret(self) -> bytes:
+        """The secret of the invitation."""
+        # Only its form is needed of the key.
+        return Invitation.read(f"{self.token}.{'A' * 43}").secret
+
+    def agreement(self, settings: CollectionSettings) -> Agreement:
+        """What is agreed, if the collection can keep it."""
+        if self.cap.epsilon > settings.epsilon or self.cap.delta > settings.delta:
+            raise ProblemError(
+                422,
+                f"this collection spends at most epsilon {settings.epsilon:g} and delta {settings.delta:g} of anybody: agree to "
+                "that or to less",
+            )
+        excluded = tuple(sorted(set(self.excluded)))
+        if excluded and excluded[-1] >= settings.dims:
+            raise ProblemError(
+                422, f"excluded attributes must be numbers below {settings.dims}: see GET /v1/collection"
+            )
+        if self.volunteer and not settings.volunteers:
+            raise ProblemError(422, "this collection takes no raw rows: enrol without volunteer")
+        if self.by_level is not None and not all(0 <= each <= settings.epsilon for each in self.by_level):
+            raise ProblemError(422, f"the cap of a level must lie between 0 and {settings.epsilon:g}")
+        levels = None if self.by_level is None else tuple(self.by_level)
+        return Agreement(
+            self.cap.epsilon, self.cap.delta, excluded, self.volunteer, levels, self.renewal_days
+        )
+
+
+class ToldCredential(_Told):
+    """What a device says to register a credential of its own."""
+
+    credential_hash: Hash
+
+
+class ToldRow(_Told):
+    """The raw row of a volunteer: all values, or those that are not 0 with their places."""
+
+    values: list[Finite]
+    indices: list[Whole] | None = None
+
+    def numbers(self, dims: int) -> bytes:
+        """The row as it is kept."""
+        if self.indices is None:
+            if len(self.values) != dims:
+                raise ProblemError(422, f"a row of this collection has {dims} values, got {len(self.values)}")
+            return np.array(self.values, dtype="<f8").tobytes()
+        places = np.array(self.indices, dtype=np.int64)
+        if len(places) != len(self.values) or len(set(self.indices)) != len(places):
+            raise ProblemError(422, "indices must be different, and as many as values")
+        if len(places) and int(places.max()) >= dims:
+            raise ProblemError(422, f"indices must be below {dims}")
+        row = np.zeros(dims, dtype="<f8")
+        row[places] = self.values
+        return row.tobytes()
+
+
+def read_told(model: type[M], body: bytes) -> M:
+    """What a device told, or which of its fields are wrong; values are not shown."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        wrong = [
+            f"{'.'.join(map(str, problem['loc'])) or 'the body'}: {problem['msg']}"
+            for problem in error.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        raise ProblemError(422, "; ".join(wrong[:MAX_PROBLEMS])) from None
+    except InputError as error:
+        raise ProblemError(422, str(error)) from None
+
+
+def json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """What OpenAPI says of a body of this model."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def definitions(*models: type[BaseModel]) -> dict[str, Any]:
+    """What schemas of these models refer to."""
+    found: dict[str, Any] = {}
+    for model in models:
+        found |= model.model_json_schema(ref_template="#/components/schemas/{model}").get("$defs", {})
+    return json.loads(json.dumps(found)) if found else {}

@@ -1,0 +1,410 @@
+"""Which attributes matter for a task: TOGL's analysis of denoised reports, and what it is compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor
+from torch.nn import functional
+
+from graphveil.checks import check_whole
+from graphveil.denoise.blocks import propagated_blocks
+from graphveil.errors import InputError
+from graphveil.learn.inputs import estimate_input
+from graphveil.learn.public_model import Problem, solve_path
+from graphveil.linear.polynomial import Series
+from graphveil.linear.sparse import SparseMatrix
+from graphveil.mechanisms import Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Labels (n numbers, -1 where unknown), who trains, who validates (n x bool each), and how many classes there are.
+
+    Only labels of these users are ever read; who is in neither group, or has no known label, does not count.
+    """
+
+    labels: NDArray[np.int64]
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    class_count: int
+
+    def __post_init__(self) -> None:
+        if not len(self.labels) == len(self.train) == len(self.validation):
+            raise InputError(
+                f"labels and masks must be as long as each other, got {len(self.labels)}, {len(self.train)} "
+                f"and {len(self.validation)}"
+            )
+        used = self.labels[self.train | self.validation]
+        if used.size and int(used.max()) >= self.class_count:
+            raise InputError(f"labels must be below {self.class_count}, got {int(used.max())}")
+        if not self.train_users.size:
+            raise InputError("an analysis learns from training users with a known label, and there are none")
+
+    @property
+    def train_users(self) -> NDArray[np.int64]:
+        """Training users with a known label."""
+        return np.flatnonzero(self.train & (self.labels >= 0))
+
+    @property
+    def validation_users(self) -> NDArray[np.int64]:
+        """Validation users with a known label."""
+        return np.flatnonzero(self.validation & (self.labels >= 0))
+
+
+Numbers = NDArray[np.int64]
+# Columns of a block: few enough that a block and its hops stay in the cache.
+WIDEST = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """H = hops @ X (n users x d attributes) for decoded reports X (n x d), the constant offset left out; ``hops`` is n x n.
+
+    Products project before they propagate: H W = hops (X W), Hᵀ V = Xᵀ (hopsᵀ V). What is not linear in H, such as a variance,
+    goes through `blocks`.
+    """
+
+    estimate: Estimate
+    hops: Series
+    device: torch.device | str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.hops.shape[1] != self.estimate.shape[0]:
+            raise InputError(
+                f"the hops run over {self.hops.shape[1]} users and {self.estimate.shape[0]} have reported: "
+                "take the graph of the users who report"
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users and attributes."""
+        return self.estimate.shape
+
+    def blocks(self, users: Numbers | None = None) -> Iterator[tuple[int, Tensor]]:
+        """The columns of H in blocks, for some users (in this order) or all: the first column of each, and the block.
+
+        The next block overwrites it: room that is taken and given back for each costs more than what is done in it.
+        """
+        propagated = propagated_blocks(self.estimate, self.hops, self.device, widest=WIDEST)
+        if users is None:
+            yield from ((first, block) for first, _, block in propagated)
+            return
+        chosen, room = torch.from_numpy(users).to(self.device), torch.empty(0)
+        for first, _, block in propagated:
+            if room.shape[1:] != block.shape[1:]:
+                room = block.new_empty((len(users), block.shape[1]))
+            yield first, torch.index_select(block, 0, chosen, out=room)
+
+    def times(self, weights: Tensor) -> Tensor:
+        """H W, for weights W (attributes x columns)."""
+        return self.hops @ (self.reports @ weights.to(self.device, torch.float32).contiguous())
+
+    def transposed_times(self, values: Tensor) -> Tensor:
+        """Hᵀ V, for values V (users x columns)."""
+        hops = type(self.hops)(self.hops.matrix.transposed, self.hops.coefficients)
+        arrived = hops @ values.to(self.device, torch.float32).contiguous()
+        reports = self.reports
+        return (reports.transposed if isinstance(reports, SparseMatrix) else reports.T) @ arrived
+
+    @cached_property
+    def reports(self) -> SparseMatrix | Tensor:
+        """X: sparse, or dense where the mechanism reports every value."""
+        return estimate_input(self.estimate, 1.0, self.device)
+
+
+Scores = NDArray[np.float64]
+Pairs = NDArray[np.int64]
+# ς of TOGL's Eq. 5, as a share of the mean variance of an attribute: far above rounding, far below any signal.
+SMOOTHING = 1e-6
+# A variance below this share of the squared mean is rounding: the attribute is constant.
+ROUNDING = 1e-10
+# The same for what is summed up in single precision.
+SINGLE_ROUNDING = 1e-6
+# How exactly ARPACK finds a component: products are in single precision.
+COMPONENT_TOLERANCE = 1e-6
+
+
+def fisher_scores(values: Denoised, known: Known) -> Scores:
+    """FDA: the variance between classes over that within them, S_B / (S_W + ς) (TOGL, Eq. 5).
+
+    S_B = Σ_c s_c (μ_c - μ)² and S_W = Σ_c s_c σ²_c, with shares s_c, means μ_c and variances σ²_c of the training users of class c.
+    """
+    classes, sizes = np.unique(known.labels[known.train_users], return_counts=True)
+    of_each = [known.train_users[known.labels[known.train_users] == label] for label in classes]
+    shares = torch.from_numpy(sizes / sizes.sum()).to(values.device)
+    between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    for first, block in values.blocks(np.concatenate(of_each)):
+        parts = block.split(sizes.tolist())
+        means = torch.stack([part.mean(0) for part in parts])
+        spreads = torch.stack(
+            [part.sub_(mean).square_().mean(0) for part, mean in zip(parts, means, strict=True)]
+        )
+        means = means.double()
+        here = slice(first, first + block.shape[1])
+        between[here] = (shares @ (means - shares @ means).square_()).cpu().numpy()
+        within[here] = (shares @ spreads.double()).cpu().numpy()
+    return _fisher(between, within)
+
+
+def pair_fisher_scores(values: Denoised, linked: Pairs, unlinked: Pairs) -> Scores:
+    """FDA for links: pairs that are linked against pairs that are not, a pair's value being h_u·h_v for its users u, v.
+
+    Only moments of these products are needed, and they are sums along pairs: Σ h_u h_v = Σ_u h_u (Ah)_u, with A the matrix
+    of the pairs; likewise with squares.
+    """
+    if not (len(linked) and len(unlinked)):
+        raise InputError("both linked and unlinked pairs are needed to tell them apart: give some of each")
+    groups = [(len(pairs), _pair_matrix(pairs, values)) for pairs in (linked, unlinked)]
+    shares = np.array([len(linked), len(unlinked)]) / (len(linked) + len(unlinked))
+    between, within = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    room = torch.empty(0)
+    for first, block in values.blocks():
+        if room.shape != block.shape:
+            room = torch.empty_like(block)
+        means = np.stack([_pair_mean(matrix, block, count, room) for count, matrix in groups])
+        block.square_()
+        second = np.stack([_pair_mean(matrix, block, count, room) for count, matrix in groups])
+        here = slice(first, first + block.shape[1])
+        between[here] = shares @ (means - shares @ means) ** 2
+        within[here] = shares @ np.maximum(second - means**2, SINGLE_ROUNDING * second)
+    return _fisher(between, within)
+
+
+def correlation_scores(values: Denoised, target: NDArray[np.float64], users: NDArray[np.int64]) -> Scores:
+    """The squared correlation (Pearson) of each attribute with a target, over the users given (by number).
+
+    ``target`` has one number a user of all; only those of ``users`` are read.
+    """
+    aims = torch.from_numpy(np.asarray(target, dtype=np.float64)[users]).to(values.device)
+    if not bool(torch.isfinite(aims).all()):
+        raise InputError("targets must be finite numbers: leave out users without one")
+    level = float(aims.mean())
+    aims = aims - level
+    spread = float(aims.square().mean())
+    scores = np.zeros(values.shape[1])
+    if spread <= ROUNDING * level**2:
+        return scores
+    for first, block in values.blocks(users):
+        rows = block.double()
+        means = rows.mean(0)
+        rows.sub_(means)
+        variances = rows.square().mean(0)
+        varies = variances > ROUNDING * means.square()
+        shared = (aims @ rows / len(users)).square()
+        explained = torch.where(
+            varies, shared / (variances * spread).where(varies, torch.ones_like(means)), 0
+        )
+        scores[first : first + rows.shape[1]] = explained.clamp(max=1).cpu().numpy()
+    return scores
+
+
+def principal_scores(values: Denoised, known: Known) -> Scores:
+    """PCA: how much of an attribute's variance the first components hold, as many as there are classes; no label is read.
+
+    Σ_c λ_c v_cj², with the largest eigenvalues λ_c and eigenvectors v_c of the covariance of all users' rows.
+    """
+    users, features = values.shape
+    if known.class_count >= min(values.shape):
+        return _variances(values)
+
+    def covariance(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = values.times(torch.from_numpy(vector).reshape(-1, 1)).double()
+        back = values.transposed_times(scores - scores.mean(0)).double()
+        product: NDArray[np.float64] = back.ravel().cpu().numpy() / users
+        return product
+
+    start = np.random.default_rng(0).standard_normal(features)
+    if not covariance(start).any():
+        return np.zeros(features)
+    operator = LinearOperator((features, features), matvec=covariance, dtype=np.float64)
+    sizes, components = eigsh(operator, known.class_count, v0=start, tol=COMPONENT_TOLERANCE)
+    scores: Scores = np.square(components) @ np.maximum(sizes, 0)
+    return scores
+
+
+def _fisher(between: Scores, within: Scores) -> Scores:
+    smoothing = SMOOTHING * float((between + within).mean())
+    if smoothing == 0:
+        return np.zeros_like(between)
+    return between / (within + smoothing)
+
+
+def _variances(values: Denoised) -> Scores:
+    """What all components together come to."""
+    variances = [block.double().var(0, correction=0).cpu().numpy() for _, block in values.blocks()]
+    return np.concatenate(variances)
+
+
+def _pair_matrix(pairs: Pairs, values: Denoised) -> SparseMatrix:
+    """The matrix with 1 at every pair."""
+    users = values.shape[0]
+    matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(users, users)).tocsr()
+    return SparseMatrix.from_csr(
+        matrix.indptr, matrix.indices, matrix.data, (users, users), device=values.device
+    )
+
+
+def _pair_mean(matrix: SparseMatrix, rows: Tensor, count: int, room: Tensor) -> Scores:
+    """The mean over pairs of the product of their rows."""
+    means: Scores = matrix.multiply(rows, room).mul_(rows).sum(0).double().cpu().numpy() / count
+    return means
+
+
+BINS = 10
+
+
+def mutual_information_scores(values: Denoised, known: Known, bins: int = BINS) -> Scores:
+    """Σ p(c, b) log (p(c, b) / p(c) p(b)) over classes c and bins b of each attribute, in nats, among training users."""
+
+    def information(observed: Scores, expected: Scores) -> Scores:
+        ratio = np.divide(observed, expected, out=np.ones_like(observed), where=observed > 0)
+        total: Scores = (observed * np.log(ratio)).sum((0, 1)) / observed[..., 0].sum()
+        return np.maximum(total, 0)
+
+    return _scores(values, known, bins, information)
+
+
+def chi_square_scores(values: Denoised, known: Known, bins: int = BINS) -> Scores:
+    """Pearson's χ² = Σ (O - E)² / E of the table of classes and bins of each attribute, among training users."""
+
+    def statistic(observed: Scores, expected: Scores) -> Scores:
+        squares = (observed - expected) ** 2
+        total: Scores = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0).sum(
+            (0, 1)
+        )
+        return total
+
+    return _scores(values, known, bins, statistic)
+
+
+def class_tables(values: Denoised, known: Known, bins: int = BINS) -> Iterator[tuple[int, Scores]]:
+    """For each block of columns: the first, and how many training users are of each class in each bin (class x bin x column).
+
+    Bin k of an attribute ends with its value of rank ⌈nk/bins⌉ among the n training users, that value included. So equal
+    values share a bin, and bins can be empty.
+    """
+    check_whole(bins, "bins", least=2)
+    users = known.train_users
+    ranks = [math.ceil(len(users) * k / bins) - 1 for k in range(1, bins)]
+    labels = torch.from_numpy(known.labels[users]).to(values.device)
+    # Counts are exact in single precision up to 2^24 users.
+    members = functional.one_hot(labels, known.class_count).float()
+    everyone = members.sum(0)[:, None]
+    is_above = torch.empty(0)
+    for first, block in values.blocks(users):
+        if is_above.shape != block.shape:
+            is_above, room = torch.empty_like(block), np.empty(tuple(block.shape)[::-1], dtype=np.float32)
+        ends = _ranked(block, ranks, room)
+        above = [members.T @ torch.gt(block, end, out=is_above) for end in ends]
+        counts = torch.stack([everyone.expand_as(above[0]), *above, torch.zeros_like(above[0])], 1)
+        yield first, (counts[:, :-1] - counts[:, 1:]).double().cpu().numpy()
+
+
+def _ranked(block: Tensor, ranks: list[int], room: NDArray[np.float32]) -> list[Tensor]:
+    """The values of these ranks in every column; they are sorted in the room given."""
+    np.copyto(room, block.cpu().numpy().T)
+    room.sort(axis=1)
+    return [torch.from_numpy(room[:, rank].copy()).to(block) for rank in ranks]
+
+
+def _scores(values: Denoised, known: Known, bins: int, score: Callable[[Scores, Scores], Scores]) -> Scores:
+    """One score an attribute, from the table that is observed and the one that independence lets expect."""
+    scores = np.zeros(values.shape[1])
+    for first, observed in class_tables(values, known, bins):
+        of_class, of_bin = observed.sum(1, keepdims=True), observed.sum(0, keepdims=True)
+        of_block = score(observed, of_class * of_bin / observed[..., 0].sum())
+        scores[first : first + observed.shape[2]] = of_block
+    return scores
+
+
+Analysis = Callable[[Denoised, Known], Scores]
+# The strengths that SMA tries: λ_max/2, λ_max/4, … At λ_max itself all weights are 0.
+STRENGTHS, ITERATIONS = 8, 60
+
+
+def sparse_model_scores(
+    values: Denoised, known: Known, strengths: int = STRENGTHS, iterations: int = ITERATIONS
+) -> Scores:
+    """SMA: the mean over classes of |weight| in a logistic regression with an L1 penalty (TOGL, Eq. 7).
+
+    It learns from training users; the strength of the penalty, λ_max/2^k for k = 1, 2, …, is the one with the lowest loss
+    on validation users. A class without training users has no weights.
+    """
+    classes, labels = np.unique(known.labels[known.train_users], return_inverse=True)
+    judges = known.validation_users[np.isin(known.labels[known.validation_users], classes)]
+    if not judges.size:
+        raise InputError(
+            "sma chooses its penalty on validation users, and none has a label that training users have: "
+            "give some, or take fda"
+        )
+    if len(classes) == 1:
+        return np.zeros(values.shape[1])
+    problem = _training_rows(values, known.train_users, labels)
+    strongest = problem.strongest
+    if strongest == 0:
+        return np.zeros(values.shape[1])
+    rows = torch.from_numpy(judges).to(values.device)
+    aims = torch.from_numpy(np.searchsorted(classes, known.labels[judges])).to(values.device)
+    best, lowest = None, np.inf
+    for model in solve_path(problem, [strongest / 2**k for k in range(1, strengths + 1)], iterations):
+        scores = values.times(model.weights)[rows].double() + model.intercept
+        loss = float(functional.cross_entropy(scores, aims))
+        if best is None or loss < lowest:
+            best, lowest = model, loss
+    assert best is not None
+    importance: Scores = best.weights.abs().sum(1).cpu().numpy() / known.class_count
+    return importance
+
+
+def combined_scores(parts: Sequence[tuple[Scores, float]]) -> Scores:
+    """The weighted mean of several scores, each scaled to the sum 1 first: for several tasks at once.
+
+    >>> combined_scores([(np.array([1.0, 3.0]), 1.0), (np.array([2.0, 0.0]), 1.0)]).tolist()
+    [0.625, 0.375]
+    """
+    total = sum(weight for _, weight in parts)
+    if not parts or total <= 0 or any(weight < 0 for _, weight in parts):
+        raise InputError("weights of scores must be at least 0, and one of them above 0")
+    mean: Scores = np.sum([weight / total * _to_sum_one(scores) for scores, weight in parts], axis=0)
+    return mean
+
+
+ANALYSES: dict[str, Analysis] = {
+    "fda": fisher_scores,
+    "sma": sparse_model_scores,
+    "mutual-information": mutual_information_scores,
+    "chi-square": chi_square_scores,
+    "pca": principal_scores,
+}
+
+
+def _to_sum_one(scores: Scores) -> Scores:
+    """Scores as shares of their sum; all of them 0 stay so."""
+    total = float(scores.sum())
+    return scores / total if total else scores
+
+
+def _training_rows(values: Denoised, users: NDArray[np.int64], labels: NDArray[np.int64]) -> Problem:
+    """The denoised rows of some users, by their products."""
+    chosen = torch.from_numpy(users).to(values.device)
+
+    def transposed_times(given: Tensor) -> Tensor:
+        everyone = torch.zeros((values.shape[0], given.shape[1]), device=values.device)
+        everyone[chosen] = given.float()
+        return values.transposed_times(everyone).double()
+
+    return Problem(
+        lambda weights: values.times(weights)[chosen].double(),
+        transposed_times,
+        values.shape[1],
+        torch.from_numpy(labels.astype(np.int64)).to(values.device),
+    )

@@ -1,0 +1,414 @@
+"""What answers about classes make of a posterior: tables of answers, evidence spread along edges and weighed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, diags_array
+from scipy.special import log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from graphveil.graphs.graph import Graph
+from graphveil.graphs.part import GraphPart, Group
+from graphveil.learn.calibration import log_losses
+from graphveil.linear.partitioned import Sight, sight_of
+from graphveil.linear.propagation import scaled_matrix
+from graphveil.linear.sparse import SparseMatrix
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# A bin of certainty has a table of its own where so many users judge it, and there are no more bins than this.
+USERS_A_BIN, MOST_BINS = 250, 6
+# So many users' worth a table counts beforehand: the pooled one as flat, those of bins as the pooled one.
+STRENGTH = 20.0
+# Rounds in which tables are fitted to labels that were reported.
+ROUNDS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked of some users and answered by them: lists of classes (users x K), and the place that each reported.
+
+    ``certainty`` is how likely the likeliest class of each was; ``least`` is what any answer has for a chance by the channel.
+    """
+
+    users: Whole
+    lists: Whole
+    places: Whole
+    certainty: Floats
+    least: float
+
+    def ranks(self, classes: int) -> Whole:
+        """Where each class stands in each list (users x classes); K where it does not."""
+        ranks = np.full((len(self.users), classes), self.lists.shape[1])
+        np.put_along_axis(ranks, self.lists, np.arange(self.lists.shape[1])[None, :], axis=1)
+        return ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Answers beside the classes that they may tell of: ``answers`` are places among those asked, ``likely`` what is known of
+    each class (pairs x classes: a 1 where it is known, else the chances that a report leaves), ``folds`` 0 or 1."""
+
+    answers: Whole
+    likely: Floats
+    folds: Whole
+
+
+def class_evidence(
+    asked: Asked, judged: Judged, classes: int, told: Asked | None = None
+) -> tuple[Floats, Floats]:
+    """How likely each class makes the answer that came, as logarithms (users asked x classes) around 0, for each fold.
+
+    The first are those by tables of the other fold's judges and of everybody's where ``fold`` says nothing: three such matrices,
+    stacked: by judges of fold 1 (for users of fold 0), by those of fold 0 (for fold 1), and by all of them. ``told`` are the
+    answers that are judged, where these are not all among those that are to be decoded.
+    """
+    told = asked if told is None else told
+    edges = _edges(told.certainty[judged.answers])
+    ranks, bins = asked.ranks(classes), _bins(asked.certainty, edges)
+    told_ranks, told_bins = told.ranks(classes), _bins(told.certainty, edges)
+
+    def decoded(chosen: Whole) -> Floats:
+        tables = _tables(told, judged, chosen, told_ranks, told_bins, len(edges) + 1)
+        return _evidence(asked, ranks, bins, tables)
+
+    by_fold = [decoded(np.flatnonzero(judged.folds != fold)) for fold in (0, 1)]
+    return np.stack(by_fold), decoded(np.arange(len(judged.answers)))
+
+
+def _edges(judges: Floats) -> Floats:
+    """What divides certainties into bins that have about as many judges each."""
+    count = int(np.clip(len(judges) // USERS_A_BIN, 1, MOST_BINS))
+    return np.unique(np.quantile(judges, np.arange(1, count) / count)) if count > 1 else np.empty(0)
+
+
+def _bins(certainty: Floats, edges: Floats) -> Whole:
+    """The bin of certainty of each user."""
+    return np.searchsorted(edges, certainty, side="right").astype(np.int64)
+
+
+def _evidence(asked: Asked, ranks: Whole, bins: Whole, tables: Floats) -> Floats:
+    told = np.log(tables[bins[:, None], ranks, asked.places[:, None]])
+    centred: Floats = told - told.mean(axis=1, keepdims=True)
+    return centred
+
+
+def _tables(asked: Asked, judged: Judged, chosen: Whole, ranks: Whole, bins: Whole, count: int) -> Floats:
+    """P(place | rank) for each bin (bins x ranks x places), by expectation and maximisation where classes are not certain."""
+    width = asked.lists.shape[1]
+    answers, likely = judged.answers[chosen], judged.likely[chosen]
+    own_ranks, own_places, own_bins = ranks[answers], asked.places[answers], bins[answers]
+    certain = bool(((likely == 0) | (likely == 1)).all())
+    tables = np.full((count, width + 1, width), 1 / width)
+    for _ in range(1 if certain else ROUNDS):
+        chances = likely * tables[own_bins[:, None], own_ranks, own_places[:, None]]
+        chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
+        places = (own_bins[:, None] * (width + 1) + own_ranks) * width + own_places[:, None]
+        counts = np.bincount(places.ravel(), chances.ravel(), minlength=tables.size).reshape(tables.shape)
+        pooled = counts.sum(axis=0) + STRENGTH / width
+        pooled /= pooled.sum(axis=1, keepdims=True)
+        tables = counts + STRENGTH * pooled
+        tables /= tables.sum(axis=2, keepdims=True)
+        tables = np.maximum(tables, asked.least)
+        tables /= tables.sum(axis=2, keepdims=True)
+    return tables
+
+
+# Probabilities below this count as this.
+SMALLEST = 1e-6
+# What is tried in spreading: how much evidence counts, and how much neighbours do.
+EVIDENCE_WEIGHTS = (0.3, 0.5, 0.7, 1.0, 1.4)
+NEIGHBOUR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+SPREADING = ("both", "root")
+# Steps of spreading, each of which goes half the way.
+STEPS, DAMPING = 6, 0.4
+FOLDS = 5
+# How strongly weights keep to those of the spread, and the inverse penalty of weights for each class.
+RIDGE = 1.0
+PENALTY, ITERATIONS = 0.3, 100
+# Weights for each class need so many validation users, and see what counts for the class itself alone: the prior, what the spread
+# adds to it, and one's own answer.
+MANY_JUDGES, OWN = 1000, 3
+# How many standard errors lower a loss must be before answers are used.
+CLEARLY = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Validation users of all workers: who, their labels, which of two halves each belongs to, and how labels were reported, if
+    they were."""
+
+    group: Group
+    labels: NDArray[np.int64]
+    folds: NDArray[np.int64]
+    transition: Floats | None
+
+    @property
+    def users(self) -> NDArray[np.int64]:
+        """Those who are here."""
+        return self.group.users
+
+    def losses(self, rows: Floats) -> Floats:
+        """The loss of each, from the probabilities of everybody who is here."""
+        return log_losses(self.group.rows(rows), self.labels, self.transition)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Probabilities with answers (n x C), those that they are to be compared with, and how they came about."""
+
+    rows: Floats
+    beside: Floats
+    detail: str
+
+
+def edge_operators(graph: Graph) -> dict[str, Any]:
+    """How neighbours count: their mean, their sum over the roots of both degrees, their sum over the root of one's own degree."""
+    if isinstance(graph, GraphPart) and graph.blocks is not None:
+        powers = {"mean": (1.0, 0.0), "both": (0.5, 0.5), "root": (0.5, 0.0)}
+        return {name: _OnDisk(scaled_matrix(graph, *power)) for name, power in powers.items()}
+    if isinstance(graph, GraphPart):
+        sight = sight_of(graph)
+        found = _operators(sight.pattern, sight)
+        return {name: _Seeing(matrix, sight) for name, matrix in found.items()}
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    return _operators(
+        csr_array((weights, graph.indices, graph.indptr), shape=(graph.node_count, graph.node_count))
+    )
+
+
+def _operators(matrix: Any, sight: Sight | None = None) -> dict[str, Any]:
+    """The three matrices from that of the links, in which rows are users who are here and columns those who are seen."""
+    degrees = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
+    root = diags_array(degrees**-0.5)
+    others = root if sight is None else diags_array(sight.see(degrees**-0.5))
+    return {
+        "mean": _single(diags_array(1 / degrees) @ matrix),
+        "both": _single(root @ matrix @ others),
+        "root": _single(root @ matrix),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Seeing:
+    """A worker's rows of a matrix over all users: the rows of neighbours elsewhere are fetched before a product."""
+
+    matrix: Any
+    sight: Sight
+
+    def __matmul__(self, rows: NDArray[Any]) -> Any:
+        return self.matrix @ self.sight.see(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDisk:
+    """A matrix whose entries stay on disk, for arrays; in single precision, as the others are."""
+
+    matrix: SparseMatrix
+
+    def __matmul__(self, rows: NDArray[Any]) -> Any:
+        single = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
+        return self.matrix.multiply(single).numpy().astype(rows.dtype)
+
+
+def _single(matrix: Any) -> Any:
+    return matrix.tocsr().astype(np.float32)
+
+
+def with_answers(
+    graph: Graph, prior: Floats, evidence: Floats, by_fold: Floats, judges: Judges
+) -> list[Answered]:
+    """The posterior of everybody, from the ``prior`` (n x C) and what answers say (n x C, logarithms), in several ways.
+
+    ``by_fold`` are the same two matrices without the labels of one half of the judges each: a judge's own evidence never rests on
+    that judge's label. (What neighbours' answers say rests on tables in which it is one of many.) The ways are the spread, weights that all classes share, and with many judges weights for each class, if
+    they have the lowest loss; weights are to be compared with such weights of the prior alone. That with the lowest loss comes first.
+    """
+    prior = np.maximum(prior, SMALLEST)
+    prior /= prior.sum(axis=1, keepdims=True)
+    operators = edge_operators(graph)
+    own = evidence.copy()
+    for fold in (0, 1):
+        chosen = judges.users[judges.folds[judges.group.places] == fold]
+        own[chosen] = by_fold[fold][chosen]
+    rows, detail = _best_spread(prior, own, operators, judges)
+    features = _features(prior, own, rows, operators)
+    ways = [
+        Answered(rows, prior, detail),
+        Answered(_weighed(features, judges), _weighed(features[:, :, :1], judges), f"{detail}, weighed"),
+    ]
+    if judges.group.size >= MANY_JUDGES and judges.transition is None:
+        each = _by_class(features[:, :, :OWN].reshape(len(features), -1), judges, prior.shape[1])
+        least = min(float(judges.losses(way.rows).mean()) for way in ways)
+        if float(judges.losses(each).mean()) < least:
+            alone = _by_class(np.log(prior), judges, prior.shape[1])
+            ways.append(Answered(each, alone, f"{detail}, weighed by class"))
+    return sorted(ways, key=lambda way: float(judges.losses(way.rows).mean()))
+
+
+def clearly_better(
+    answered: Answered, judges: Judges, metric: Callable[[Floats], float], before: float
+) -> bool:
+    """Whether answers lower the loss of validation users by more than chance would, and their metric is no lower than before.
+
+    Of one user alone nobody knows what chance would do.
+    """
+    if judges.group.size < 2:
+        return False
+    fewer = judges.losses(answered.beside) - judges.losses(answered.rows)
+    error = float(fewer.std()) / np.sqrt(len(fewer))
+    return bool(float(fewer.mean()) > CLEARLY * error and metric(answered.rows) >= before)
+
+
+def spread_evidence(prior: Floats, evidence: Floats, operator: Any, neighbours: float) -> Floats:
+    """b = softmax(log q + L + β·W(b - q)), a step at a time: what neighbours' answers have changed counts for one's own class.
+
+    In single precision: it is done for many weights, and only the best is kept.
+    """
+    base = (np.log(prior) + evidence).astype(np.float32)
+    # Made as the rows are, so that where nothing was answered nothing changes at all.
+    before = _softmax(np.log(prior).astype(np.float32))
+    rows = _softmax(base.copy())
+    for _ in range(STEPS if neighbours else 0):
+        moved = operator @ (rows - before)
+        moved *= np.float32(neighbours)
+        moved += base
+        rows += np.float32(1 - DAMPING) * (_softmax(moved) - rows)
+    wide: Floats = rows.astype(np.float64)
+    wide /= wide.sum(axis=1, keepdims=True)
+    return wide
+
+
+def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Shares of each row, in place; few columns are gone through one by one, which is faster than along rows."""
+    top = scores[:, 0].copy()
+    for column in range(1, scores.shape[1]):
+        np.maximum(top, scores[:, column], out=top)
+    scores -= top[:, None]
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def _best_spread(
+    prior: Floats, evidence: Floats, operators: dict[str, Any], judges: Judges
+) -> tuple[Floats, str]:
+    """The spread with the lowest loss on validation users: how neighbours count first, then how much answers do, twice."""
+    ways = [("mean", 0.0), *((name, weight) for name in SPREADING for weight in NEIGHBOUR_WEIGHTS)]
+
+    @cache
+    def loss(weight: float, way: tuple[str, float]) -> float:
+        rows = spread_evidence(prior, weight * evidence, operators[way[0]], way[1])
+        return float(judges.losses(rows).mean())
+
+    weight = EVIDENCE_WEIGHTS[len(EVIDENCE_WEIGHTS) // 2]
+    for _ in range(2):
+        way = min(ways, key=lambda each: loss(weight, each))
+        weight = min(EVIDENCE_WEIGHTS, key=lambda each: loss(each, way))
+        ways = [other for other in ways if other[0] == way[0]]
+    name, neighbours = way
+    rows = spread_evidence(prior, weight * evidence, operators[name], neighbours)
+    return rows, f"answers times {weight:g}, neighbours ({name}) times {neighbours:g}"
+
+
+def _features(prior: Floats, evidence: Floats, rows: Floats, operators: dict[str, Any]) -> Floats:
+    """What may count for a class of a user (n x C x kinds), centred: the first two add up to the spread's own logarithms."""
+    mean, both = operators["mean"], operators["both"]
+    before, moved = np.log(prior), rows - prior
+    near = mean @ evidence
+    step = mean @ moved
+    kinds = [
+        before,
+        np.log(np.maximum(rows, SMALLEST)) - before,
+        evidence,
+        near,
+        mean @ near,
+        step,
+        mean @ step,
+        both @ moved,
+        both @ evidence,
+    ]
+    return np.stack([kind - kind.mean(axis=1, keepdims=True) for kind in kinds], axis=2)
+
+
+def _weighed(features: Floats, judges: Judges) -> Floats:
+    """Probabilities by weights that all classes share: a conditional logit, kept near the spread, five-fold for those who judge."""
+    start = np.zeros(features.shape[2])
+    start[:2] = 1.0
+    own, folds = judges.group.rows(features), np.arange(judges.group.size) % FOLDS
+    rows = softmax(features @ _conditional_logit(own, judges.labels, judges.transition, start), axis=1)
+    theirs = np.empty((judges.group.size, rows.shape[1]))
+    for fold in range(FOLDS):
+        held = folds == fold
+        weights = _conditional_logit(own[~held], judges.labels[~held], judges.transition, start)
+        theirs[held] = softmax(own[held] @ weights, axis=1)
+    rows[judges.users] = theirs[judges.group.places]
+    return np.asarray(rows)
+
+
+def _conditional_logit(
+    features: Floats, labels: NDArray[np.int64], transition: Floats | None, start: Floats
+) -> Floats:
+    """The weights of the least penalised loss, where reported labels are as likely as the transition makes them."""
+    if not len(labels):
+        return start
+    scale = np.sqrt((features**2).mean(axis=(0, 1))) + 1e-9
+    scaled, centre = features / scale, start * scale
+    flat, every = scaled.reshape(-1, scaled.shape[2]), np.arange(len(labels))
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        chances = softmax((flat @ weights).reshape(scaled.shape[:2]), axis=1)
+        # How likely the label that came is for each class.
+        coming = np.zeros_like(chances) if transition is None else transition[:, labels].T
+        if transition is None:
+            coming[every, labels] = 1.0
+        whole = np.maximum((chances * coming).sum(axis=1, keepdims=True), 1e-300)
+        slope = chances - chances * coming / whole
+        apart = weights - centre
+        value = -np.log(whole).sum() + RIDGE / 2 * (apart**2).sum()
+        return float(value), slope.ravel() @ flat + RIDGE * apart
+
+    found: Floats = minimize(loss, centre, jac=True, method="L-BFGS-B").x / scale
+    return found
+
+
+def _by_class(columns: Floats, judges: Judges, classes: int) -> Floats:
+    """Probabilities by weights for each class (multinomial regression), five-fold for those who judge."""
+    own, folds = judges.group.rows(columns), np.arange(judges.group.size) % FOLDS
+    centre, width = own.mean(axis=0), own.std(axis=0) + 1e-6
+    columns, own = (columns - centre) / width, (own - centre) / width
+    rows = _regressed(own, judges.labels, columns, classes)
+    theirs = np.empty((judges.group.size, classes))
+    for fold in range(FOLDS):
+        held = folds == fold
+        theirs[held] = _regressed(own[~held], judges.labels[~held], own[held], classes)
+    rows[judges.users] = theirs[judges.group.places]
+    return rows
+
+
+def _regressed(features: Floats, labels: NDArray[np.int64], of: Floats, classes: int) -> Floats:
+    rows = np.full((len(of), classes), SMALLEST)
+    if len(np.unique(labels)) < 2:
+        rows[:, labels[0]] = 1.0
+        return rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=PENALTY, max_iter=ITERATIONS).fit(features, labels)
+    rows[:, model.classes_] = model.predict_proba(of)
+    return rows
+
+
+def log_rows(rows: Floats) -> Floats:
+    """Logarithms of probabilities, none of which is too small."""
+    return np.asarray(log_softmax(np.log(np.maximum(rows, SMALLEST)), axis=1))

@@ -1,0 +1,331 @@
+"""Exact draws in integer arithmetic: geometric numbers, rare events among many, the normal distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphveil.channels.exact import TOTAL, TOTAL_BITS, Loss
+from graphveil.channels.sampling import WordArray, Words
+
+WORD_BITS = 64
+# What floats may be off by: a few roundings in the last of 53 binary digits, taken eight times as large.
+ROUNDING = 2.0**-50
+# Numbers that are drawn together: sums of so many stay below 2^63 on any line of at most 2^47 places.
+BLOCK, MAX_PLACES = 1 << 14, 1 << 47
+
+
+def geometric(chance: Fraction, count: int, words: Words) -> NDArray[np.int64]:
+    """``count`` numbers of failures before the first success of that chance, which lies within 0 and 1; exact."""
+    digits = words.take(count)
+    rate = _rate(chance)
+    share = (digits.astype(np.float64) + 0.5) / 2.0**WORD_BITS
+    with np.errstate(all="ignore"):
+        exponent = -np.log1p(-share)
+        apart = (share * ROUNDING + 2.0**-WORD_BITS) / (1 - share) + exponent * ROUNDING
+        middle, error = exponent / rate, (apart + exponent * ROUNDING) / rate
+        low, high = np.floor(middle - error), np.floor(middle + error)
+        sure = (low == high) & np.isfinite(high)
+        numbers = np.where(sure, low, 0.0).astype(np.int64)
+    for place in np.flatnonzero(~sure):
+        numbers[place] = _worked_out(chance, int(digits[place]), words)
+    return numbers
+
+
+@lru_cache(maxsize=256)
+def _rate(chance: Fraction) -> float:
+    """-ln(1-p), as near as a float comes to it."""
+    return float(sum(Loss.of(1 / (1 - chance)).bounds()) / 2)
+
+
+def _worked_out(chance: Fraction, digits: int, words: Words) -> int:
+    """One number from the first binary digits of V, and from as many more as it takes."""
+    known = WORD_BITS
+    while True:
+        precision = 40 + known // 2
+        slow, fast = Loss.of(1 / (1 - chance)).bounds(precision)
+        whole = 1 << known
+        low = math.floor(Loss.of(Fraction(whole, whole - digits)).bounds(precision)[0] / fast)
+        if digits + 1 < whole:
+            high = math.floor(Loss.of(Fraction(whole, whole - digits - 1)).bounds(precision)[1] / slow)
+            # Bounds of ln 1 are both 0, and a bound just below 0 belongs to 0.
+            if max(low, 0) == high:
+                return high
+        digits = digits << WORD_BITS | int(words.take(1)[0])
+        known += WORD_BITS
+
+
+def hits(places: int, chance: Fraction, words: Words) -> NDArray[np.int64]:
+    """The places below ``places`` that are hit, in order: each with exactly that chance, independently of the others."""
+    if chance == 1:
+        return np.arange(places, dtype=np.int64)
+    found, last = [np.empty(0, dtype=np.int64)], -1
+    while last < places:
+        expected = (places - last) * float(chance)
+        size = min(BLOCK, int(expected + 3 * math.sqrt(expected)) + 2)
+        drawn = last + np.cumsum(geometric(chance, size, words) + 1)
+        found.append(drawn[drawn < places])
+        last = int(drawn[-1])
+    return np.concatenate(found)
+
+
+def layers(places: int, chance: Fraction, depth: int, words: Words) -> Iterator[NDArray[np.int64]]:
+    """Places that are hit with that chance, laid out in a random order of which only the first layers need be drawn.
+
+    Every hit has a rank of its own, r or more with probability 2^-r. The first layer are hits of rank ``depth`` or more, each
+    further one those of the next lower rank, the last one those of rank 0. A layer's places may have been in an earlier
+    one, where they then belong: what is drawn is the chance of a place that has not been.
+    """
+    yield hits(places, chance / 2**depth, words)
+    for rank in range(depth - 1, -1, -1):
+        earlier = chance / 2 ** (rank + 1)
+        yield hits(places, earlier / (1 - earlier), words)
+
+
+# Gaps that are drawn together.
+SKIP_BLOCK = 1 << 20
+# Relative error of the quotient of two logarithms: each is off by a few units of 2^-53 (numpy is tested for at most 4), as are its
+# argument, which loses its last bits, and the division. The sum is below 2^-48 with room to spare.
+SLACK = 2.0**-48
+# No place is beyond: larger gaps count as this one.
+FARTHEST = 1 << 62
+
+
+def happened(events: int, count: int, words: Words) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Block by block, from where to where it goes and which of its events happen, each with probability count/2^62.
+
+    The count is at most 2^61. Blocks together are all events, in order.
+    """
+    start = 0
+    while start < events:
+        if count == 0:
+            yield start, events, np.empty(0, dtype=np.int64)
+            return
+        left = events - start
+        gaps = draw_gaps(np.full(_block(left, count), count, dtype=np.int64), left, words)
+        places = start + np.cumsum(gaps + 1) - 1
+        last = min(int(places[-1]) + 1, events)
+        yield start, last, places[places < events]
+        start = last
+
+
+def happened_in_rows(
+    lengths: NDArray[np.int64], counts: NDArray[np.int64], words: Words
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same for many rows, each with events and a probability of its own: the rows and the places in them, sorted."""
+    active = np.flatnonzero((lengths > 0) & (counts > 0))
+    starts = np.zeros(len(lengths), dtype=np.int64)
+    found_rows, found_places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    while active.size:
+        left = lengths[active] - starts[active]
+        expected = left * (counts[active] / TOTAL)
+        size = np.minimum(np.ceil(expected + np.sqrt(expected)), left).astype(np.int64)
+        rows = np.repeat(active, size)
+        steps = draw_gaps(counts[rows], np.repeat(left, size), words) + 1
+        ends = np.cumsum(size)
+        sums = np.cumsum(steps)
+        before = np.repeat(sums[ends - 1] - np.add.reduceat(steps, ends - size), size)
+        places = starts[rows] + sums - before - 1
+        inside = places < lengths[rows]
+        found_rows.append(rows[inside])
+        found_places.append(places[inside])
+        starts[active] = places[ends - 1] + 1
+        active = active[starts[active] < lengths[active]]
+    rows, places = np.concatenate(found_rows), np.concatenate(found_places)
+    order = np.lexsort((places, rows))
+    return rows[order], places[order]
+
+
+def _block(events: int, count: int) -> int:
+    """How many gaps to draw for so many events: about as many as happen, and so few that their sum is no overflow."""
+    expected = events * (count / TOTAL)
+    wanted = math.ceil(expected + math.sqrt(expected))
+    return max(1, min(wanted, events, SKIP_BLOCK, FARTHEST // (events + 1)))
+
+
+def draw_gaps(counts: NDArray[np.int64], limits: NDArray[np.int64] | int, words: Words) -> NDArray[np.int64]:
+    """For each count how many events do not happen before the next one does; at most its limit, from which on all are alike."""
+    first = words.take(counts.size)
+    limits = np.broadcast_to(np.asarray(limits, dtype=np.int64), counts.shape)
+    low, high = bounds(counts, first)
+    # Of two floats that a limit of more than 53 bits lies between the lower one may be taken: the gap is then open.
+    gaps = np.minimum(np.minimum(low, FARTHEST).astype(np.int64), limits)
+    open_ = (gaps < limits) & (low != np.minimum(high, limits))
+    for place in np.flatnonzero(open_).tolist():
+        gaps[place] = exact_gap(
+            int(counts[place]), int(first[place]), int(gaps[place]), int(limits[place]), words
+        )
+    return gaps
+
+
+def bounds(counts: NDArray[np.int64], first: WordArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least and the largest gap that the first 64 digits of V leave possible, as floats; the largest may be infinite."""
+    # 1-V lies in (rest, rest + 1]·2^-64. Whichever of V and 1-V is small is taken, so that neither loses its leading digits.
+    rest = ~first
+    scale = 2.0**-WORD_BITS
+    small = first >> np.uint64(WORD_BITS - 1) == 0
+    upper = (rest.astype(np.float64) + 1.0) * scale
+    logarithm = np.log1p(-(first * scale), where=small, out=np.empty(first.size))
+    np.log(upper, where=~small, out=logarithm)
+    rate = -np.log1p(-(counts / TOTAL))
+    quotient = -logarithm / rate
+    with np.errstate(divide="ignore"):
+        # From one end of the cell to the other, -ln(1-V) grows by at most the cell's width over the smaller 1-V.
+        width = 1.0 / (rest.astype(np.float64) * rate)
+    low = quotient * (1 - SLACK)
+    high = (quotient + width * (1 + SLACK)) * (1 + SLACK)
+    return np.floor(low), np.floor(high)
+
+
+def exact_gap(count: int, first: int, least: int, limit: int, words: Words) -> int:
+    """The gap that V, whose first word is given, has, at least ``least`` and at most ``limit``; more words are taken as needed."""
+    drawn = Uniform(first, words)
+    known, step = least, 1
+    while known < limit and drawn.below_power(count, min(known + step, limit)):
+        known, step = min(known + step, limit), 2 * step
+    beyond = min(known + step, limit)
+    while known + 1 < beyond:
+        middle = (known + beyond) // 2
+        known, beyond = (middle, beyond) if drawn.below_power(count, middle) else (known, middle)
+    return known
+
+
+class Uniform:
+    """A uniform number V whose binary digits are drawn when they are needed, a word at a time."""
+
+    def __init__(self, first: int, words: Words) -> None:
+        self.digits, self.bits, self.words = first, WORD_BITS, words
+
+    def below_power(self, count: int, exponent: int) -> bool:
+        """Whether 1-V < (1-q)^exponent, so that the gap is at least the exponent."""
+        while True:
+            low, high = power_bounds(TOTAL - count, exponent, self.bits + WORD_BITS)
+            # 1-V lies between these two, as integers over 2^bits.
+            least, most = (1 << self.bits) - self.digits - 1, (1 << self.bits) - self.digits
+            if most << WORD_BITS <= low:
+                return True
+            if least << WORD_BITS >= high:
+                return False
+            self.digits = self.digits << WORD_BITS | int(self.words.take(1)[0])
+            self.bits += WORD_BITS
+
+
+def power_bounds(base: int, exponent: int, bits: int) -> tuple[int, int]:
+    """Two integers over 2^bits with (base/2^62)^exponent between them; by squaring, rounded down and up.
+
+    A product of two numbers below 1 that are off by a unit is off by three at most, so an exponent of b binary digits loses
+    some 2b bits; as many more are carried.
+    """
+    spare = 2 * exponent.bit_length() + 8
+    precision = bits + spare
+    shift = precision - TOTAL_BITS
+    low_base = high_base = base << shift
+    low = high = 1 << precision
+    for digit in bin(exponent)[2:]:
+        low, high = low * low >> precision, -(-high * high >> precision)
+        if digit == "1":
+            low, high = low * low_base >> precision, -(-high * high_base >> precision)
+    return low >> spare, -(-high >> spare)
+
+
+Floats = NDArray[np.float64]
+
+# Thresholds beyond have a tail below 10^-57.
+MAX_THRESHOLD = 16.0
+# Digits of a tail probability that are right, whatever the threshold.
+DIGITS = 60
+
+_inverse = np.frompyfunc(NormalDist().inv_cdf, 1, 1)
+
+
+@lru_cache(maxsize=128)
+def tail_bounds(threshold: float) -> tuple[Fraction, Fraction]:
+    """Two fractions with P[N(0, 1) ≥ g] strictly between them, less than 10^-50 of it apart; 0 ≤ g ≤ 16.
+
+    1/2 - φ(g)·Σ g^{2k+1}/(1·3·5···(2k+1)) (Abramowitz and Stegun, 26.2.11), in decimals. Every operation is rounded
+    correctly, all terms are positive, and there are fewer than 10^3 of them: φ times the sum is off by less than
+    10^6 units of its last digit, and it has enough digits for what the subtraction cancels.
+
+    >>> float(tail_bounds(1.0)[1])
+    0.15865525393145705
+    """
+    # The tail is above e^{-g²/2}/(4+4g²) > 10^-(2+g²/4): that many digits cancel at most, and 6 are slack.
+    places = DIGITS + 8 + math.ceil(threshold**2 / 4)
+    context = Context(prec=places, Emin=-999999, Emax=999999)
+    point = Decimal(threshold)
+    square = context.multiply(point, point)
+    term, total, odd = point, point, 1
+    # What is left out is at most a geometric series of ratio 1/2.
+    while odd < 2 * threshold**2 or term > total.scaleb(-places, context):
+        odd += 2
+        term = context.divide(context.multiply(term, square), Decimal(odd))
+        total = context.add(total, term)
+    power = context.exp(context.divide(square, Decimal(-2)))
+    root = context.sqrt(context.multiply(Decimal(2), _pi(context)))
+    inside = Fraction(context.divide(context.multiply(total, power), root))
+    slack = Fraction(1, 10 ** (places - 6))
+    return Fraction(1, 2) - inside - slack, Fraction(1, 2) - inside + slack
+
+
+def _pi(context: Context) -> Decimal:
+    """π to the digits of the context: 16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), in integers with 10 spare digits."""
+    unit = 10 ** (context.prec + 10)
+
+    def arctan_of_one_over(number: int) -> int:
+        power, total, odd, sign = unit // number, 0, 1, 1
+        while power:
+            total += sign * (power // odd)
+            power //= number * number
+            odd, sign = odd + 2, -sign
+        return total
+
+    whole = 16 * arctan_of_one_over(5) - 4 * arctan_of_one_over(239)
+    return context.divide(Decimal(whole), Decimal(unit))
+
+
+def density(threshold: float) -> float:
+    """φ(g) = e^{-g²/2}/√(2π)."""
+    return math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def tail(threshold: float) -> float:
+    """P[N(0, 1) ≥ g] as a float."""
+    return math.erfc(threshold / math.sqrt(2)) / 2
+
+
+def draw_normals(count: int, words: Words) -> Floats:
+    """Independent standard normals by Box and Muller (1958), one 64-bit word each (one more for an odd count).
+
+    √(-2 ln U)·(cos 2πT, sin 2πT) with U in (0, 1] and T in [0, 1) of 53 bits: no draw is beyond 8.58.
+    """
+    half = (count + 1) // 2
+    radius = np.sqrt(-2 * np.log(((words.take(half) >> np.uint64(11)) + np.uint64(1)) * 2.0**-53))
+    angle = (words.take(half) >> np.uint64(11)) * (2 * math.pi * 2.0**-53)
+    normals = np.empty(2 * half)
+    np.multiply(radius, np.cos(angle), out=normals[:half])
+    np.multiply(radius, np.sin(angle), out=normals[half:])
+    return normals[:count]
+
+
+def draw_sides(threshold: float, above: NDArray[np.bool_], words: Words) -> Floats:
+    """A standard normal each, given that it is at least the threshold (where ``above``) or below it.
+
+    By the inverse of the distribution (Wichura 1988, in the standard library), from the nearer tail: one word each.
+    """
+    middle = _open_unit(words.take(above.size))
+    outside = tail(threshold)
+    chance = np.where(above, outside, 1 - outside) * middle
+    drawn = np.asarray(_inverse(chance), dtype=np.float64)
+    return np.where(above, np.maximum(-drawn, threshold), np.minimum(drawn, threshold))
+
+
+def _open_unit(words: WordArray) -> Floats:
+    """Numbers strictly between 0 and 1, of 52 bits and a half, from as many words."""
+    return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
