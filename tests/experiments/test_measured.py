@@ -158,18 +158,18 @@ def test_a_measure_that_needs_two_runs_refuses_one(written):
     with pytest.raises(
         InputError, match=r"small\.toml, ε = 1, rate = 0.01: spread needs at least 2 runs, got 1"
     ):
-        sweep.over({"runs": 1}).prepared()
+        sweep.with_fields({"runs": 1}).prepare()
 
 
 def test_a_measure_can_be_put_in_the_place_of_a_sweep_s_own():
     sweep = find_sweep("ldpge-epsilon")
-    assert (sweep.spread, sweep.measuring("seconds").spread, sweep.measuring("score").spread) == (
+    assert (sweep.spread, sweep.with_measure("seconds").spread, sweep.with_measure("score").spread) == (
         "sd",
         "",
         "sd",
     )
     with pytest.raises(InputError, match="silence: attack learns nothing"):
-        find_sweep("silence").measuring("attack")
+        find_sweep("silence").with_measure("attack")
 
 
 @pytest.mark.parametrize(

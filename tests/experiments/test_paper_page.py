@@ -1,7 +1,7 @@
 """Papers on one page: what the headline says of printed scores."""
 
 from graphveil.experiments.measures import SCORE, Reading
-from graphveil.experiments.paper_result import compared
+from graphveil.experiments.paper_result import comparison_sentence
 from graphveil.experiments.papers import find_parts
 from graphveil.experiments.study_result import Outcome
 from graphveil.statistics import Summary
@@ -19,9 +19,9 @@ def outcomes(*intervals):
 
 def test_printed_scores_within_our_intervals_are_counted():
     found = list(outcomes((-1, 1), (0.04, 1), (0.06, 1), (-1, -0.06)))
-    assert compared(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
+    assert comparison_sentence(found) == "2 of 4 printed scores lie within the 95% intervals of our means."
 
 
 def test_nothing_is_said_where_nothing_compares():
     (outcome,) = outcomes((-1, 1))
-    assert compared([]) == compared([Outcome(outcome.cell)]) == ""
+    assert comparison_sentence([]) == comparison_sentence([Outcome(outcome.cell)]) == ""

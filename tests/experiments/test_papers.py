@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from graphveil.errors import InputError
-from graphveil.experiments import measures as measure_module
 from graphveil.experiments import study_runner
-from graphveil.experiments.measures import MEASURES, Reading, find_measure
+from graphveil.experiments.measures import MEASURES, Measure, Reading, find_measure
 from graphveil.experiments.papers import find_parts, find_tables, on_graphs, papers, read_paper
 from graphveil.experiments.result import Result
 from graphveil.experiments.study import MOST_ENTRIES, QUICK_EPOCHS, QUICK_STEPS
@@ -337,7 +336,7 @@ def test_what_is_not_here_is_skipped_and_what_is_slow_is_short(monkeypatch, tmp_
     (tmp_path / "facebook.npz").touch()
     _, (table,) = find_tables("ppgnn/table3")
     rows = ("ε = 1, 1B", "ε = 1, MB")
-    here, quick = table.prepared(), table.prepared(quick=True)
+    here, quick = table.prepare(), table.prepare(quick=True)
     assert "put lastfm.npz into the folder" in cell(here, "ε = 1, MB", "lastfm").left_out
     assert [cell(here, row, "facebook").left_out for row in rows] == ["", ""]
     left_out = "slow: left out of --quick, run with --all"
@@ -366,7 +365,7 @@ def test_slow_is_what_has_more_than_20_million_answers():
 
 def test_a_short_run_says_so_beside_its_number():
     _, (table,) = find_tables("ppgnn/table3")
-    short = cell(table, "ε = 1, 1B", "facebook").prepared("", everything=False, quick=False)
+    short = cell(table, "ε = 1, 1B", "facebook").prepare("", everything=False, quick=False)
     (outcome,) = with_scores(replace(table, cells=(short,)), 0.5).outcomes
     assert outcome.note == short.remark
 
@@ -483,9 +482,14 @@ def test_a_row_measures_rather_than_its_column_and_apart_cells_stand_in_their_pl
     file.write_text(MIXED)
     (table,) = read_paper(file).tables
     assert [one.measure.name for one in table.cells] == ["score", "seconds", "jaccard", "jaccard"]
-    came = [Reading({"method": Summary(0.5, None, None)}, "said"), InputError("no")]
+
+    def said(measure, experiment):
+        if experiment.budgets.epsilon == 2:
+            raise InputError("no")
+        return Reading({"method": Summary(0.5, None, None)}, "said")
+
     monkeypatch.setattr(study_runner, "run_cells", lambda *_, **__: ([None, None], False))
-    monkeypatch.setattr(measure_module, "measured_apart", lambda *_: came.pop(0))
+    monkeypatch.setattr(Measure, "of", said)
     (found,) = run_studies([table], RunOptions(tolerant=True))
     assert rows(found)[2:] == [
         ["0.78", "0.5", "-", "-", "said"],
@@ -508,9 +512,9 @@ def test_what_comes_after_an_interrupt_is_not_measured(monkeypatch, tmp_path):
         return [outcome.note for outcome in found.outcomes], found.interrupted
 
     with monkeypatch.context() as context:
-        context.setattr(measure_module, "measured_apart", lambda *_: pytest.fail("measured"))
+        context.setattr(Measure, "of", lambda *_: pytest.fail("measured"))
         assert measured(interrupted=True) == (["not finished"] * 4, True)
-    monkeypatch.setattr(measure_module, "measured_apart", stop)
+    monkeypatch.setattr(Measure, "of", stop)
     assert measured(interrupted=False) == (["not finished"] * 4, True)
 
 

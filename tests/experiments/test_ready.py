@@ -47,7 +47,7 @@ def runs_and_epochs(asked):
 
 
 def test_graphs_that_are_not_here_are_named_and_slow_cells_are_short(slow):
-    asked = slow.prepared()
+    asked = slow.prepare()
     assert [experiment.data for experiment in run(asked)] == ["town"] * 6
     assert runs_and_epochs(asked) == {(1, 100), (2, 500)}
     short, left_out = asked.remarks
@@ -56,13 +56,13 @@ def test_graphs_that_are_not_here_are_named_and_slow_cells_are_short(slow):
 
 
 def test_all_runs_of_slow_cells_can_be_asked_for(slow):
-    asked = slow.prepared(everything=True)
+    asked = slow.prepare(everything=True)
     assert runs_and_epochs(asked) == {(2, 500)}
     assert asked.shortened == []
 
 
 def test_a_quick_one_says_so_and_leaves_slow_cells_out(slow):
-    asked = slow.prepared(quick=True)
+    asked = slow.prepare(quick=True)
     assert [(experiment.budgets.mechanism, experiment.budgets.epsilon) for experiment in run(asked)] == [
         ("multibit", 1.0),
         ("multibit", 4.0),
@@ -78,10 +78,10 @@ def test_a_quick_one_says_so_and_leaves_slow_cells_out(slow):
         "shortened": [],
         "slow": ["onebit on town"],
     }
-    assert len(run(slow.prepared(everything=True, quick=True))) == 4
+    assert len(run(slow.prepare(everything=True, quick=True))) == 4
 
 
 @pytest.mark.usefixtures("slow")
 def test_a_sweep_whose_only_graph_is_not_here_is_refused():
     with pytest.raises(InputError, match="cora is not here"):
-        find_sweep("upgnet-residual").prepared()
+        find_sweep("upgnet-residual").prepare()

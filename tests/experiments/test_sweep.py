@@ -58,6 +58,11 @@ def ran(study, tmp_path, **options):
     return StudyResult.of(study, *run_cells(experiments, RunOptions(**options), store=store))
 
 
+def titles(study):
+    """The titles of its panels."""
+    return [panel.study.title for panel in StudyResult.unfinished(study).panels]
+
+
 @pytest.fixture
 def counted(monkeypatch):
     """The units that are computed; an interrupt comes before the one of that number."""
@@ -138,7 +143,7 @@ def test_ldpge_s_budgets_have_its_mechanisms_and_raw_features_on_six_graphs():
     sweep = find_sweep("ldpge-epsilon")
     assert sweep.lines == ["LP", "PM", "MB", "HDS", "raw features, ε = ∞"]
     assert sweep.graphs == ["cora", "citeseer", "pubmed", "lastfm", "facebook", "wikipedia"]
-    assert (sweep.spread, len(sweep.panels)) == ("sd", 6)
+    assert (sweep.spread, len(titles(sweep))) == ("sd", 6)
     raw = [spec for spec in specs_of("ldpge-epsilon") if spec.method == "ldpge-raw"]
     assert {spec.budgets.epsilon for spec in raw} == {None} and len(raw) == 6 * 6
 
@@ -330,7 +335,7 @@ def test_an_axis_of_choices_sets_several_fields(tmp_path):
         ("lpgnn", 3),
     ]
     with pytest.raises(InputError, match="sweeps settings.hops, so it cannot be fixed"):
-        sweep.over({"settings": {"hops": 1}})
+        sweep.with_fields({"settings": {"hops": 1}})
     found = ran(sweep, tmp_path)
     assert found.tables[0].head == ("ε", "plain", "control", "three hops", "control", "structure")
     assert found.to_dict()["cells"][2]["at"] == {"epsilon": 1, "way": "three hops"}
@@ -416,7 +421,7 @@ def test_processes_change_no_number(tmp_path):
 
 
 def test_a_cell_that_cannot_be_run_stops_all_but_the_tolerant(small, tmp_path):
-    specs = [cell.experiment for cell in small.over({"settings": {"data.users": -1}}).cells][:1]
+    specs = [cell.experiment for cell in small.with_fields({"settings": {"data.users": -1}}).cells][:1]
     with pytest.raises(GraphveilError):
         run_cells(specs, store=UnitStore(tmp_path / "a"))
     done, _ = run_cells(specs, RunOptions(tolerant=True), store=UnitStore(tmp_path / "a"))
@@ -462,16 +467,16 @@ def test_a_bad_file_is_refused_with_a_sentence(text, words, tmp_path):
 
 def test_an_own_gamma_is_checked(tmp_path):
     with pytest.raises(InputError, match="gamma must be a number strictly between 0 and 1, got 2"):
-        find_sweep("ppgnn-h").over({"gamma": 2.0})
+        find_sweep("ppgnn-h").with_fields({"gamma": 2.0})
 
 
 def test_a_swept_field_cannot_be_fixed(small):
     for given, field in (({"epsilon": 2.0}, "epsilon"), ({"settings": {"lr": 1.0}}, "settings.lr")):
         with pytest.raises(InputError, match=f"small sweeps {field}, so it cannot be fixed"):
-            small.over(given)
+            small.with_fields(given)
     with pytest.raises(InputError, match="sweeps settings.mechanism.sampled"):
-        find_sweep("ppgnn-m").over({"settings": {"mechanism.sampled": 3}})
-    assert small.over({"runs": 1}).cells[0].experiment.runs == 1
+        find_sweep("ppgnn-m").with_fields({"settings": {"mechanism.sampled": 3}})
+    assert small.with_fields({"runs": 1}).cells[0].experiment.runs == 1
 
 
 def test_results_that_differ_in_levels_alone_are_two():
@@ -521,7 +526,7 @@ def panelled(tmp_path):
 
 
 def test_a_third_axis_gives_panels(panelled):
-    assert [panel.title.rpartition("; ")[2] for panel in panelled.panels] == [
+    assert [title.rpartition("; ")[2] for title in titles(panelled)] == [
         "by = multibit",
         "by = piecewise",
     ]
@@ -607,7 +612,7 @@ def test_what_is_slow_is_shortened_to_one_run(tmp_path):
     text = (SMALL + FLAT).replace("epochs = 2", "epochs = 200")
     cells = read(tmp_path, text).cells
     assert [cell.slow for cell in cells] == [True, True, False, False]
-    short = [cell.experiment for cell in read(tmp_path, text).prepared().cells]
+    short = [cell.experiment for cell in read(tmp_path, text).prepare().cells]
     assert [experiment.runs for experiment in short] == [1, 1, 2, 2]
     assert [experiment.settings["epochs"] for experiment in short] == [100, 100, 200, 200]
 
@@ -616,7 +621,7 @@ def test_of_a_sweep_over_graphs_some_can_be_chosen(tmp_path):
     sweep = read(tmp_path, SMALL.split("[base.settings]")[0].replace('data = "town"', "") + AXES + GRAPHS)
     assert sweep.graphs == ["town", "cora", "lastfm"]
     chosen = sweep.on(["cora", "town"])
-    assert [panel.title.rpartition("; ")[2] for panel in chosen.panels] == ["a town", "cora"]
+    assert [title.rpartition("; ")[2] for title in titles(chosen)] == ["a town", "cora"]
     assert {cell.experiment.data for cell in chosen.cells} == {"town", "cora"}
     with pytest.raises(InputError, match="own has no graph 'pubmed': choose from town, cora, lastfm"):
         sweep.on(["pubmed"])
@@ -627,7 +632,7 @@ def test_quick_is_the_ends_of_x_on_the_first_graph(tmp_path):
     assert (quick.axes[0].values, quick.graphs, len(quick.lines)) == ((0.01, 5.0), ["cora"], 5)
     assert [spec.budgets.epsilon for spec in (cell.experiment for cell in quick.cells)][:2] == [0.01, 5.0]
     # Backbones of the first graph stay, and where graphs are x there is one value.
-    assert [panel.title[-4:] for panel in find_sweep("upgnet-epsilon").ends().panels] == [
+    assert [title[-4:] for title in titles(find_sweep("upgnet-epsilon").ends())] == [
         " gcn",
         "sage",
         " gat",
@@ -646,9 +651,9 @@ def test_what_a_spec_alone_does_not_tell_is_tried_in_a_small_town(name, tmp_path
     sweep = (
         find_sweep(name)
         .on(["town"])
-        .over({"settings": {f"data.{key}": value for key, value in town.items()}})
+        .with_fields({"settings": {f"data.{key}": value for key, value in town.items()}})
     )
-    quick = sweep.prepared(quick=True, everything=True)
+    quick = sweep.prepare(quick=True, everything=True)
     done = run_cells(
         [cell.experiment for cell in quick.cells],
         RunOptions(tolerant=True),
@@ -664,7 +669,9 @@ def test_a_cell_that_could_not_be_run_is_named(small, tmp_path):
 
 
 def test_a_sweep_of_one_graph_takes_one_other(small):
-    assert {cell.experiment.data for cell in small.over({"settings": {}}).on(["town"]).cells} == {"town"}
+    assert {cell.experiment.data for cell in small.with_fields({"settings": {}}).on(["town"]).cells} == {
+        "town"
+    }
     with pytest.raises(InputError, match="small is of one graph: name one with data, got 2"):
         small.on(["cora", "town"])
 

@@ -24,10 +24,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from graphveil.errors import InputError, visible, visible_lines
-from graphveil.experiments.result import Result
-from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.table import Table
-from graphveil.experiments.unit_store import results_file
 from graphveil.files import PAGES
 
 # Words that somebody else wrote begin with this on every line.
@@ -169,11 +166,6 @@ class Store(Protocol):
 
     def sentences(self) -> list[str]:
         """What has to be said about what was found."""
-
-
-def keep(result: Result) -> None:
-    """Add the result to those that `graphveil report` shows."""
-    ResultStore(results_file()).add(result)
 
 
 def check_resume(resume: bool, any_version: bool) -> None:

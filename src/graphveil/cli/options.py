@@ -289,6 +289,13 @@ Resume = Annotated[
     bool,
     typer.Option("--resume/--fresh", help="Reuse runs that are finished already, or compute all anew."),
 ]
+AllRuns = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
+    ),
+]
 AnyVersion = Annotated[
     bool,
     typer.Option("--any-version", help="Reuse what another version of graphveil has computed, and say so."),

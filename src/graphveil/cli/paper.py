@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli.console import GOES_ON, interrupted, one_bar, say, saying, show_table
-from graphveil.cli.options import AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
+from graphveil.cli.options import AllRuns, AnyVersion, AsJson, EngineName, Jobs, Workers, chosen_engine
 from graphveil.cli.studies import Bars, show_section
 from graphveil.errors import GraphveilError, InputError
 from graphveil.experiments.computed_figures import FigureInput
@@ -35,13 +35,7 @@ def paper(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--every", help="Run all papers that come along.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
-        ),
-    ] = False,
+    everything: AllRuns = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -111,7 +105,7 @@ def paper(
     if name is None and not every:
         if everything or quick or data or column or page is not None:
             raise InputError("name a paper, or give --every: `graphveil paper` alone lists them")
-        listed(as_json)
+        list_papers(as_json)
         return
     if name is not None and every:
         raise InputError("--every runs all papers, so none is named: leave one of both out")
@@ -131,9 +125,9 @@ def paper(
     options = RunOptions(jobs, computing, any_version=any_version, tolerant=True)
     done: list[PaperResult] = []
     with computing.open():
-        for asked, drawn in zip(chosen, files, strict=True):
+        for selection, drawn in zip(chosen, files, strict=True):
             stopped = bool(done) and done[-1].interrupted
-            done.append(run_paper(asked, drawn, given, everything, options, stopped))
+            done.append(run_paper(selection, drawn, given, everything, options, stopped))
     if page is not None:
         write_whole(page, papers_page(done))
     if as_json:
@@ -165,7 +159,7 @@ def check_files(
 
 
 def run_paper(
-    asked: Selection,
+    selection: Selection,
     files: Sequence[Path | None],
     given: FigureInput,
     everything: bool,
@@ -173,10 +167,13 @@ def run_paper(
     stopped: bool,
 ) -> PaperResult:
     """Run tables and figures of a paper; nothing more where all was ``stopped``, and that is said of each part."""
-    name, runs = asked.paper.name, {} if given.runs is None else {"runs": given.runs}
-    studies = [table.over(runs).prepared(everything=everything, quick=given.quick) for table in asked.tables]
+    name, runs = selection.paper.name, {} if given.runs is None else {"runs": given.runs}
+    studies = [
+        table.with_fields(runs).prepare(everything=everything, quick=given.quick)
+        for table in selection.tables
+    ]
     # What comes next, above the bars of one part after the other.
-    several = len(asked.tables) + len(asked.figures) > 1
+    several = len(selection.tables) + len(selection.figures) > 1
     if several and studies and not stopped:
         say(f"{name}: {counted(len(studies), 'table')}", err=True)
     tables = [StudyResult.unfinished(study) for study in studies]
@@ -185,12 +182,12 @@ def run_paper(
             tables = run_studies(studies, options, bars)
         stopped = tables[0].interrupted
     figures: list[FigureResult] = []
-    for figure, file in zip(asked.figures, files, strict=True):
+    for figure, file in zip(selection.figures, files, strict=True):
         if several and not stopped:
             say(f"{name}/{figure.name}: {figure.about}", err=True)
         figures.append(run_figure(figure, file, given, everything, options, stopped))
         stopped = figures[-1].interrupted
-    return PaperResult(asked, tuple(tables), tuple(figures), given.quick)
+    return PaperResult(selection, tuple(tables), tuple(figures), given.quick)
 
 
 def run_figure(
@@ -211,12 +208,12 @@ def run_figure(
     else:
         runs = {} if given.runs is None or given.quick else {"runs": given.runs}
         try:
-            study = figure.study.over(runs).prepared(everything=everything, quick=given.quick)
+            study = figure.study.with_fields(runs).prepare(everything=everything, quick=given.quick)
         except GraphveilError as error:
             return FigureResult(figure, note=str(error))
         with saying(GOES_ON), Bars() as bars:
-            result = FigureResult(figure, swept=run_study(study, options, bars))
-    if not result.measured and result.interrupted:
+            result = FigureResult(figure, study=run_study(study, options, bars))
+    if not result.has_numbers and result.interrupted:
         return replace(result, note=UNFINISHED)
     if file is None or result.chart is None or result.interrupted:
         return result
@@ -230,14 +227,14 @@ def state_words(done: Sequence[PaperResult]) -> str:
     finished = sum(bool(outcome.parts) for outcome in cells)
     wanted = finished + sum(outcome.note == UNFINISHED for outcome in cells)
     figures = [figure for paper in done for figure in paper.figures]
-    drawn = sum(figure.measured and not figure.interrupted for figure in figures)
+    drawn = sum(figure.has_numbers and not figure.interrupted for figure in figures)
     said = [f"{finished} of {wanted} cells of tables"] if cells else []
     said += [f"{drawn} of {len(figures)} figures"] if figures else []
     learned = cells or any(figure.figure.study is not None for figure in figures)
     return f"{' and '.join(said)} are finished; {GOES_ON if learned else 'figures are computed anew'}"
 
 
-def listed(as_json: bool) -> None:
+def list_papers(as_json: bool) -> None:
     """Print the papers that come with graphveil, their tables and their figures."""
     known = papers()
     if as_json:
@@ -257,7 +254,7 @@ def listed(as_json: bool) -> None:
 
 def show(result: PaperResult) -> None:
     """Print a line for each printed number, and the tables of each figure."""
-    say(f"{result.asked.paper.title} ({result.asked.paper.source})")
+    say(f"{result.selection.paper.title} ({result.selection.paper.source})")
     for table in result.tables:
         for section in table.sections:
             say()
@@ -271,12 +268,12 @@ def show(result: PaperResult) -> None:
 
 def show_figure(result: FigureResult, quick: bool) -> None:
     """Print a table for each panel, what follows from them, and where the figure is."""
-    if not result.measured:
+    if not result.has_numbers:
         say(result.missing)
         return
     for remark in result.remarks:
         say(remark)
-    for section in [] if result.swept is None else result.swept.sections:
+    for section in [] if result.study is None else result.study.sections:
         show_section(section)
     if result.points is not None:
         show_table(result.points)

@@ -10,6 +10,7 @@ import typer
 
 from graphveil.cli.console import GOES_ON, check_resume, going_on, interrupted, say, saying
 from graphveil.cli.options import (
+    AllRuns,
     AnyVersion,
     AsJson,
     EngineName,
@@ -41,13 +42,7 @@ def sweep(
             help="Another graph than the sweep names; of a sweep over graphs only these, may be repeated.",
         ),
     ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="All runs and epochs of slow cells too: those where every user answers every value of a large graph.",
-        ),
-    ] = False,
+    everything: AllRuns = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -103,15 +98,15 @@ def sweep(
     Example: graphveil sweep ppgnn-hops --engine ray://auto
     """
     if name is None:
-        listed(as_json)
+        list_sweeps(as_json)
         return
     chosen = find_sweep(name)
     if measure is not None:
-        chosen = chosen.measuring(measure)
+        chosen = chosen.with_measure(measure)
     given: Fields = {SETTINGS: parse_settings(setting)} if setting else {}
     given |= {} if runs is None else {"runs": runs}
-    chosen = chosen.over(experiment_fields(given, "the command")).on(data or [])
-    study = chosen.prepared(everything=everything, quick=quick)
+    chosen = chosen.with_fields(experiment_fields(given, "the command")).on(data or [])
+    study = chosen.prepare(everything=everything, quick=quick)
     if quick and runs is not None:
         raise InputError("--quick takes one run: leave out one of --quick and --runs")
     computing = chosen_engine(engine, workers, jobs)
@@ -131,7 +126,7 @@ def sweep(
         raise interrupted(f"{len(result.finished)} of {todo} cells are finished and {kept}")
 
 
-def listed(as_json: bool) -> None:
+def list_sweeps(as_json: bool) -> None:
     """The sweeps that come with graphveil."""
     titles = {name: read_sweep(file).title for name, file in packaged(FOLDER).items()}
     if as_json:

@@ -30,37 +30,37 @@ class FigureResult:
 
     figure: PaperFigure
     computed: Chart | None = None
-    swept: StudyResult | None = None
+    study: StudyResult | None = None
     note: str = ""
     file: Path | None = None
 
     @property
-    def measured(self) -> bool:
+    def has_numbers(self) -> bool:
         """Whether there is anything of it."""
-        return self.computed is not None or (self.swept is not None and self.swept.measured)
+        return self.computed is not None or (self.study is not None and self.study.has_numbers)
 
     @property
     def interrupted(self) -> bool:
         """Whether it is not finished."""
-        return self.note == UNFINISHED or (self.swept is not None and self.swept.interrupted)
+        return self.note == UNFINISHED or (self.study is not None and self.study.interrupted)
 
     @property
     def chart(self) -> Chart | None:
         """What is drawn."""
-        if not self.measured:
+        if not self.has_numbers:
             return None
-        return self.computed if self.swept is None else self.swept.chart
+        return self.computed if self.study is None else self.study.chart
 
     @property
     def remarks(self) -> list[str]:
         """What is to be said of how a sweep was run, and of what is missing."""
-        if self.swept is None:
+        if self.study is None:
             return []
-        study = self.swept.study
-        said = [*study.remarks, *(f"Not run: {why}." for why in self.swept.failed)]
-        if self.swept.interrupted:
+        study = self.study.study
+        said = [*study.remarks, *(f"Not run: {why}." for why in self.study.failed)]
+        if self.study.interrupted:
             todo = sum(not cell.left_out for cell in study.cells)
-            said.append(f"Interrupted: {len(self.swept.finished)} of {todo} cells are here.")
+            said.append(f"Interrupted: {len(self.study.finished)} of {todo} cells are here.")
         return said
 
     @property
@@ -71,16 +71,16 @@ class FigureResult:
     @property
     def points(self) -> Table | None:
         """The numbers that the document's text has of a sweep, ours beside them."""
-        if self.swept is None or not self.figure.points:
+        if self.study is None or not self.figure.points:
             return None
-        return Table.of(POINT_HEAD, [point.row(self.swept) for point in self.figure.points])
+        return Table.of(POINT_HEAD, [point.row(self.study) for point in self.figure.points])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figure in the form that `--json` prints."""
         figure, points = self.figure, self.points
         more = {} if self.computed is None else self.computed.to_dict()
-        if self.swept is not None:
-            more = {"swept": self.swept.to_dict(), "points": [] if points is None else points.texts}
+        if self.study is not None:
+            more = {"swept": self.study.to_dict(), "points": [] if points is None else points.texts}
         return {
             "name": figure.name,
             "title": figure.title,
@@ -88,7 +88,7 @@ class FigureResult:
             "computed": figure.computed or None,
             "sweep": figure.sweep or None,
             "data": figure.data or None,
-            "left_out": None if self.measured else self.missing,
+            "left_out": None if self.has_numbers else self.missing,
             "file": None if self.file is None else str(self.file),
             **more,
         }
@@ -111,7 +111,7 @@ def compute_paper_figure(figure: PaperFigure, given: FigureInput) -> FigureResul
 class PaperResult:
     """What came of those parts of a paper that were asked for."""
 
-    asked: Selection
+    selection: Selection
     tables: tuple[StudyResult, ...]
     figures: tuple[FigureResult, ...]
     quick: bool = False
@@ -125,7 +125,7 @@ class PaperResult:
     @property
     def others(self) -> dict[str, str]:
         """What of the paper cannot be run, and why, where all of it was asked for."""
-        return dict(self.asked.paper.others) if self.asked.whole else {}
+        return dict(self.selection.paper.others) if self.selection.whole else {}
 
     @property
     def not_run(self) -> str:
@@ -135,7 +135,7 @@ class PaperResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the paper in the form that `--json` prints."""
-        paper = self.asked.paper
+        paper = self.selection.paper
         return {
             "paper": paper.name,
             "title": paper.title,
@@ -165,13 +165,13 @@ ROUNDING = 0.05
 
 def papers_page(results: Sequence[PaperResult]) -> str:
     """Return the page; parts of which nothing ran are named at its end, with the reason."""
-    tables = [table for result in results for table in result.tables if table.measured]
-    figures = [figure for result in results for figure in result.figures if figure.measured]
+    tables = [table for result in results for table in result.tables if table.has_numbers]
+    figures = [figure for result in results for figure in result.figures if figure.has_numbers]
     said = [INTERRUPTED] if any(result.interrupted for result in results) else []
     said.append(
         f"{counted(len(tables), 'table')} and {counted(len(figures), 'figure')} of {counted(len(results), 'paper')}."
     )
-    headline = compared([outcome for table in tables for outcome in table.outcomes])
+    headline = comparison_sentence([outcome for table in tables for outcome in table.outcomes])
     if any(result.quick for result in results):
         headline = QUICK_PAGE
     sections = [section for result in results for section in _paper_sections(result)]
@@ -179,7 +179,7 @@ def papers_page(results: Sequence[PaperResult]) -> str:
     return page(TITLE, headline or said.pop(), sections, FOOTER, about=" ".join(said))
 
 
-def compared(outcomes: Sequence[Outcome]) -> str:
+def comparison_sentence(outcomes: Sequence[Outcome]) -> str:
     """Return how many printed scores are within our intervals, in one sentence; nothing where none can be compared."""
     within = []
     for outcome in outcomes:
@@ -204,10 +204,10 @@ def _with_missing_graphs_once(sections: Sequence[Section]) -> list[Section]:
 
 
 def _paper_sections(result: PaperResult) -> list[Section]:
-    paper = result.asked.paper
-    below = [_table_section(paper.name, table) for table in result.tables if table.measured]
+    paper = result.selection.paper
+    below = [_table_section(paper.name, table) for table in result.tables if table.has_numbers]
     for figure in result.figures:
-        below += _figure_sections(paper.name, figure) if figure.measured else []
+        below += _figure_sections(paper.name, figure) if figure.has_numbers else []
     others = (result.not_run,) if result.not_run else ()
     return [Section(f"{paper.title} ({paper.source})", others), *below] if below or others else []
 
@@ -228,8 +228,8 @@ def _figure_sections(paper: str, result: FigureResult) -> list[Section]:
     note = (figure.note,) if figure.note else ()
     text = (*result.remarks, *chart.findings, *note)
     title = f"{paper}/{figure.name}: {figure.heading}"
-    first = Section(title, text, chart.svg(headed=result.swept is not None), result.points, level=3)
-    if result.swept is None:
+    first = Section(title, text, chart.svg(headed=result.study is not None), result.points, level=3)
+    if result.study is None:
         panels = (
             Section(f"{panel.title}: {panel.y_label}", table=panel.table("note"), level=4)
             for panel in chart.panels
@@ -237,7 +237,7 @@ def _figure_sections(paper: str, result: FigureResult) -> list[Section]:
         return [first, *panels]
     tables = (
         replace(section, table=_by_line(section.table), level=4)
-        for section in result.swept.sections
+        for section in result.study.sections
         if section.table is not None
     )
     return [first, *tables]
@@ -255,14 +255,14 @@ def _not_run_sections(results: Sequence[PaperResult]) -> list[Section]:
     """What was asked for and did not run, each with the reasons."""
     said = []
     for result in results:
-        name = result.asked.paper.name
+        name = result.selection.paper.name
         for table in result.tables:
-            if not table.measured:
+            if not table.has_numbers:
                 why = "; ".join(dict.fromkeys(outcome.note for outcome in table.outcomes))
                 said.append(f"{name}/{table.study.name}: {why}")
         said += [
             f"{name}/{figure.figure.name}: {figure.missing}"
             for figure in result.figures
-            if not figure.measured
+            if not figure.has_numbers
         ]
     return [Section("Not run", tuple(said))] if said else []

@@ -78,12 +78,12 @@ QUICK_EPOCHS, QUICK_STEPS = 5, 100
 WALKS = ("edgerr", "privhrg")
 
 
-def shortened(experiment: Experiment) -> Experiment:
+def shorten(experiment: Experiment) -> Experiment:
     """Return the same experiment in one run of few epochs."""
     return _with_epochs(experiment, 1, SHORT_EPOCHS)
 
 
-def quickened(experiment: Experiment, runs: int = 1) -> Experiment:
+def make_quick(experiment: Experiment, runs: int = 1) -> Experiment:
     """Return the same experiment, just to see that it works."""
     quick = _with_epochs(experiment, runs, QUICK_EPOCHS)
     if quick.budgets.link_mechanism not in WALKS or not quick.budgets.private_links:
@@ -143,16 +143,16 @@ class Cell:
 
     def quick(self) -> Cell:
         """Return it in as few runs as its measure needs, of a few epochs."""
-        return replace(self, experiment=quickened(self.experiment, self.measure.fewest))
+        return replace(self, experiment=make_quick(self.experiment, self.measure.fewest))
 
-    def prepared(self, missing: str, everything: bool, quick: bool) -> Cell:
-        """Return what of it is run; see `Study.prepared`."""
+    def prepare(self, missing: str, everything: bool, quick: bool) -> Cell:
+        """Return what of it is run; see `Study.prepare`."""
         if missing or (quick and self.slow and not everything):
             return replace(self, left_out=missing or SLOW)
         if quick:
             return self.quick()
         if self.slow and not everything:
-            return replace(self, experiment=shortened(self.experiment), remark=SHORT)
+            return replace(self, experiment=shorten(self.experiment), remark=SHORT)
         return self
 
 
@@ -195,7 +195,7 @@ class Study:
     also
         What else of each run has a table of its own.
     quick, missing
-        Whether it is run just to see that it works, and which graphs are left out of it, as `prepared` has found.
+        Whether it is run just to see that it works, and which graphs are left out of it, as `prepare` has found.
     """
 
     name: str
@@ -227,24 +227,6 @@ class Study:
         methods = {cell.experiment.method for cell in self.cells}
         return [methods.pop() if len(methods) == 1 else SCORE]
 
-    @property
-    def panels(self) -> list[Study]:
-        """A study of two axes for each value of the third; itself where there is none."""
-        if len(self.axes) < 3:
-            return [self]
-        third = self.axes[2]
-        return [
-            replace(
-                self,
-                title=f"{self.title}; {third.name(value)}",
-                axes=self.axes[:2],
-                cells=tuple(
-                    replace(cell, place=cell.place[:2]) for cell in self.cells if cell.place[2] == number
-                ),
-            )
-            for number, value in enumerate(third.values)
-        ]
-
     def each(self, change: Callable[[Cell], Cell]) -> Study:
         """Return the study with every cell changed."""
         return replace(self, cells=tuple(map(change, self.cells)))
@@ -271,14 +253,16 @@ class Study:
         if not any(DATA in axis.fixes for axis in self.axes):
             if len(graphs) > 1:
                 raise InputError(f"{self.name} is of one graph: name one with --data, got {len(graphs)}")
-            return self.over({DATA: graphs[0]})
+            return self.with_fields({DATA: graphs[0]})
         for name in graphs:
             if name not in self.graphs:
                 raise InputError(f"{self.name} has no graph {name!r}: choose from {', '.join(self.graphs)}")
         return self.choose(lambda cell: cell.experiment.data in graphs)
 
-    def over(self, given: Fields) -> Study:
+    def with_fields(self, given: Fields) -> Study:
         """Return the study with other fields in every experiment; a field that an axis decides cannot be fixed."""
+        if not given:
+            return self
         for name in sorted({name for axis in self.axes for name in axis.fixes} & field_names(given)):
             raise InputError(f"{self.name} sweeps {name}, so it cannot be fixed: leave it out")
 
@@ -288,10 +272,10 @@ class Study:
 
         return self.each(changed)
 
-    def measuring(self, name: str) -> Study:
+    def with_measure(self, name: str) -> Study:
         """Return the same with another measure; what a document draws around scores is then left out."""
         spread = self.spread if name == SCORE else ""
-        return _with_measure(replace(self, spread=spread), name, self.name)
+        return _set_measure(replace(self, spread=spread), name, self.name)
 
     def ends(self) -> Study:
         """Return the cells on the first graph, at the first and the last value of x."""
@@ -299,7 +283,7 @@ class Study:
         last = len(there.axes[0].values) - 1
         return there.choose(lambda cell: cell.place[0] in (0, last))
 
-    def prepared(self, *, everything: bool = False, quick: bool = False) -> Study:
+    def prepare(self, *, everything: bool = False, quick: bool = False) -> Study:
         """Return what of it is run on this machine.
 
         Along axes, graphs that are not here are dropped, and the study is refused where none is; in a table their cells say so.
@@ -313,9 +297,7 @@ class Study:
                 raise InputError("; ".join(missing.values()))
             study = study.choose(lambda cell: cell.experiment.data not in missing)
             study = replace(study.ends() if quick else study, missing=tuple(missing.values()))
-        return study.each(
-            lambda cell: cell.prepared(missing.get(cell.experiment.data, ""), everything, quick)
-        )
+        return study.each(lambda cell: cell.prepare(missing.get(cell.experiment.data, ""), everything, quick))
 
     def check_runs(self) -> None:
         """Refuse, along axes, fewer runs than the measure needs."""
@@ -399,7 +381,7 @@ def sweep_of(content: Mapping[str, Any], name: str, where: str) -> Study:
         spread=read_spread(content, where),
         also=tuple(also),
     )
-    return _with_measure(study, typed(content, "measure", str, where, SCORE), where)
+    return _set_measure(study, typed(content, "measure", str, where, SCORE), where)
 
 
 def read_spread(table: Mapping[str, Any], where: str) -> str:
@@ -428,7 +410,7 @@ def _cells(base: Fields, axes: Sequence[ReadAxis], where: str) -> tuple[Cell, ..
     return tuple(cells)
 
 
-def _with_measure(study: Study, name: str, where: str) -> Study:
+def _set_measure(study: Study, name: str, where: str) -> Study:
     """Return the study with a measure, unless there is none of that name, or what else it has goes with scores or with learning alone."""
     with errors_in(f"{where}: measure"):
         measure = find_measure(name)

@@ -33,7 +33,7 @@ Curve = list[tuple[int, Summary]]
 
 
 # A result, what a measure that learns nothing has read, why there is neither, or nothing where it was interrupted before.
-Obtained = Result | Reading | GraphveilError | None
+CellOutput = Result | Reading | GraphveilError | None
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Outcome:
     partial: Result | None = None
 
     @classmethod
-    def of(cls, cell: Cell, obtained: Obtained) -> Outcome:
+    def of(cls, cell: Cell, obtained: CellOutput) -> Outcome:
         """Return the outcome of what was obtained."""
         if isinstance(obtained, GraphveilError):
             return cls(cell, error=obtained)
@@ -96,7 +96,7 @@ class StudyResult:
     interrupted: bool = False
 
     @classmethod
-    def of(cls, study: Study, obtained: Sequence[Obtained], interrupted: bool = False) -> StudyResult:
+    def of(cls, study: Study, obtained: Sequence[CellOutput], interrupted: bool = False) -> StudyResult:
         """Return the result of what was obtained of each cell."""
         outcomes = (Outcome.of(cell, each) for cell, each in zip(study.cells, obtained, strict=True))
         return cls(study, tuple(outcomes), interrupted)
@@ -112,7 +112,7 @@ class StudyResult:
         return {outcome.cell.place: outcome for outcome in self.outcomes if outcome.reading is not None}
 
     @property
-    def measured(self) -> bool:
+    def has_numbers(self) -> bool:
         """Whether there is any number."""
         return any(outcome.parts for outcome in self.outcomes)
 
@@ -140,22 +140,19 @@ class StudyResult:
 
     @property
     def panels(self) -> list[StudyResult]:
-        """What came of each panel."""
-        studies = self.study.panels
-        if len(studies) == 1 and len(self.study.axes) < 3:
+        """A result of two axes for each value of the third; itself where there is none."""
+        if len(self.study.axes) < 3:
             return [self]
-        return [
-            replace(
-                self,
-                study=study,
-                outcomes=tuple(
-                    replace(outcome, cell=replace(outcome.cell, place=outcome.cell.place[:2]))
-                    for outcome in self.outcomes
-                    if outcome.cell.place[2] == number
-                ),
-            )
-            for number, study in enumerate(studies)
-        ]
+        *axes, third = self.study.axes
+        panels = []
+        for number, value in enumerate(third.values):
+            there = [outcome for outcome in self.outcomes if outcome.cell.place[2] == number]
+            cells = [replace(outcome.cell, place=outcome.cell.place[:2]) for outcome in there]
+            title = f"{self.study.title}; {third.name(value)}"
+            study = replace(self.study, title=title, axes=tuple(axes), cells=tuple(cells))
+            outcomes = (replace(outcome, cell=cell) for outcome, cell in zip(there, cells, strict=True))
+            panels.append(replace(self, study=study, outcomes=tuple(outcomes)))
+        return panels
 
     @property
     def sections(self) -> list[Section]:

@@ -16,12 +16,12 @@ from graphveil.experiments.compute import remove_checkpoints
 from graphveil.experiments.database import RESULTS
 from graphveil.experiments.experiment import Experiment, Given, Part, input_digest, take_data
 from graphveil.experiments.experiment_file import experiment_fields
-from graphveil.experiments.measures import PARTS, all_apart
+from graphveil.experiments.measures import PARTS, Reading
 from graphveil.experiments.result import Result
 from graphveil.experiments.result_store import ResultStore
 from graphveil.experiments.runner import Ahead, Inside, parts_of, run_experiment, units_left
 from graphveil.experiments.study import Cell, Study, find_sweep, sweep_of
-from graphveil.experiments.study_result import Obtained, StudyResult
+from graphveil.experiments.study_result import CellOutput, StudyResult
 from graphveil.experiments.unit import UnitResult
 from graphveil.experiments.unit_store import UnitStore, results_file
 from graphveil.graphs.users import Users
@@ -124,17 +124,14 @@ def run_studies(
                 )
             finally:
                 watcher.end(store.sentences())
-    measured, interrupted = all_apart(
-        [(cell.measure, cell.experiment) for cell in others],
-        interrupted,
-        lambda experiment, done: watcher.begin(experiment, done, len(others)),
-    )
-    for failure in measured if not options.tolerant else ():
-        if isinstance(failure, GraphveilError):
-            raise failure
+    measured: list[CellOutput] = []
+    for cell in others:
+        watcher.begin(cell.experiment, len(measured), len(others))
+        reading, interrupted = (None, True) if interrupted else _measure(cell, options.tolerant)
+        measured.append(reading)
     results, readings = iter(obtained), iter(measured)
 
-    def take(cell: Cell) -> Obtained:
+    def take(cell: Cell) -> CellOutput:
         return None if cell.left_out else next(readings if cell.measure.read is None else results)
 
     return [StudyResult.of(study, [take(cell) for cell in study.cells], interrupted) for study in studies]
@@ -148,11 +145,23 @@ def run_study(
 ) -> StudyResult:
     """Run the cells of one study; refused along axes where no experiment has the measure."""
     (result,) = run_studies([study], options, watcher, given)
-    if study.axes and result.finished and not result.measured:
+    if study.axes and result.finished and not result.has_numbers:
         raise InputError(
             f"no experiment of {study.name} has the measure {study.measure.name}: choose another one"
         )
     return result
+
+
+def _measure(cell: Cell, tolerant: bool) -> tuple[Reading | GraphveilError | None, bool]:
+    """Measure a cell that learns nothing; and whether that was interrupted."""
+    try:
+        return cell.measure.of(cell.experiment), False
+    except KeyboardInterrupt:
+        return None, True
+    except GraphveilError as error:
+        if not tolerant:
+            raise
+        return error, False
 
 
 def _unread(study: Study) -> tuple[Part, ...]:
@@ -327,10 +336,10 @@ def sweep(
         axes = [{"field": field, "values": list(values)} for field, values in over.items()]
         study = sweep_of({"base": base, "axes": axes, "title": f"{method} on {name}"}, NAME, "over")
     if measure is not None:
-        study = study.measuring(measure)
+        study = study.with_measure(measure)
     how = RunOptions(jobs, Engine.of(engine), fresh, keep=keep)
     if given is None:
-        return run_study(study.prepared(everything=True), how)
+        return run_study(study.prepare(everything=True), how)
     if study.measure.read is None:
         raise InputError(
             f"{study.measure.name} is measured on data that has a name: write the graph to an .npz file"
@@ -346,4 +355,4 @@ def _find_sweep(name: str, data: Any, users: Users | None, options: dict[str, An
             f"{name} names its graphs itself: give over={{FIELD: [VALUES]}} to sweep a method over a graph of yours"
         )
     fields = experiment_fields(options, "the options")
-    return find_sweep(str(name)).over(fields).on([data] if data else [])
+    return find_sweep(str(name)).with_fields(fields).on([data] if data else [])
