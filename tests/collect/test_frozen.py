@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.rounds import differences, told_as
+from graphveil.collect.frozen import differences, told_as
 from graphveil.privacy import Ledger, Plan, answer
 from graphveil.privacy.integer_model import integer_model
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil.channels.sampling import SeededWords
-from graphveil.collect.rounds import asked_of, differences, refuse_other_kind, told_as
+from graphveil.collect.frozen import asked_of, differences, refuse_other_kind, told_as
 from graphveil.errors import ClaimError, InputError, PrivacyError
 from graphveil.mechanisms import PersonalMechanism, PersonalRows, Reports, entry
 from graphveil.privacy import Ledger, Plan

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, insert, select
 
-from graphveil.collect.folder import CollectionSettings, graph_file
-from graphveil.collect.schema import GRAPHS
+from graphveil.collect.folder import CollectionSettings
 from graphveil.errors import InputError, visible
 from graphveil.files import read_arrays
 from graphveil.graphs.graph import UNKNOWN, labelled
@@ -212,40 +207,6 @@ def _classes(known: Sequence[tuple[str, str]]) -> tuple[list[int], tuple[str, ..
         return [UNKNOWN if label in ("", str(UNKNOWN)) else int(label) for label in words], None
     number = {label: place for place, label in enumerate(told)}
     return [number.get(label, UNKNOWN) for label in words], tuple(told)
-
-
-def read_versions(connection: Connection) -> dict[int, int]:
-    """How many users each version of the graph has."""
-    return {row.version: row.users for row in connection.execute(select(GRAPHS.c.version, GRAPHS.c.users))}
-
-
-def keep_graph(connection: Connection, folder: Path, version: int, public: PublicGraph) -> None:
-    """Write a version beside the others, and put down its digest."""
-    file = graph_file(folder, version)
-    public.write(file)
-    connection.execute(
-        insert(GRAPHS).values(
-            version=version,
-            users=public.users,
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
-            added=int(time.time()),
-        )
-    )
-
-
-@lru_cache(maxsize=4)
-def read_graph(folder: Path, version: int, expected: str) -> PublicGraph:
-    """The graph of a version, which must be the one that was kept; it never changes, so it is read once."""
-    file = graph_file(folder, version)
-    try:
-        found = hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(
-            f"{file} cannot be read ({error.strerror}): it is the public graph, restore it"
-        ) from None
-    if found != expected:
-        raise InputError(f"{file} was changed since it was made: restore it from a backup")
-    return PublicGraph.read(file)
 
 
 # Two of three who are asked for a label train, the others validate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from zlib import crc32
 
@@ -19,7 +19,7 @@ from graphveil.collect.roster import Roster
 from graphveil.collect.schema import REPORTS, ROUNDS
 from graphveil.errors import InputError, MessageError
 from graphveil.mechanisms import ClassMechanism, LinkMechanism, Mechanism, Reports, entry
-from graphveil.mechanisms.reports import message_limit, row_pointers
+from graphveil.mechanisms.reports import message_limit
 from graphveil.privacy import Plan
 from graphveil.privacy.envelope import (
     CHECKSUM,
@@ -34,67 +34,6 @@ from graphveil.privacy.envelope import (
 )
 from graphveil.privacy.plan import described, plan_digest
 from graphveil.privacy.reach import attributes_in_reach
-
-Nodes = NDArray[np.int64]
-# What may differ where answers to one question are taken for answers to another: the rest decides how they are read.
-MAY_DIFFER = frozenset({"users", "round", "model", "lists", "offsets", "options"})
-
-
-def differences(published: Plan, wanted: Plan) -> str:
-    """The names of what differs between two plans."""
-    names = [name for name in Plan.model_fields if getattr(published, name) != getattr(wanted, name)]
-    return " and ".join(names) or "nothing that is seen"
-
-
-def refuse_other_kind(number: int, published: Plan, wanted: Plan) -> None:
-    """Refuse to go on with answers to a question of another kind."""
-    wrong = [
-        name
-        for name in Plan.model_fields
-        if name not in MAY_DIFFER and getattr(published, name) != getattr(wanted, name)
-    ]
-    if wrong:
-        raise InputError(
-            f"round {number} was published with another {' and '.join(wrong)}, so its answers cannot stand for those that the method "
-            "asks for: run it with the settings that it was published with"
-        )
-
-
-def told_as(reports: Reports, published: Plan, wanted: Plan, users: int) -> Reports:
-    """Answers to the published plan, in the order of the wanted one; whoever was not asked this is silent.
-
-    A place in a list of classes says something only of the same list: where a user's list has changed, the answer is left out.
-    """
-    before, now = asked_of(published, reports.asked), asked_of(wanted, users)
-    if np.array_equal(before, now) and published.lists == wanted.lists:
-        return reports
-    places = np.full(max(users, int(before.max(initial=-1)) + 1), -1)
-    places[now] = np.arange(len(now))
-    came = places[before[reports.places]]
-    kept = came >= 0
-    if published.lists is not None and wanted.lists is not None:
-        own, other = published.lists.array[reports.places], wanted.lists.array[np.maximum(came, 0)]
-        kept &= (own == other).all(axis=1)
-    chosen = np.flatnonzero(kept)
-    chosen = chosen[np.argsort(came[chosen])]
-    answered = np.zeros(len(now), dtype=bool)
-    answered[came[chosen]] = True
-    mechanism = wanted.build() if wanted.of == "class" else reports.mechanism
-    return replace(_rows(reports, chosen), mechanism=mechanism, answered=answered)
-
-
-def asked_of(plan: Plan, count: int) -> Nodes:
-    """The numbers of those whom a plan asks, of so many users, in its order."""
-    return np.arange(count) if plan.users == "all" else np.array(plan.users, dtype=np.int64)
-
-
-def _rows(reports: Reports, chosen: Nodes) -> Reports:
-    """The reports of some users, in this order."""
-    lengths = reports.lengths[chosen]
-    pointers = row_pointers(lengths)
-    at = np.repeat(reports.indptr[chosen] - pointers[:-1], lengths) + np.arange(int(pointers[-1]))
-    dims = None if reports.dims is None else reports.dims[at]
-    return replace(reports, indptr=pointers, dims=dims, codes=reports.codes[at], answered=None)
 
 
 class AskedRound:

@@ -27,9 +27,10 @@ from graphveil.collect.folder import (
     read_settings,
     write_settings,
 )
+from graphveil.collect.graph_versions import keep_graph, read_graph, read_versions
 from graphveil.collect.key_ring import KeyRing, rotate_key
 from graphveil.collect.keys import OWNER_ONLY, SigningKey
-from graphveil.collect.public_graph import PublicGraph, check_links, keep_graph, read_graph, read_versions
+from graphveil.collect.public_graph import PublicGraph, check_links
 from graphveil.collect.reading import read_messages
 from graphveil.collect.results import KeptResult
 from graphveil.collect.roster import Invited, Roster

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphveil import learn
+from graphveil.collect.frozen import asked_of
 from graphveil.collect.learning import (
     BlindedUsers,
     CollectedUsers,
@@ -21,7 +22,6 @@ from graphveil.collect.learning import (
     charge_round,
 )
 from graphveil.collect.public_graph import AskedLabels
-from graphveil.collect.rounds import asked_of
 from graphveil.errors import InputError
 from graphveil.experiments.experiment import Experiment, Part
 from graphveil.experiments.model import Model, PlanReports, check_model, check_saved, known_before
