@@ -168,8 +168,8 @@ class Selection(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether all of the paper is asked for."""
-        asked, all_of_it = (len(self.tables), len(self.figures)), (self.paper.tables, self.paper.figures)
-        return asked == tuple(map(len, all_of_it))
+        paper = self.paper
+        return (len(self.tables), len(self.figures)) == (len(paper.tables), len(paper.figures))
 
 
 FOLDER = "papers"
